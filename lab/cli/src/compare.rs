@@ -306,7 +306,7 @@ fn describe_conditions(result: &PointResult, overrides: &str) -> String {
         n => format!("{n} repetitions"),
     };
     let opened = point.world.open().ok();
-    let path = opened.as_ref().and_then(|world| world.given_path()).unwrap_or_else(|| {
+    let path = opened.as_ref().and_then(|world| world.existing_path()).unwrap_or_else(|| {
         let maker = opened.and_then(|world| world.path_maker()).map_or(String::new(), |maker| maker + ", ");
         format!("{maker}{}{overrides}", describe_path(network))
     });

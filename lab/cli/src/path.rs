@@ -61,7 +61,7 @@ impl Path {
             Command::Learn(learn) => learn,
             Command::Tc(lines) => return lines.run(),
         };
-        let take = |learner: &mut PathLearner, at, ip: &[u8]| learner.see(at, ip);
+        let take = |learner: &mut PathLearner, at, ip: &[u8]| learner.handle_packet(at, ip);
         let CaptureResult { computed: learner, notes } =
             capture_file::read(capture, interface.as_deref(), take)?;
         let place = capture.display();

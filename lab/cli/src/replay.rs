@@ -53,8 +53,8 @@ impl Replay {
     /// Reads the capture, and writes the experiment.
     pub fn run(&self) -> Result<(), Failure> {
         let take = |(learner, listener): &mut (PathLearner, MessageReconstructor), at, ip: &[u8]| {
-            learner.see(at, ip);
-            listener.see(at, ip);
+            learner.handle_packet(at, ip);
+            listener.handle_packet(at, ip);
         };
         let CaptureResult { computed: (learner, listener), mut notes } =
             capture_file::read(&self.capture, self.interface.as_deref(), take)?;

@@ -237,7 +237,7 @@ impl Statistics {
                 let covers = |of: usize| {
                     let bounds = Bounds::of_mean(&means_ms(&cells[of]), CONFIDENCE);
                     let bounds =
-                        bounds.map(|bounds| bounds.allowing(cells[of].allowance(Metric::ResponseTime)));
+                        bounds.map(|bounds| bounds.with_allowance(cells[of].allowance(Metric::ResponseTime)));
                     bounds.is_some_and(|bounds| (bounds.low..=bounds.high).contains(&means[of]))
                 };
                 let add = |into: &mut [usize; 2]| {

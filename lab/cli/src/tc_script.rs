@@ -24,7 +24,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     if !network.link_changes().is_empty() {
         return Err("tc cannot express a path that changes during a run (events, a trace, loss bursts with durations, a handover); remove these keys".to_owned());
     }
-    let links = ShapedLink::all_of(network).map_err(|unsupported| unsupported.to_string())?;
+    let links = ShapedLink::from_topology(network).map_err(|unsupported| unsupported.to_string())?;
     let mut head = format!(
         "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes, because the TCP of an end host \
         limits the packets in its own queues.\n\

@@ -21,7 +21,7 @@ pub fn of_page(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let is_of_it =
         |record: &&Record| record.kind == RecordKind::Object && record.parent.map(u64::from) == Some(page.id);
     let files: Vec<Record> = records.iter().filter(is_of_it).copied().collect();
-    Some(Waterfall::of(number, page, &files))
+    Some(Waterfall::new(number, page, &files))
 }
 
 /// Returns the bars, and the meaning of their letters.
@@ -39,10 +39,10 @@ pub fn text(page: &Waterfall) -> String {
 fn row(file: usize, bar: &WaterfallFile, end: Duration) -> Vec<String> {
     let column =
         |at: Duration| (WIDTH * at.as_nanos() as f64 / end.as_nanos().max(1) as f64).round() as usize;
-    let mut line = " ".repeat(column(bar.known));
-    let mut at = bar.known;
+    let mut line = " ".repeat(column(bar.known_after));
+    let mut at = bar.known_after;
     for span in &bar.spans {
-        at += span.lasts;
+        at += span.duration;
         let letters = column(at).saturating_sub(line.len());
         line.extend(std::iter::repeat_n(letter(span.cause), letters));
     }

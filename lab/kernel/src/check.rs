@@ -34,7 +34,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
                 downloads",
         });
     }
-    if let Some(module) = image.missing_filter_module().filter(|_| scenario.filtered().is_some()) {
+    if let Some(module) = image.missing_filter_module().filter(|_| scenario.filtered_node().is_some()) {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module,
@@ -80,7 +80,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     flows.add("transport", &scenario.transport, &scenario.workload)?;
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
-        if scenario.filtered() == Some(entry.workload.to()) {
+        if scenario.filtered_node() == Some(entry.workload.to()) {
             let why = "only the middlebox of a host may use its packet filter; move this end to another node";
             return Err(unsupported(&what, why.to_owned()));
         }

@@ -120,7 +120,7 @@ fn perform(
     if let Some(world_report) = &mut run.summary.world_report {
         // On a machine with a real clock and other work, deviations are only a caution.
         let caution = check::check_valid(&job.scenario, world_report).err();
-        world_report.warn(caution.map(|problem| {
+        world_report.add_caution(caution.map(|problem| {
             format!("{problem}; this machine may be busy: use another machine, or --world kernel")
         }));
     }

@@ -38,7 +38,7 @@ impl BuildableNetwork {
             // Losses by number cannot change; such a request is refused with an error.
             let loss = !matches!(shaped_link.settings.loss, LossSpec::Packets(_));
             shaped_link.changing =
-                ChangingSettings { anything: true, delay: true, loss, rate: shaped_link.changing.rate };
+                ChangingSettings { any: true, delay: true, loss, rate: shaped_link.changing.rate };
         }
     }
 }
@@ -53,7 +53,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
     let Some(mtu) = mtu else {
         return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
-    let links = ShapedLink::all_of(&network)?;
+    let links = ShapedLink::from_topology(&network)?;
     delay_stage_changes(&links, network.link_changes())?;
     Ok(BuildableNetwork { network, mtu, links })
 }

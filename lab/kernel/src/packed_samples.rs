@@ -37,7 +37,7 @@ fn numbers(Sample { at, value }: &Sample) -> [u64; NUMBERS_PER_SAMPLE] {
             let (flow, connection, [high, low]) = (flow.into(), connection.into(), words(peer));
             [side, at, flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]
         }
-        SampleValue::Queue(QueueSample { line, packets, octets, dropped, lost }) => {
+        SampleValue::Queue(QueueSample { queue: line, packets, octets, dropped, lost }) => {
             let (line, lost) = (line.into(), lost.unwrap_or(UNKNOWN_VALUE));
             [QUEUE, at, line, packets, octets, dropped, lost, 0, 0, 0, 0, 0]
         }
@@ -64,7 +64,7 @@ fn sample(octets: &[u8]) -> Option<Sample> {
     let known = |number: u64| Some(number).filter(|number| *number != UNKNOWN_VALUE);
     let value = match (whose, &numbers[2..]) {
         (QUEUE, [line, packets, octets, dropped, lost, ..]) => SampleValue::Queue(QueueSample {
-            line: u32::try_from(*line).ok()?,
+            queue: u32::try_from(*line).ok()?,
             packets: *packets,
             octets: *octets,
             dropped: *dropped,
@@ -113,7 +113,7 @@ mod tests {
             SampleValue::Sender(SenderSample { flow: 3, connection: 70_000, side, path, sent_again })
         };
         let queue =
-            |lost| SampleValue::Queue(QueueSample { line: 5, packets: 6, octets: 9000, dropped: 2, lost });
+            |lost| SampleValue::Queue(QueueSample { queue: 5, packets: 6, octets: 9000, dropped: 2, lost });
         let of = [
             sender(Side::Client, path, Some(4)),
             sender(Side::Server, nothing, None),

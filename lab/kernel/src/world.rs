@@ -105,7 +105,7 @@ impl Kernel {
         let (mut run, packets_seen) = measured.map_err(|problem| problem.with_console(console))?;
         if let Some(world_report) = &mut run.summary.world_report {
             world_report.provenance = provenance.to_string();
-            world_report.warn(provenance.warning());
+            world_report.add_caution(provenance.warning());
         }
         Ok((run, packets_seen))
     }
@@ -238,7 +238,12 @@ impl FlowReport {
     /// Returns the result of a background flow with these `records` during the measured `transfer`.
     fn into_background_run(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
         let connect_time = self.connect_time();
-        BackgroundRun::during(transfer, records, connect_time, (!self.was_stopped).then_some(self.run_end))
+        BackgroundRun::from_records(
+            transfer,
+            records,
+            connect_time,
+            (!self.was_stopped).then_some(self.run_end),
+        )
     }
 }
 

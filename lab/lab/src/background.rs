@@ -44,7 +44,7 @@ const fn default_spread() -> Duration {
 impl Background {
     /// Returns the entry with every default filled in, except for the transport, which stays absent if it is the workload's.
     pub(crate) fn with_defaults(self) -> Self {
-        Self { workload: self.workload.settled(), ..self }
+        Self { workload: self.workload.with_defaults(), ..self }
     }
 
     /// Returns the background traffic next to a workload over `transport`.

@@ -339,7 +339,7 @@ impl ExperimentFile {
             ScenarioError::UnknownNode { key: "hosts", .. }
             | ScenarioError::NoMiddlebox(_)
             | ScenarioError::IdleProcessor(_)
-            | ScenarioError::ServiceOfDatagrams(_) => self.hosts.span(),
+            | ScenarioError::ServiceOverDatagrams(_) => self.hosts.span(),
             ScenarioError::UnknownNode { key: "node", node, .. } => {
                 let there = self.programs.iter().find(|program| program.get_ref().node == *node);
                 span(there)
@@ -347,22 +347,22 @@ impl ExperimentFile {
             ScenarioError::Workload(_)
             | ScenarioError::NoProgram
             | ScenarioError::ProgramsStart
-            | ScenarioError::ProgramsBeside
+            | ScenarioError::ProgramsAsOtherFlow
             | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)
-            | ScenarioError::TwoHosts(_)
-            | ScenarioError::NotAnswered(_)
-            | ScenarioError::AsksUnasked(_)
-            | ScenarioError::AskedByTwo(_)
+            | ScenarioError::UnixSocketBetweenNodes(_)
+            | ScenarioError::OnwardWithoutReplies(_)
+            | ScenarioError::OnwardFromIdleServer(_)
+            | ScenarioError::AmbiguousOnwardServer(_)
             | ScenarioError::OnwardLoad
-            | ScenarioError::NothingSetsThePace => {
+            | ScenarioError::GreedyOverDatagrams => {
                 named("workload").unwrap_or_else(|| span(self.workload.as_ref()))
             }
             ScenarioError::Background { index, .. } => self.background[*index].span(),
             ScenarioError::Onward { index, .. } => self.onward[*index].span(),
             ScenarioError::NoMessages | ScenarioError::TooManyMessages(_) => span(self.messages.as_ref()),
             ScenarioError::Program { index, .. } => self.programs[*index].span(),
-            ScenarioError::WaitsForTheLost(_)
+            ScenarioError::WaitsForLostReply(_)
             | ScenarioError::ProgramsTls
             | ScenarioError::LongerThanSendBuffer(..)
             | ScenarioError::TooManyConnections(..) => self.transports.span(),

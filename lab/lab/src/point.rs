@@ -97,7 +97,7 @@ pub struct Point {
 impl Point {
     /// Returns the point with every default filled in, and with the identifier of its settings.
     pub(crate) fn with_defaults(mut self) -> Self {
-        self.workload = self.workload.settled();
+        self.workload = self.workload.with_defaults();
         self.background = self.background.into_iter().map(Background::with_defaults).collect();
         self.id = self.identity();
         self
@@ -187,8 +187,8 @@ impl Point {
     /// Returns the offered rate in messages per second if messages have a schedule; otherwise 0.
     pub fn offered_rate(&self) -> f64 {
         let by_pace = match self.workload.kind.workload().pace() {
-            Pace::Every(interval) => 1.0 / interval.as_secs_f64(),
-            Pace::Taken | Pace::Replied => 0.0,
+            Pace::Interval(interval) => 1.0 / interval.as_secs_f64(),
+            Pace::Accepted | Pace::Replied => 0.0,
         };
         self.workload.rate().map_or(by_pace, |rate| rate.per_second())
     }

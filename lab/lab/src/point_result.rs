@@ -55,7 +55,7 @@ impl PointResult {
     /// have occurred; `None` if no message was completed.
     pub fn shaped_mean_ms(&self) -> Option<Bounds> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
-        Some(Bounds::of_mean(&means, CONFIDENCE)?.allowing(self.allowance()))
+        Some(Bounds::of_mean(&means, CONFIDENCE)?.with_allowance(self.allowance()))
     }
 
     /// Returns the mean latencies of the repetitions in ms, ascending. Infinite if no message was completed or the run ended early, because

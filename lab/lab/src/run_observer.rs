@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn size_classes_summarise_only_the_measured_kind() {
-        let class = |name: &str, min, max| SizeClass { name: name.to_owned(), of_replies: true, min, max };
+        let class = |name: &str, min, max| SizeClass { name: name.to_owned(), is_reply_size: true, min, max };
         let classes = vec![class("short", 0, 999), class("long", 1000, u64::MAX)];
         let record = |kind, reply_size| Record {
             id: 0,

@@ -246,11 +246,11 @@ impl<'a> HostRun<'a> {
     fn add_host_reports(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
         let (server_host, world_report) =
             (self.server_host(), run.summary.world_report.as_deref_mut().expect("a live run has a report"));
-        world_report.warn(check_clock_uncertainty(
+        world_report.add_caution(check_clock_uncertainty(
             &run.records,
             Duration::from_nanos(clocks[server_host].uncertainty()),
         ));
-        world_report.warn(check_server_reached(
+        world_report.add_caution(check_server_reached(
             &run.records,
             &run.summary.run_end,
             &self.others.peers[server_host].address.host,
@@ -263,7 +263,8 @@ impl<'a> HostRun<'a> {
             let is_lost =
                 transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
             let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
-            world_report.warn(is_silent.then(|| background_not_reached([workload.from(), workload.to()])));
+            world_report
+                .add_caution(is_silent.then(|| background_not_reached([workload.from(), workload.to()])));
         }
         for (place, (session, clocks)) in self.sessions.iter().zip(clocks).enumerate() {
             let of_host = peer_facts(session, clocks);

@@ -56,8 +56,8 @@ impl Namespaces {
     fn measured(&self, mut run: Run) -> Run {
         if let Some(world_report) = &mut run.summary.world_report {
             world_report.provenance = provenance();
-            world_report.warn(check_host_load(&run.records));
-            world_report.warn(check_socket_waits(&run.records, &world_report.waited));
+            world_report.add_caution(check_host_load(&run.records));
+            world_report.add_caution(check_socket_waits(&run.records, &world_report.waited));
         }
         run
     }

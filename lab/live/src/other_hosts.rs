@@ -135,7 +135,7 @@ impl OtherHosts {
         for (peer, settings) in self.peers.iter().zip(settings) {
             let place = peer.address.to_string();
             let caution = host::difference_from_stack(scenario, &settings);
-            world_report.warn(caution.map(|caution| format!("on {place}: {caution}")));
+            world_report.add_caution(caution.map(|caution| format!("on {place}: {caution}")));
             let of_host = world_report.others.get_mut(&place).or(world_report.peer.as_mut());
             of_host.expect("each host has a report").sysctls = settings;
         }

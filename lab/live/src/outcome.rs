@@ -19,8 +19,8 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
     let packets = counts().map(|counts| counts.packets_sent).sum();
     let mut world_report = world_report(scenario, &flows[0]);
-    world_report.warn(check_host_load(&flows[0].records));
-    world_report.warn(check_socket_waits(&flows[0].records, &world_report.waited));
+    world_report.add_caution(check_host_load(&flows[0].records));
+    world_report.add_caution(check_socket_waits(&flows[0].records, &world_report.waited));
     let mut flows = flows.into_iter();
     let FlowRun { records, connected, ended, run_end, .. } =
         flows.next().expect("the first flow is the measured one");
@@ -52,7 +52,7 @@ fn since_start(time: hol_base::Time) -> hol_base::Duration {
 
 fn background_run(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
     let run_end: Option<RunEnd> = (!flow.was_stopped).then(|| flow.run_end.clone());
-    BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), run_end)
+    BackgroundRun::from_records(transfer, &flow.records, flow.connected.map(since_start), run_end)
 }
 
 fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {

@@ -119,7 +119,7 @@ impl World for Live {
         false
     }
 
-    fn given_path(&self) -> Option<String> {
+    fn existing_path(&self) -> Option<String> {
         match &self.others {
             None => Some("this machine's loopback interface".to_owned()),
             Some(OtherHosts { via: None, places, .. }) => Some(format!("the path to {places}")),

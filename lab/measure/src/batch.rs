@@ -32,7 +32,7 @@ impl BatchMeans {
 
     /// Returns whether the batches are too short: their means still depend on each other (two-sided, about 5
     /// %).
-    pub fn correlated(&self) -> bool {
+    pub fn are_correlated(&self) -> bool {
         self.lag1.abs() > 1.96 / (self.interval.n as f64).sqrt()
     }
 }
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn batches_that_are_too_short_are_noticed() {
+    fn too_short_batches_are_reported_as_correlated() {
         let run = series(0.99, 20_000, 1);
-        assert!(BatchMeans::of(&run, 0, 2_000, 0.95).unwrap().correlated());
-        assert!(!BatchMeans::of(&run, 0, 20, 0.95).unwrap().correlated());
+        assert!(BatchMeans::of(&run, 0, 2_000, 0.95).unwrap().are_correlated());
+        assert!(!BatchMeans::of(&run, 0, 20, 0.95).unwrap().are_correlated());
     }
 
     #[test]
-    fn the_warm_up_and_the_rest_are_left_out() {
+    fn warm_up_and_incomplete_batch_are_excluded() {
         let run: Vec<f64> = [1000.0; 7].into_iter().chain([1.0; 40]).collect();
         let means = BatchMeans::of(&run, 5, 20, 0.95).unwrap();
         assert_eq!((means.interval.mean, means.batch_size, means.lag1), (1.0, 2, 0.0));
@@ -96,7 +96,7 @@ mod tests {
 
     /// By hand: around the mean of 2.5 the squares sum to 5, and the products of neighbours sum to 0.75 - 0.25 + 0.75.
     #[test]
-    fn the_correlation_of_neighbours() {
+    fn lag1_is_the_correlation_of_neighbours() {
         assert_eq!(lag1(&[1.0, 2.0, 3.0, 4.0]), 0.25);
         assert_eq!(lag1(&[7.0; 4]), 0.0);
     }

@@ -77,7 +77,7 @@ mod tests {
     //   print(bootstrap((x,), np.mean, method='BCa', n_resamples=200000, batch=1000, random_state=0).confidence_interval)"
     // scipy 1.17.1: low=21.134 high=28.500; low=21.75 high=107.33
     #[test]
-    fn the_ends_agree_with_scipy() {
+    fn bca_interval_agrees_with_scipy() {
         let skewed = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
         let fibonacci = [1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0, 55.0, 89.0, 144.0, 233.0];
         for (samples, low, high) in [(&skewed[..], 21.134, 28.5), (&fibonacci[..], 21.75, 107.33)] {
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn even_samples_need_no_other_interval() {
+    fn symmetric_samples_need_no_bca_interval() {
         assert_eq!(bca_of_mean(&[20.3, 20.1, 19.9, 20.4, 20.2, 20.0, 20.15, 20.25], 0.95), None);
         assert_eq!(bca_of_mean(&[20.0; 9], 0.95), None);
     }
 
     /// 150 times 20 exponential samples: 95 % of the intervals should cover the mean, and BCa is known to fall a little short.
     #[test]
-    fn the_interval_covers_the_mean_of_skewed_samples() {
+    fn bca_interval_covers_the_mean_of_skewed_samples() {
         let mut rng = Seed(3).rng();
         let mut covers = || {
             let samples: Vec<f64> = (0..20).map(|_| rng.exponential(1.0)).collect();
@@ -112,7 +112,7 @@ mod tests {
     // print(bootstrap(([0]*9+[1,1,4],), np.mean, method='BCa', n_resamples=200000, batch=1000, random_state=0).confidence_interval)"
     // scipy 1.17.1: low=0.0833333333 high=1.6666666667
     #[test]
-    fn means_that_many_resamples_share_agree_with_scipy() {
+    fn tied_resample_means_agree_with_scipy() {
         let samples = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 4.0];
         let (low, high) = bca_of_mean(&samples, 0.95).unwrap();
         // Means are twelfths, of which other resamples may give the next.
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_quantile_asks_for_is_in_its_place() {
+    fn sort_around_puts_the_quantile_in_its_place() {
         let mut rng = Seed(5).rng();
         let means: Vec<f64> = (0..200).map(|_| rng.uniform()).collect();
         let mut sorted = means.clone();

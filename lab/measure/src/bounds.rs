@@ -10,7 +10,7 @@ use crate::interval::Interval;
 use crate::quantile::wilson;
 
 /// Minimum number of repetitions for a bootstrap interval; with fewer, Student's t is used.
-const MIN_BOOTSTRAP: usize = 8;
+const MIN_BOOTSTRAP_REPETITIONS: usize = 8;
 /// An interval whose longer side is more than this many times the shorter is not printed as ±.
 const LOPSIDED_RATIO: f64 = 1.5;
 
@@ -41,13 +41,14 @@ impl Bounds {
     /// ```
     pub fn of_mean(samples: &[f64], confidence: f64) -> Option<Self> {
         let symmetric = Self::from(Interval::of(samples, confidence)?);
-        let ends = if samples.len() < MIN_BOOTSTRAP { None } else { bca_of_mean(samples, confidence) };
+        let ends =
+            if samples.len() < MIN_BOOTSTRAP_REPETITIONS { None } else { bca_of_mean(samples, confidence) };
         let skewed = ends.map(|(low, high)| Self { low, high, ..symmetric });
         Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
     }
 
     /// Returns the bounds with a higher upper end, which allows for the events that the samples lack.
-    pub fn allowing(self, unseen: Allowance) -> Self {
+    pub fn with_allowance(self, unseen: Allowance) -> Self {
         let above = (self.high - self.value).hypot(unseen.half_width);
         Self { high: self.value + unseen.expected + above, ..self }
     }
@@ -66,11 +67,11 @@ impl Bounds {
     }
 
     /// Returns a share of independent trials with its score interval; `None` without any.
-    pub fn of_share(have: u64, of: f64, confidence: f64) -> Option<Self> {
-        let value = have as f64 / of;
+    pub fn of_share(successes: u64, trials: f64, confidence: f64) -> Option<Self> {
+        let value = successes as f64 / trials;
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
-        let (low, high) = wilson(value, of, z);
-        (of > 0.0).then_some(Self { value, low, high })
+        let (low, high) = wilson(value, trials, z);
+        (trials > 0.0).then_some(Self { value, low, high })
     }
 
     /// Returns whether one end is much farther from the estimate than the other.
@@ -120,14 +121,14 @@ mod tests {
     const SKEWED: [f64; 10] = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
 
     #[test]
-    fn one_run_far_off_is_not_printed_as_plus_and_minus() {
+    fn interval_with_an_outlier_is_printed_with_both_ends() {
         assert_eq!(Interval::of(&SKEWED, 0.95).unwrap().to_string(), "22.6 ± 3.3");
         let bounds = Bounds::of_mean(&SKEWED, 0.95).unwrap();
         assert!(bounds.to_string().starts_with("22.6 (21.1 to 28."), "{bounds}");
     }
 
     #[test]
-    fn what_is_even_keeps_students_interval() {
+    fn symmetric_samples_keep_the_student_interval() {
         let even = [20.3, 20.1, 19.9, 20.4, 20.2, 20.0, 20.15, 20.25];
         let t = Interval::of(&even, 0.95).unwrap();
         assert_eq!(Bounds::of_mean(&even, 0.95), Some(t.into()));
@@ -141,7 +142,7 @@ mod tests {
     // for n in (5, 6, 8, 10, 20, 40): print(q(range(1, n + 1), p=.5).confidence_interval(.95))"
     // nan nan, 1 6, 1 8, 2 9, 6 15, 14 27
     #[test]
-    fn the_median_lies_between_the_same_repetitions_as_in_scipy() {
+    fn interval_of_the_median_agrees_with_scipy() {
         let ends = |n: u32| {
             let bounds = Bounds::of_median(&(1..=n).map(f64::from).collect::<Vec<_>>(), 0.95).unwrap();
             (bounds.low, bounds.high)
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_an_end_leaves_the_median_as_it_is() {
+    fn infinite_run_does_not_change_the_median() {
         let mut runs = SKEWED;
         runs[9] = f64::INFINITY;
         let median = Bounds::of_median(&runs, 0.95).unwrap();
@@ -177,7 +178,7 @@ mod tests {
     // for k, n in ((3, 40), (40, 40), (0, 7)): print(b(k, n).proportion_ci(.95, method='wilson'))"
     // scipy 1.17.1: 0.0258360257 0.1986423352, 0.9123783988 1.0, 0.0 0.3543304351
     #[test]
-    fn a_share_agrees_with_scipy() {
+    fn interval_of_a_share_agrees_with_scipy() {
         for (have, of, value, low, high) in [
             (3, 40.0, 0.075, 0.025836025774588198, 0.19864233524310543),
             (40, 40.0, 1.0, 0.9123783988027133, 1.0),
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_lopsided_beyond_half_as_far_again() {
+    fn interval_is_lopsided_if_one_side_is_half_as_long_again() {
         let is_lopsided =
             |below, above| Bounds { value: 10.0, low: 10.0 - below, high: 10.0 + above }.is_lopsided();
         assert!(!is_lopsided(4.0, 6.0) && !is_lopsided(6.0, 4.0));
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_repetitions_show_a_shape() {
+    fn bootstrap_is_used_from_eight_repetitions_on() {
         let skewed = |n: usize| Bounds::of_mean(&SKEWED[SKEWED.len() - n..], 0.95).unwrap().is_lopsided();
         assert!(skewed(8) && !skewed(7));
     }

@@ -12,7 +12,7 @@ pub(crate) struct Bucket(pub u32);
 
 impl Bucket {
     /// Returns the bucket that contains `latency`.
-    pub fn of(latency: Duration) -> Self {
+    pub fn containing(latency: Duration) -> Self {
         let nanos = latency.as_nanos();
         let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(SIGNIFICANT_BITS);
         // The mantissa is at least 2^14 once the shift is above zero, so the octaves join without a gap.
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     fn middle_of(nanos: u64) -> u64 {
-        Bucket::of(Duration::from_nanos(nanos)).middle().as_nanos()
+        Bucket::containing(Duration::from_nanos(nanos)).middle().as_nanos()
     }
 
     #[test]
@@ -42,14 +42,14 @@ mod tests {
     }
 
     #[test]
-    fn short_latencies_are_kept_to_the_nanosecond() {
+    fn short_latencies_are_exact_to_the_nanosecond() {
         for nanos in (0..32_768).step_by(7).chain([16_383, 16_384, 32_767]) {
             assert_eq!(middle_of(nanos), nanos);
         }
     }
 
     #[test]
-    fn every_latency_is_kept_to_four_digits() {
+    fn every_latency_is_exact_to_four_digits() {
         for octave in 15..63 {
             for nanos in [1 << octave, (1 << octave) + 1, (3 << octave) / 2, (2 << octave) - 1] {
                 let error = middle_of(nanos).abs_diff(nanos) as f64 / nanos as f64;
@@ -59,11 +59,11 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_in_the_order_of_their_values_without_gaps() {
+    fn buckets_are_ordered_by_value_without_gaps() {
         for octave in 14..62 {
             let first = 1u64 << octave;
-            let below = Bucket::of(Duration::from_nanos(first - 1));
-            assert_eq!(Bucket::of(Duration::from_nanos(first)), Bucket(below.0 + 1));
+            let below = Bucket::containing(Duration::from_nanos(first - 1));
+            assert_eq!(Bucket::containing(Duration::from_nanos(first)), Bucket(below.0 + 1));
         }
     }
 }

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_out_and_takes_little_room() {
+    fn packed_buckets_round_trip_in_few_octets() {
         let filled = [(0, 1), (1, 127), (129, 128), (20_000, 1 << 40), (u32::MAX, u64::MAX)];
         let filled = filled.map(|(bucket, count)| (Bucket(bucket), count));
         let buckets: Buckets = filled.into_iter().collect();

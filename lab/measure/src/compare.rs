@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_within_the_margin_is_none_even_if_significant() {
+    fn significant_difference_within_the_margin_is_no_difference() {
         let first = [20.010, 20.011, 20.012];
         let second = [20.000, 20.000, 20.000];
         assert_eq!(compare_paired(&first, &second, 0.0, 0.95).verdict, Verdict::Slower);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_without_variance_decide_at_once() {
+    fn samples_without_variance_are_decided() {
         assert_eq!(compare_paired(&[20.0; 3], &[20.0; 3], 0.0, 0.95).verdict, Verdict::NoDifference);
         assert_eq!(compare_paired(&[20.0; 3], &[20.0; 3], 0.0, 0.95).p, 1.0);
         assert_eq!(compare_paired(&[20.0; 3], &[21.0; 3], 0.5, 0.95).verdict, Verdict::Faster);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn one_repetition_decides_nothing() {
+    fn one_repetition_is_undecided() {
         let result = compare_paired(&[20.0], &[40.0], 0.0, 0.95);
         assert_eq!((result.verdict, result.difference.mean), (Verdict::Undecided, -20.0));
         let result = compare_unpaired(&[20.0], &A, 0.0, 0.95);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_other_runs_say_is_believed_where_the_ranks_agree() {
+    fn verdict_needs_ranks_that_agree() {
         let (first, second) = ([20.0, 20.1, 19.9, 20.2, 20.0, 20.1, 20.0, 20.2, 19.9], [21.0; 9]);
         let means = compare_paired(&first, &second, 0.0, 0.95);
         let with = |collapsed: usize| {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_ranked_however_few() {
+    fn paired_comparison_ranks_even_few_pairs() {
         let slower = [21.0, 21.2, 20.9, 21.1, 21.5];
         assert_eq!(compare_paired(&A, &slower, 0.0, 0.95).ranks.unwrap().lower, 5);
         assert_eq!(compare_paired(&[20.0], &[40.0], 0.0, 0.95).ranks.unwrap().lower, 1);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_whose_ranks_go_the_other_way_is_none_at_all() {
+    fn difference_with_opposite_ranks_is_undecided() {
         let means = compare_paired(&A, &[21.0, 21.2, 20.9, 21.1, 21.5], 0.05, 0.95);
         assert!(means.p < 0.05 && means.p_beyond < 0.05 && means.p_equivalent > 0.5);
         let ranks = |lower, higher| SignedRanks { lower, higher, p: 0.5 };
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_have_been_lucky_is_not_called_faster() {
+    fn possible_unseen_stalls_prevent_the_verdict_faster() {
         let slower = [21.0, 21.2, 20.9, 21.1, 21.5];
         let unseen = Allowance { expected: 0.5, half_width: 1.0 };
         let none = Allowance::default();
@@ -425,7 +425,7 @@ mod tests {
 
     // By hand: the logarithms differ by -0.361 with a standard error of 0.042, the times by -13 with one of 5.1.
     #[test]
-    fn ratios_tell_where_differences_do_not() {
+    fn ratios_decide_where_differences_do_not() {
         let (first, second) = ([10.0, 22.0, 31.0, 48.0], [14.0, 33.0, 40.0, 75.0]);
         let none = [Allowance::default(); 2];
         let ratios = compare_ratios(&first, &second, none, 0.0, 0.95).unwrap();
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_that_contradict_the_means_decide_nothing() {
+    fn ratios_that_contradict_the_means_are_undecided() {
         // Nine runs of ten are faster by a tenth, the tenth takes two and a half times as long.
         let mut first = [0.9; 60];
         first.iter_mut().step_by(10).for_each(|time| *time = 2.5);

@@ -111,7 +111,7 @@ mod tests {
 
     /// Two repetitions at 10/s, and all others equal: a quarter of the resamples contain the one twice, a quarter the other.
     #[test]
-    fn the_ends_are_quantiles_of_the_resamples() {
+    fn crossover_interval_ends_are_quantiles_of_the_resamples() {
         let first = [vec![4.0; 2], vec![3.0; 2], vec![2.0, 0.5], vec![-1.0; 2], vec![-2.0; 2]];
         let second = vec![vec![0.0; 2]; 5];
         let ends = |confidence| {
@@ -128,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn levels_may_have_other_numbers_of_repetitions() {
+    fn levels_may_differ_in_repetitions() {
         let (first, second) = ([vec![2.0], vec![-1.0, -1.0, -1.0]], [vec![0.0], vec![0.0; 3]]);
         let crossover = Crossover::of(&[1.0, 10.0], &first, &second, 0.95, Seed(1)).unwrap();
         assert!((crossover.x - 10f64.powf(2.0 / 3.0)).abs() < 1e-9, "{crossover:?}");
     }
 
     #[test]
-    fn a_curve_crosses_where_it_is_zero_but_not_where_it_begins_so() {
+    fn zero_in_the_curve_is_a_crossing_but_not_at_its_start() {
         let x = [1.0, 10.0, 100.0];
         assert_eq!(sign_change(&x, &[1.0, 0.0, -1.0]), Some(10.0));
         let between = sign_change(&x, &[0.0, -1.0, 1.0]).unwrap();

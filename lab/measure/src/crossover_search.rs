@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn a_border_is_found_to_the_precision_asked_for() {
+    fn crossover_is_found_to_the_requested_precision() {
         let [border] = found(SEARCH, &[0.1, 1.0, 10.0], curve(0.73, 0.0))[..] else { panic!("one border") };
         assert!(border.low <= 0.73 && 0.73 <= border.high && border.high / border.low < 1.021, "{border:?}");
         assert_eq!((border.before, border.after), (Winner::First, Winner::Second));
     }
 
     #[test]
-    fn where_nothing_is_sure_the_border_is_as_wide_as_that() {
+    fn bracket_is_as_wide_as_the_unsure_range() {
         let [border] = found(SEARCH, &[0.1, 1.0, 10.0], curve(0.73, 0.2))[..] else { panic!("one border") };
         assert!(border.low < 0.73 * 0.83 && border.high > 0.73 * 1.2, "{border:?}");
         assert!(
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn several_borders_are_found_where_the_grid_shows_them() {
+    fn several_crossovers_are_found_if_the_grid_shows_them() {
         let probe = |x: f64| {
             let winner = if (2.0..=5.0).contains(&x) { Winner::Second } else { Winner::Tie };
             Ok::<_, ()>(Probe { x, winner })
@@ -185,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_everywhere_needs_no_more_samples() {
+    fn same_winner_everywhere_needs_no_more_points() {
         let probes = SEARCH.run(&[1.0, 2.0, 4.0], |x| x, curve(0.1, 0.0)).unwrap();
         assert_eq!((probes.len(), brackets(&probes).len()), (3, 0));
     }
 
     #[test]
-    fn zero_has_a_place_on_a_logarithmic_axis() {
+    fn logarithmic_axis_may_include_zero() {
         let [border] = found(SEARCH, &[0.0, 10.0], curve(0.5, 0.0))[..] else { panic!("one border") };
         assert!(border.low <= 0.5 && 0.5 <= border.high && border.high / border.low < 1.03, "{border:?}");
     }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_precision_is_a_share_of_the_axis_or_of_the_upper_end() {
+    fn precision_is_relative_to_the_axis_or_to_the_upper_end() {
         let linear = CrossoverSearch { logarithmic: false, ..SEARCH };
         // 100/64 of an axis of 100 are less than 2 %, 100/32 are not: six halvings.
         assert_eq!(sampled(linear, &[1000.0, 1100.0], 1012.0)[..3], [1050.0, 1025.0, 1012.5]);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_gap_comes_first() {
+    fn widest_gap_is_searched_first() {
         let mut places = Vec::new();
         let probe = |x: f64| {
             places.push(x);
@@ -235,7 +235,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_crossing_lies_between_the_ends(at in 0.11f64..9.9, doubt in 0.0f64..0.3, step in 0.001f64..0.05) {
+        fn any_crossing_lies_within_its_bracket(at in 0.11f64..9.9, doubt in 0.0f64..0.3, step in 0.001f64..0.05) {
             let round = |x: f64| (x / step).round() * step;
             let probes = SEARCH.run(&[0.1, 10.0], round, curve(at, doubt)).unwrap();
             prop_assert!(probes.windows(2).all(|pair| pair[0].x < pair[1].x), "{probes:?}");

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_distance_from_itself_and_nothing_is_comparable_with_none() {
+    fn distance_to_itself_is_zero_and_to_an_empty_distribution_unknown() {
         let a = counted(1..=100);
         assert_eq!(a.wasserstein_ms(&a), Some(0.0));
         assert_eq!(a.wasserstein_ms(&Distribution::default()), None);

@@ -82,7 +82,7 @@ impl Distribution {
 
     /// Returns the share of the offered messages that took longer than `latency` or never completed.
     pub fn share_above(&self, latency: Duration) -> Option<f64> {
-        let bucket = Bucket::of(latency);
+        let bucket = Bucket::containing(latency);
         let not_above = self.buckets.iter().take_while(|(other, _)| *other <= bucket);
         let above = self.offered - not_above.map(|(_, count)| count).sum::<u64>();
         (self.offered > 0).then(|| above as f64 / self.offered as f64)
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_deviation_are_exact_however_alike_the_latencies() {
+    fn mean_and_deviation_are_exact_for_nearly_equal_latencies() {
         let distribution = counted(&[20_010_240_001, 20_010_240_002, 20_010_240_003], 1);
         assert_eq!(distribution.mean_ms(), Some(20_010.240_002));
         assert_eq!(distribution.deviation_ms(), Some(1e-6));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_completed_means_nothing_known() {
+    fn distribution_without_completions_has_no_statistics() {
         let distribution = counted(&[], 3);
         assert_eq!((distribution.offered(), distribution.completed()), (3, 0));
         assert_eq!((distribution.mean_ms(), distribution.deviation_ms()), (None, None));
@@ -168,7 +168,7 @@ mod tests {
         }
 
         #[test]
-        fn json_round_trips(a in latencies(), missed in 0usize..5) {
+        fn distribution_round_trips_through_json(a in latencies(), missed in 0usize..5) {
             let distribution = counted(&a, missed);
             let json = serde_json::to_string(&distribution).unwrap();
             prop_assert_eq!(serde_json::from_str::<Distribution>(&json).unwrap(), distribution);

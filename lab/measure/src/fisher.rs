@@ -31,7 +31,7 @@ mod tests {
     // for t in ([3,37],[90,310]), ([0,8],[4,76]), ([0,8],[40,40]), ([8,0],[80,0]): print(f(t).pvalue)"
     // 0.025148505378216873 1.0 0.0070671356158835495 1.0
     #[test]
-    fn shares_agree_with_scipy() {
+    fn fisher_exact_agrees_with_scipy() {
         for (first, second, scipy) in [
             ((3, 40), (90, 400), 0.025148505378216873),
             ((0, 8), (4, 80), 1.0),

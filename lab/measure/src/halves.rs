@@ -16,7 +16,7 @@ pub const UNSTEADY_SIGNIFICANCE: f64 = 0.001;
 /// Significance level of the rank test: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
 /// Minimum number of repetitions for the rank test; fewer cannot reach [`RANKS_ALPHA`].
-const MIN_RANKED: usize = 10;
+const MIN_RANKED_REPETITIONS: usize = 10;
 
 /// A number of completed messages and the sum of their latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,9 +40,10 @@ pub struct RunHalves {
 #[derive(Debug, Default)]
 pub(crate) struct HalvesBuilder {
     parts: Vec<LatencySum>,
-    /// Number of messages, completed or not, in the last part and in each of the other parts.
-    filled: u64,
-    each: u64,
+    /// Number of messages, completed or not, in the last part.
+    last_part_messages: u64,
+    /// Number of messages, completed or not, in each of the other parts.
+    part_messages: u64,
 }
 
 impl LatencySum {
@@ -67,10 +68,10 @@ impl RunHalves {
 impl HalvesBuilder {
     /// Adds the next message; `None` if it never completed.
     pub fn add(&mut self, latency: Option<Duration>) {
-        if self.parts.is_empty() || self.filled == self.each {
+        if self.parts.is_empty() || self.last_part_messages == self.part_messages {
             self.begin_part();
         }
-        self.filled += 1;
+        self.last_part_messages += 1;
         let part = self.parts.last_mut().expect("a part was begun above");
         if let Some(latency) = latency {
             *part = part.add(LatencySum { count: 1, nanos: latency.as_nanos().into() });
@@ -78,13 +79,13 @@ impl HalvesBuilder {
     }
 
     fn begin_part(&mut self) {
-        self.each = self.each.max(1);
+        self.part_messages = self.part_messages.max(1);
         if self.parts.len() == MAX_PARTS {
             self.parts = self.parts.chunks(2).map(|pair| pair[0].add(pair[1])).collect();
-            self.each *= 2;
+            self.part_messages *= 2;
         }
         self.parts.push(LatencySum::default());
-        self.filled = 0;
+        self.last_part_messages = 0;
     }
 
     /// Returns the halves.
@@ -107,7 +108,7 @@ pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     }
     let test = compare_paired(&later, &earlier, 0.0, 1.0 - UNSTEADY_SIGNIFICANCE);
     let far = test.difference.mean.abs() > MAX_DIFFERENCE * middle;
-    let ranked = halves.len() >= MIN_RANKED;
+    let ranked = halves.len() >= MIN_RANKED_REPETITIONS;
     let one_way = test.ranks.is_none_or(|ranks| !ranked || ranks.p < RANKS_ALPHA);
     !(far && test.p < UNSTEADY_SIGNIFICANCE && one_way)
 }
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_any_length_is_cut_near_its_middle() {
+    fn run_is_split_near_its_middle_whatever_its_length() {
         for length in [1, 2, 3, 64, 65, 1000, 12_345] {
             let halves = halves_of(0..length);
             let (earlier, later) = (halves.earlier.count, halves.later.count);
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_completed_takes_its_place_and_no_time() {
+    fn incomplete_messages_count_for_the_split_but_not_for_the_mean() {
         let mut halves = HalvesBuilder::default();
         (0..32).for_each(|_| halves.add(None));
         (0..32).for_each(|_| halves.add(Some(Duration::from_millis(20))));
@@ -147,7 +148,7 @@ mod tests {
 
     /// SCTP at 10,000/s without loss: the backlog grows as long as the run lasts.
     #[test]
-    fn a_backlog_that_grows_is_no_steady_state() {
+    fn growing_backlog_is_not_steady() {
         let growing = halves_of((0..4000).map(|n| 20 + n / 60)).means_ms().unwrap();
         assert!(!is_steady(&[growing; 10]));
         assert!(!is_steady(&[growing; 2]));
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_and_what_does_not_matter_are_steady() {
+    fn random_and_negligible_differences_are_steady() {
         assert!(is_steady(&[(20.1, 20.2); 10]), "by less than a tenth");
         let rare: Vec<(f64, f64)> = (0..10).map(|n| (21.0, if n == 3 { 90.0 } else { 20.0 })).collect();
         assert!(is_steady(&rare), "one run of ten");
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_the_mean_of_both_halves_matters() {
+    fn difference_of_a_tenth_of_the_mean_is_not_steady() {
         assert!(!is_steady(&[(20.0, 22.4); 10]), "2.4 of 21.2");
         assert!(is_steady(&[(20.0, 21.8); 10]), "1.8 of 20.9");
         assert!(!is_steady(&[(22.4, 20.0); 2]));

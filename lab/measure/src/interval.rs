@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_naive_interval_is_that_of_the_messages() {
+    fn naive_interval_treats_messages_as_independent() {
         let mut recorder = Recorder::new();
         for micros in [20_300, 20_100, 19_900, 20_400, 20_200] {
             recorder.complete(hol_base::Duration::from_micros(micros));
@@ -174,14 +174,14 @@ mod tests {
 
     // python3 -c "from scipy.stats import t; print(t.ppf(.975, 1))"; the deviation of 1 and 3 is the root of 2.
     #[test]
-    fn two_repetitions_have_bounds() {
+    fn two_repetitions_have_a_finite_interval() {
         let interval = Interval::of(&[1.0, 3.0], 0.95).unwrap();
         assert!((interval.half_width - 12.706204736432095).abs() < 1e-9, "{interval:?}");
         assert_eq!(Interval { mean: -20.0, half_width: 5.0, n: 2 }.relative(), 0.25);
     }
 
     #[test]
-    fn one_repetition_has_a_mean_and_no_bounds() {
+    fn one_repetition_has_an_infinite_interval() {
         let single = Interval::of(&[20.5], 0.95).unwrap();
         assert!(single.contains(1e300) && single.contains(-1e300));
         assert_eq!(single.to_string(), "20.500");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_shows_two_digits_of_its_half_width() {
+    fn interval_is_rounded_to_two_digits_of_its_half_width() {
         let shown = |mean, half_width| Interval { mean, half_width, n: 5 }.to_string();
         assert_eq!(shown(117.23456, 3.4567), "117.2 ± 3.5");
         assert_eq!(shown(117.23456, 34.567), "117 ± 35");

@@ -65,13 +65,13 @@ pub struct OutageCurve {
 /// A message that had not been delivered at the first event.
 #[derive(Debug, Clone, Copy)]
 struct PendingMessage {
-    due: Time,
+    scheduled: Time,
     delivered: Option<Time>,
 }
 
 impl PendingMessage {
     fn response_time(&self) -> Option<Duration> {
-        self.delivered.map(|delivered| delivered.saturating_since(self.due))
+        self.delivered.map(|delivered| delivered.saturating_since(self.scheduled))
     }
 }
 
@@ -84,10 +84,10 @@ pub struct OutagesBuilder {
     /// The time from each delivery before the first event to the next one.
     silences: Recorder,
     /// The last messages before the first event: due time and response time.
-    recent: std::collections::VecDeque<(Time, Duration)>,
+    messages_before: std::collections::VecDeque<(Time, Duration)>,
     /// Time of the last delivery before the first event.
-    last: Option<Time>,
-    after: Vec<PendingMessage>,
+    last_delivery: Option<Time>,
+    messages_after: Vec<PendingMessage>,
 }
 
 impl OutagesBuilder {
@@ -104,17 +104,18 @@ impl OutagesBuilder {
         match record.latency() {
             Some(latency) if due + latency <= *first => {
                 self.latencies_before.complete(latency);
-                if let Some(last) = self.last.filter(|last| *last < due + latency) {
+                if let Some(last) = self.last_delivery.filter(|last| *last < due + latency) {
                     self.silences.complete((due + latency).since(last));
                 }
-                self.last = self.last.max(Some(due + latency));
-                if self.recent.len() == MESSAGES_BEFORE {
-                    self.recent.pop_front();
+                self.last_delivery = self.last_delivery.max(Some(due + latency));
+                if self.messages_before.len() == MESSAGES_BEFORE {
+                    self.messages_before.pop_front();
                 }
-                self.recent.push_back((due, latency));
+                self.messages_before.push_back((due, latency));
             }
-            latency if self.after.len() < MAX_MESSAGES => {
-                self.after.push(PendingMessage { due, delivered: latency.map(|latency| due + latency) });
+            latency if self.messages_after.len() < MAX_MESSAGES => {
+                self.messages_after
+                    .push(PendingMessage { scheduled: due, delivered: latency.map(|latency| due + latency) });
             }
             _ => {}
         }
@@ -123,22 +124,30 @@ impl OutagesBuilder {
     /// Returns the outage of each event, in a run that ended at this time. Returns nothing if nothing was
     /// delivered before the first event, and nothing for events after the last message.
     pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
-        let Self { events, latencies_before: before, silences, recent, last, mut after } = self;
+        let Self {
+            events,
+            latencies_before: before,
+            silences,
+            messages_before,
+            last_delivery: last,
+            mut messages_after,
+        } = self;
         let (Some(first), Some(last)) = (events.first().copied(), last) else { return Default::default() };
         // A message that was never due is not missing.
-        after.retain(|message| message.delivered.is_some() || message.due <= ended);
-        let mut deliveries: Vec<Time> = after.iter().filter_map(|message| message.delivered).collect();
+        messages_after.retain(|message| message.delivered.is_some() || message.scheduled <= ended);
+        let mut deliveries: Vec<Time> =
+            messages_after.iter().filter_map(|message| message.delivered).collect();
         deliveries.push(last);
         deliveries.sort();
         let (usual, silence) = (usual(&before.finish()), usual(&silences.finish()));
         let long = |pair: &[Time]| (pair[1].since(pair[0]) > silence + silence + usual).then_some(pair[1]);
         let ends = deliveries.windows(2).filter_map(long).collect();
-        let run = Run { usual, ends, deliveries, after, ended };
+        let run = RunAfterEvent { usual, ends, deliveries, messages_after, ended };
         let ends = events.iter().skip(1).copied().chain([Time::MAX]);
         let outages: Vec<Outage> =
             events.iter().zip(ends).filter_map(|(at, until)| run.outage(*at, until)).collect();
         let gone = outages.iter().filter_map(|outage| Some(outage.at + outage.last?)).max();
-        let curve = run.curve(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
+        let curve = run.curve(first, messages_before, gone.map_or(ended, |gone| Time::ZERO + gone));
         (outages, curve)
     }
 }
@@ -149,14 +158,14 @@ fn usual(before: &Distribution) -> Duration {
 }
 
 /// A run from its first event on.
-struct Run {
+struct RunAfterEvent {
     /// Usual latency before the first event.
     usual: Duration,
     /// Times at which long silences ended, ascending.
     ends: Vec<Time>,
     /// Times of deliveries, ascending, from the last one before the first event on.
     deliveries: Vec<Time>,
-    after: Vec<PendingMessage>,
+    messages_after: Vec<PendingMessage>,
     ended: Time,
 }
 
@@ -165,11 +174,11 @@ struct Run {
 struct Backlog {
     late: u64,
     lost: u64,
-    first: Option<Time>,
-    last: Option<Time>,
+    first_delivery: Option<Time>,
+    last_delivery: Option<Time>,
 }
 
-impl Run {
+impl RunAfterEvent {
     /// Returns the outage that the event at `at` caused, before the next event at `until`.
     fn outage(&self, at: Time, until: Time) -> Option<Outage> {
         let backlog = self.backlog(at, until);
@@ -178,7 +187,7 @@ impl Run {
         if next.is_none() && backlog.late == 0 {
             return None;
         }
-        let gone = backlog.last.max(next).unwrap_or(self.ended);
+        let gone = backlog.last_delivery.max(next).unwrap_or(self.ended);
         let gaps = self.deliveries.windows(2).map(|pair| (pair[0], pair[1]));
         let gaps = gaps.filter(|(begin, end)| *end > at && *begin < gone);
         let longest = gaps.max_by_key(|(begin, end)| end.since(*begin));
@@ -194,37 +203,38 @@ impl Run {
             is_over: !is_open,
             late: backlog.late,
             lost: backlog.lost,
-            first: backlog.first.map(after),
-            last: backlog.last.filter(|_| !is_open).map(after),
+            first: backlog.first_delivery.map(after),
+            last: backlog.last_delivery.filter(|_| !is_open).map(after),
         })
     }
 
     /// Returns whether messages were due after the last delivery and none of them arrived.
     fn is_dead_after(&self, last: Time) -> bool {
-        self.after.iter().any(|message| message.due > last)
+        self.messages_after.iter().any(|message| message.scheduled > last)
     }
 
     /// Returns whether the message was overdue when a long silence ended, and arrived then or later.
     fn was_overdue(&self, message: &PendingMessage) -> bool {
-        let next = self.ends.partition_point(|end| *end <= message.due + self.usual);
+        let next = self.ends.partition_point(|end| *end <= message.scheduled + self.usual);
         self.ends.get(next).is_some_and(|end| message.delivered.is_none_or(|delivered| *end <= delivered))
     }
 
     fn backlog(&self, at: Time, until: Time) -> Backlog {
         let touched = |message: &&PendingMessage| {
-            message.due < until && message.delivered.is_none_or(|delivered| delivered > at)
+            message.scheduled < until && message.delivered.is_none_or(|delivered| delivered > at)
         };
-        let fastest = self.after.iter().filter(|message| message.due > at && message.due < until);
+        let fastest =
+            self.messages_after.iter().filter(|message| message.scheduled > at && message.scheduled < until);
         let fastest = fastest.filter_map(PendingMessage::response_time).min().unwrap_or(Duration::ZERO);
         let usual = self.usual.max(fastest + fastest);
         let mut backlog = Backlog::default();
         let (mut on_time, mut end) = (0, at);
-        for message in self.after.iter().filter(touched) {
+        for message in self.messages_after.iter().filter(touched) {
             match message.response_time() {
                 Some(took) if took <= usual && !self.was_overdue(message) => {
-                    on_time += u32::from(message.due > at);
+                    on_time += u32::from(message.scheduled > at);
                     if backlog.late == 0 && on_time == ON_TIME_MESSAGES
-                        || backlog.late > 0 && message.due > end
+                        || backlog.late > 0 && message.scheduled > end
                     {
                         break;
                     }
@@ -232,10 +242,10 @@ impl Run {
                 _ => {
                     backlog.late += 1;
                     backlog.lost += u64::from(message.delivered.is_none());
-                    end = end.max(message.delivered.unwrap_or(message.due));
-                    let times = [backlog.first, message.delivered];
-                    backlog.first = times.into_iter().flatten().min();
-                    backlog.last = backlog.last.max(message.delivered);
+                    end = end.max(message.delivered.unwrap_or(message.scheduled));
+                    let times = [backlog.first_delivery, message.delivered];
+                    backlog.first_delivery = times.into_iter().flatten().min();
+                    backlog.last_delivery = backlog.last_delivery.max(message.delivered);
                 }
             }
         }
@@ -246,11 +256,11 @@ impl Run {
     fn curve(
         &self,
         first: Time,
-        recent: impl IntoIterator<Item = (Time, Duration)>,
+        messages_before: impl IntoIterator<Item = (Time, Duration)>,
         gone: Time,
     ) -> OutageCurve {
         let since = |due: Time| due.as_nanos() as i64 - first.as_nanos() as i64;
-        let before = recent.into_iter().map(|(due, took)| (since(due), Some(took.as_nanos())));
+        let before = messages_before.into_iter().map(|(due, took)| (since(due), Some(took.as_nanos())));
         let mut messages: Vec<(i64, Option<u64>)> = before.collect();
         let part = (gone.saturating_since(first).as_nanos() / PARTS_TO_RECOVERY).max(1);
         let place = |due: i64| match (due / part as i64) as u64 {
@@ -261,8 +271,8 @@ impl Run {
             at => at,
         };
         let mut at = None;
-        for message in &self.after {
-            let one = (since(message.due), message.response_time().map(Duration::as_nanos));
+        for message in &self.messages_after {
+            let one = (since(message.scheduled), message.response_time().map(Duration::as_nanos));
             let own = (one.0 >= 0).then(|| place(one.0));
             let is_slower =
                 |last: &(i64, Option<u64>)| one.1.is_none_or(|took| last.1.is_some_and(|l| took > l));
@@ -317,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_lasts_from_delivery_to_delivery_and_its_backlog_to_the_last_late_message() {
+    fn outage_ends_at_the_next_delivery_and_backlog_at_the_last_late_one() {
         // Messages due from 1000 ms to 2000 ms arrive over a path that is 20 ms longer, one per ms from 2000 ms on.
         let of = |due: u64| Some(if due < 2000 { 2000 + (due - 1000) / 50 - due } else { 60 });
         let (all, curve) = outages(&[1000], of);
@@ -338,7 +348,7 @@ mod tests {
 
     /// New messages are sent on the dead path until the transport gives it up; each timeout is twice as long as the one before.
     #[test]
-    fn an_outage_of_several_gaps_is_the_longest_of_them() {
+    fn outage_with_several_gaps_is_the_longest_gap() {
         let ends = [2000, 4000, 8000];
         let of = |due: u64| Some(ends.into_iter().find(|end| due < *end).map_or(60, |end| end + 60 - due));
         let (all, _) = outages(&[1000], of);
@@ -349,7 +359,7 @@ mod tests {
 
     /// The run ends before the last timeout, so no message after the event is as fast as before: that is no evidence of a slower path.
     #[test]
-    fn a_backlog_that_the_run_does_not_outlast_is_one() {
+    fn backlog_that_lasts_until_the_end_of_the_run_counts() {
         let ends = [2000, 4000, 8000, 16_000];
         let of = |due: u64| Some(ends.into_iter().find(|end| due < *end).map_or(60, |end| end + 60 - due));
         let (all, _) = outages(&[1000], |due| of(due).map(|took| took + 8000));
@@ -357,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_delivered_again_is_an_outage_until_the_end() {
+    fn outage_without_later_delivery_lasts_until_the_end() {
         let (all, curve) = outages(&[1000], |_| None);
         assert_eq!((all[0].is_over, all[0].longest, all[0].late), (false, ms(19_010), 180));
         assert_eq!((all[0].lost, all[0].first, all[0].last), (180, None, None));
@@ -365,14 +375,14 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_are_lost_meanwhile_are_a_backlog_of_which_nothing_comes() {
+    fn datagrams_lost_in_an_outage_count_as_lost_backlog() {
         let (all, _) = outages(&[1000], |due| (due >= 3000).then_some(40));
         let Outage { longest, is_over, late, lost, first, .. } = all[0];
         assert_eq!((longest, is_over, late, lost, first), (ms(2050), true, 40, 40, None));
     }
 
     #[test]
-    fn an_event_that_nobody_notices_has_no_backlog() {
+    fn event_without_effect_has_no_backlog() {
         // The path is three times as long afterwards, and much later a message is lost.
         let of = |due: u64| Some(if due == 9000 { 900 } else { 120 });
         let (all, _) = outages(&[1000], of);
@@ -396,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_delivery_before_or_a_message_after_there_is_no_outage() {
+    fn no_outage_without_an_earlier_delivery_or_a_later_message() {
         assert_eq!(outages(&[10], |_| Some(40)).0, []);
         assert_eq!(outages(&[15_000], |_| Some(40)).0, []);
         assert_eq!(outages(&[], |_| Some(40)).0, []);

@@ -82,7 +82,7 @@ mod tests {
     use crate::Recorder;
 
     #[test]
-    fn what_is_stored_is_small_and_readable() {
+    fn stored_distribution_is_small_and_readable() {
         let mut recorder = Recorder::new();
         (0..1000).for_each(|_| recorder.complete(Duration::from_nanos(5)));
         recorder.complete(Duration::from_nanos(9));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn contradictory_counts_are_refused() {
         let read = |offered: u64, squares: &str, range: &str, buckets: &str| {
             let json = format!(
                 r#"{{"offered":{offered},"total_ns":5,"squares_ns2":"{squares}","range_ns":{range},"buckets":{buckets}}}"#

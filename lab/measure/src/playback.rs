@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glitch_is_a_run_of_frames_that_cannot_be_played() {
+    fn consecutive_unplayable_frames_are_one_glitch() {
         use Outcome::{Abandoned, Completed, Late};
         let all = playback(&[Late, Completed, Abandoned, Late, Completed, Abandoned]);
         assert_eq!((all.frames, all.playable, all.glitches), (6, 2, 3));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_frame_does_not_tell_how_long_it_sounds() {
+    fn single_frame_has_no_known_duration() {
         let one = playback(&[Outcome::Completed]);
         assert_eq!((one.playable_percent(), one.glitches_per_minute()), (100.0, None));
     }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repetitions_stop_at_the_precision_but_within_their_bounds() {
+    fn repetitions_stop_at_the_precision_between_min_and_max() {
         let rule = Precision { min: 3, max: 6, relative: 0.01 };
         assert!(!rule.reached(&[20.0, 20.0]), "too few");
         assert!(rule.reached(&[20.0, 20.0, 20.0]));

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_messages_leave_a_quantile_open() {
+    fn quantile_interval_is_open_with_too_few_messages() {
         let interval = counted(1..=100).quantile_interval(0.999, 0.95);
         assert_eq!(interval.high, None);
         assert!(interval.low.is_some());
@@ -115,7 +115,7 @@ mod tests {
 
     // By definition the ends solve |share - s| = z sqrt(s (1 - s) / n).
     #[test]
-    fn wilson_ends_satisfy_the_score_equation() {
+    fn wilson_interval_satisfies_the_score_equation() {
         let (share, n, z) = (0.02, 500.0, 1.96);
         let (low, high) = wilson(share, n, z);
         for end in [low, high] {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_never_completed_stay_in_the_tail() {
+    fn incomplete_messages_count_in_the_tail() {
         let mut recorder = Recorder::new();
         (0..80).for_each(|_| recorder.complete(Duration::from_millis(20)));
         (0..20).for_each(|_| recorder.count_failure());

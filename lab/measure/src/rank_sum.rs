@@ -102,7 +102,7 @@ mod tests {
     // 0.8 0.09324009324009325 0.09324009324009325
     // 0.030303030303030304
     #[test]
-    fn few_samples_agree_with_scipy() {
+    fn rank_sum_of_few_samples_agrees_with_scipy() {
         let (a, b) = ([21.3, 20.8, 25.1, 22.2, 20.1], [19.9, 20.3, 20.5, 21.0, 19.7, 20.0, 22.0, 20.4]);
         let ranks = RankSum::of(&a, &b);
         assert!(close(ranks.superiority, 0.8) && close(ranks.p, 0.09324009324009325), "{ranks:?}");
@@ -132,7 +132,7 @@ mod tests {
     // r=u(a,b,method='asymptotic'); print(r.statistic/8000, r.pvalue)"
     // 0.4245 0.13210595942413708
     #[test]
-    fn many_samples_with_ties_agree_with_scipy() {
+    fn rank_sum_of_many_samples_with_ties_agrees_with_scipy() {
         let a: Vec<f64> = (1..41).map(|i| f64::from((7 * i * i + 3 * i) % 101)).collect();
         let b: Vec<f64> = (1..201).map(|i| f64::from((5 * i * i + i) % 97 + 8)).collect();
         let ranks = RankSum::of(&a, &b);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_run_far_off_is_one_of_eight() {
+    fn one_outlier_in_eight_has_only_its_rank() {
         let model: Vec<f64> = (0..80).map(|run| 20.0 + f64::from(run) / 80.0).collect();
         let mut kernel = [20.1, 20.2, 20.3, 20.4, 20.6, 20.7, 20.8, 21.5];
         let near = RankSum::of(&kernel, &model);

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_add_up_to_the_latency() {
+    fn delay_components_add_up_to_the_latency() {
         let record = transaction(
             Time::from_millis(1),
             Some(leg([2, 4, 34, 44, 49])),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_the_server_is_its_own_part() {
+    fn service_time_is_a_separate_component() {
         let (request, reply) = (Some(leg([2, 2, 2, 12, 12])), Some(leg([15, 15, 15, 25, 25])));
         let scheduled = Time::from_millis(1);
         let outcome = Outcome::Completed;
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_covers_every_time_of_both_legs() {
+    fn digest_covers_every_time_of_request_and_reply() {
         let digest = |request: [u64; 5], reply: [u64; 5]| {
             let (request, reply) = (Some(leg(request)), Some(leg(reply)));
             let (scheduled, outcome) = (Time::ZERO, Outcome::Completed);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_covers_what_a_record_is_and_what_it_is_part_of() {
+    fn digest_covers_kind_and_parent_of_a_record() {
         let digest = |kind, parent| {
             let mut digester = Digester::new();
             let message = transaction(Time::ZERO, None, None, Outcome::Unfinished);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_octets_of_a_page_are_those_of_its_objects_and_come_with_their_replies() {
+    fn objects_carry_octets_with_their_replies_and_pages_carry_none() {
         let (request, reply) = (Some(leg([2, 2, 2, 12, 12])), Some(leg([15, 15, 15, 25, 25])));
         let carried = |kind| {
             let whole = transaction(Time::ZERO, request, reply, Outcome::Completed);

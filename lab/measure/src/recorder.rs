@@ -35,7 +35,7 @@ impl Recorder {
 
     /// Counts a message that completed after `latency`.
     pub fn complete(&mut self, latency: Duration) {
-        let bucket = Bucket::of(latency).0 as usize;
+        let bucket = Bucket::containing(latency).0 as usize;
         if bucket >= self.counts.len() {
             self.counts.resize(bucket + 1, 0);
         }

@@ -94,7 +94,7 @@ mod tests {
     // print(w([-.9,-.7,-1.1,-.2,-1.3], method='exact').pvalue, w([1.2,-.3,2.5,.8,-.1,3.3,.4,1.9,-2.2,.6], method='exact').pvalue)"
     // 0.0625 0.10546875
     #[test]
-    fn few_pairs_agree_with_scipy() {
+    fn signed_ranks_of_few_pairs_agree_with_scipy() {
         assert_eq!(of(&[-0.9, -0.7, -1.1, -0.2, -1.3]), SignedRanks { lower: 5, higher: 0, p: 0.0625 });
         let mixed = of(&[1.2, -0.3, 2.5, 0.8, -0.1, 3.3, 0.4, 1.9, -2.2, 0.6]);
         assert_eq!((mixed.lower, mixed.higher, mixed.p), (3, 7, 0.10546875));
@@ -115,7 +115,7 @@ mod tests {
     // print(w(d, method='approx', correction=False).pvalue)"
     // 3.1188261652093476e-06
     #[test]
-    fn many_pairs_agree_with_scipy() {
+    fn signed_ranks_of_many_pairs_agree_with_scipy() {
         let many: Vec<f64> = (1..301).map(|i| f64::from((7 * i * i + 3 * i) % 101 - 38)).collect();
         assert!((of(&many).p / 3.1188261652093476e-06 - 1.0).abs() < 1e-6, "{:?}", of(&many));
     }
@@ -123,7 +123,7 @@ mod tests {
     // python3 -c "from scipy.stats import binomtest as b; print(b(1, 10).pvalue, b(3, 10).pvalue, b(5, 10).pvalue)"
     // 0.021484375 0.34375 1.0
     #[test]
-    fn the_signs_alone_agree_with_scipy() {
+    fn p_of_signs_agrees_with_scipy() {
         let of = |lower, higher| SignedRanks { lower, higher, p: 1.0 }.p_of_signs();
         for (ours, scipy) in [(of(9, 1), 0.021484375), (of(3, 7), 0.34375), (of(5, 5), 1.0), (of(0, 0), 1.0)]
         {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_run_far_off_is_one_of_ten() {
+    fn one_outlier_in_ten_has_only_its_rank() {
         let mut tail = [-1.0, -1.1, -1.2, -0.9, -0.8, -1.3, -1.4, -0.7, -0.6, 80.0];
         assert!(of(&tail).p < 0.1, "{:?}", of(&tail));
         let near = of(&tail);

@@ -94,14 +94,14 @@ mod tests {
     // python3 -c "from scipy.stats import chi2; print(chi2.ppf(.975, 2)/2, chi2.ppf(.975, 12)/2)"
     // 3.6888794541139363 11.668332079322669
     #[test]
-    fn the_most_that_may_be_agrees_with_scipy() {
+    fn poisson_upper_end_agrees_with_scipy() {
         assert!((poisson_upper_end(0) - 3.6888794541139363).abs() < 1e-6, "{}", poisson_upper_end(0));
         assert!((poisson_upper_end(5) - 11.668332079322669).abs() < 1e-6, "{}", poisson_upper_end(5));
     }
 
     // By hand: a stall of 3.12 s costs 3.12 + 12.5 * 3.12² / 2 = 63.96 s, and 0.82 of them are expected in 200,000 messages.
     #[test]
-    fn backoffs_that_did_not_come_are_due() {
+    fn unseen_backoffs_add_an_expected_stall() {
         let unseen = SCTP.allowance();
         assert!((unseen.expected - 0.82 * 63.96 / 200.0).abs() < 1e-9, "{unseen:?}");
         assert!((unseen.half_width - 0.82f64.sqrt() * 63.96 / 200.0).abs() < 1e-9, "{unseen:?}");
@@ -111,13 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_often_needs_no_allowance() {
+    fn frequent_backoffs_need_no_allowance() {
         let often = TimeoutCounts { timeouts: 1000, backoffs: 20, ..SCTP };
         assert_eq!((often.allowance(), often.are_rare()), (Allowance::default(), false));
     }
 
     #[test]
-    fn a_short_sample_without_a_timeout_says_little() {
+    fn short_sample_without_timeouts_has_a_wide_allowance() {
         let short = TimeoutCounts { timeouts: 0, messages: 1000, ..SCTP }.allowance();
         assert!(short.expected == 0.0 && short.half_width > 25.0, "{short:?}");
         assert_eq!(TimeoutCounts { messages: 0, ..SCTP }.allowance(), Allowance::default());

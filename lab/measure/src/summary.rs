@@ -281,14 +281,14 @@ mod tests {
     }
 
     #[test]
-    fn how_far_the_sender_was_behind_is_kept() {
+    fn summary_has_the_maximum_delay_behind_schedule() {
         let records = [delivered(0, 0, [3, 3, 3, 9, 9]), delivered(1, 10, [18, 18, 18, 20, 20])];
         assert_eq!(summarize(&records).behind, Duration::from_millis(8));
         assert_eq!(summarize(&records).halves.means_ms(), Some((9.0, 10.0)));
     }
 
     #[test]
-    fn the_mean_parts_add_up_to_the_mean_latency() {
+    fn mean_components_add_up_to_the_mean_latency() {
         let summary = summarize(&records());
         let parts = summary.split.mean(summary.completed);
         let expected = MeanDelayBreakdown {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_several_messages_and_runs_add_up() {
+    fn components_of_messages_and_runs_are_summed() {
         let ms = Duration::from_millis;
         let split = DelayBreakdown {
             slip: ms(1),
@@ -338,7 +338,7 @@ mod tests {
 
     /// A flow that completes 4.2 of 10 messages a second, while its send buffer accepts all at once.
     #[test]
-    fn a_starved_flow_has_a_backlog_that_grows() {
+    fn starved_flow_has_a_growing_backlog() {
         let starved = |interval: u64| {
             let delivery = |n: u64| {
                 delivered(n, 100 * n, [100 * n, 100 * n, 100 * n, interval * n + 20, interval * n + 20])
@@ -351,7 +351,7 @@ mod tests {
 
     /// IKR report 53, section 5.1; the longest wait of the three is 1.5 s.
     #[test]
-    fn who_is_more_than_a_second_behind_does_not_carry_its_load() {
+    fn sender_more_than_a_second_late_fell_behind() {
         let with = |behind| Summary { behind, ..summarize(&records()) }.fell_behind();
         assert!(!with(Duration::from_secs(1)) && with(Duration::from_millis(1001)));
         assert!(!with(Duration::ZERO));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LatencySum, Record, nanoseconds};
 
-/// Maximum number of parts; later ones are discarded.
+/// Maximum number of intervals in a timeline; later deliveries are discarded.
 const MAX_PARTS: usize = 1 << 16;
 
 /// The deliveries in each interval of a run, from the time at which its first message was due.
@@ -13,7 +13,7 @@ const MAX_PARTS: usize = 1 << 16;
 pub struct Timeline {
     /// Length of an interval.
     #[serde(rename = "part_ns", with = "nanoseconds")]
-    pub part: Duration,
+    pub interval: Duration,
     /// The intervals that ended before the run, in order.
     pub parts: Vec<TimelinePart>,
 }
@@ -37,8 +37,8 @@ pub struct TimelineBuilder {
 
 impl TimelineBuilder {
     /// Creates a timeline with intervals of this length, which is not zero.
-    pub const fn new(part: Duration) -> Self {
-        Self { timeline: Timeline { part, parts: Vec::new() }, times: None }
+    pub const fn new(interval: Duration) -> Self {
+        Self { timeline: Timeline { interval, parts: Vec::new() }, times: None }
     }
 
     /// Adds the next message, in the order of the schedule.
@@ -50,7 +50,7 @@ impl TimelineBuilder {
         };
         let delivered = record.scheduled + split.total();
         self.times = Some((begin, last.max(delivered)));
-        let part = delivered.since(begin).as_nanos() / self.timeline.part.as_nanos();
+        let part = delivered.since(begin).as_nanos() / self.timeline.interval.as_nanos();
         let Some(at) = usize::try_from(part).ok().filter(|at| *at < MAX_PARTS) else { return };
         if at >= self.timeline.parts.len() {
             self.timeline.parts.resize(at + 1, TimelinePart::default());
@@ -64,7 +64,7 @@ impl TimelineBuilder {
     /// Returns the complete intervals; the last one, in which the run ended, is left out.
     pub fn finish(mut self) -> Timeline {
         let span = self.times.map_or(Duration::ZERO, |(begin, last)| last.since(begin));
-        self.timeline.parts.truncate((span.as_nanos() / self.timeline.part.as_nanos()) as usize);
+        self.timeline.parts.truncate((span.as_nanos() / self.timeline.interval.as_nanos()) as usize);
         self.timeline
     }
 }
@@ -72,7 +72,7 @@ impl TimelineBuilder {
 impl Timeline {
     /// Returns the middle of an interval, in seconds since the first message was due.
     pub fn middle_s(&self, part: usize) -> f64 {
-        (part as f64 + 0.5) * self.part.as_secs_f64()
+        (part as f64 + 0.5) * self.interval.as_secs_f64()
     }
 
     /// Returns the mean latency of the messages delivered in an interval, in ms; `None` if there were none.
@@ -82,7 +82,7 @@ impl Timeline {
 
     /// Returns the goodput of an interval, in kbit/s.
     pub fn kbps(&self, part: usize) -> Option<f64> {
-        Some(self.parts.get(part)?.octets as f64 * 8e-3 / self.part.as_secs_f64())
+        Some(self.parts.get(part)?.octets as f64 * 8e-3 / self.interval.as_secs_f64())
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_counts_where_it_is_delivered_and_a_part_that_is_not_over_does_not() {
+    fn message_counts_at_its_delivery_and_incomplete_parts_are_dropped() {
         let mut timeline = TimelineBuilder::new(Duration::from_secs(1));
         // The first is due after 0.2 s; the second part goes from 1.2 to 2.2 s.
         for record in [
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_delivered_has_no_parts_and_ages_have_no_more_than_can_be_kept() {
+    fn timeline_has_no_parts_without_deliveries_and_a_maximum_number() {
         let of = |records: &[Record]| {
             let mut timeline = TimelineBuilder::new(Duration::from_millis(1));
             records.iter().for_each(|record| timeline.add(record));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_are_no_second_long_have_their_middle_and_their_rate() {
+    fn parts_shorter_than_a_second_have_their_middle_and_rate() {
         let mut timeline = TimelineBuilder::new(Duration::from_millis(250));
         for record in [sent(0, Some(10)), sent(260, Some(10)), sent(2000, Some(1))] {
             timeline.add(&record);

@@ -10,18 +10,18 @@ use crate::Record;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// When the first message was passed to the transport.
-    pub first: Time,
+    pub start: Time,
     /// When the last message was delivered (and answered), or was due if it never was.
-    pub last: Time,
+    pub end: Time,
 }
 
 /// Computes the transfer from records that are added one by one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TransferBuilder {
-    first: Option<Time>,
-    last: Option<Time>,
+    first_written: Option<Time>,
+    last_delivered: Option<Time>,
     /// When the last message that never arrived was due.
-    missed: Option<Time>,
+    last_missed: Option<Time>,
 }
 
 /// The octets that a background flow carries during a transfer.
@@ -45,7 +45,7 @@ impl Transfer {
 
     /// Returns the duration of the transfer.
     pub fn span(&self) -> Duration {
-        self.last.since(self.first)
+        self.end.since(self.start)
     }
 }
 
@@ -54,25 +54,25 @@ impl TransferBuilder {
     pub fn add(&mut self, record: &Record) {
         // A message that never arrived has no time of writing; it was not written before it was due.
         let sent = record.request.map_or(record.scheduled, |leg| leg.written);
-        self.first = Some(self.first.map_or(sent, |first| first.min(sent)));
+        self.first_written = Some(self.first_written.map_or(sent, |first| first.min(sent)));
         let delivered = record.latency().map(|latency| record.scheduled + latency);
-        self.last = self.last.max(delivered);
+        self.last_delivered = self.last_delivered.max(delivered);
         if delivered.is_none() {
-            self.missed = self.missed.max(Some(record.scheduled));
+            self.last_missed = self.last_missed.max(Some(record.scheduled));
         }
     }
 
     /// Returns the transfer so far; `None` if nothing was delivered.
     pub fn transfer(&self) -> Option<Transfer> {
-        let (first, last) = (self.first?, self.last?);
-        Some(Transfer { first, last: self.missed.map_or(last, |missed| last.max(missed)) })
+        let (first, last) = (self.first_written?, self.last_delivered?);
+        Some(Transfer { start: first, end: self.last_missed.map_or(last, |missed| last.max(missed)) })
     }
 }
 
 impl BackgroundTransfer {
-    /// Creates a count for a transfer that does not start before `since`.
-    pub const fn new(since: Time) -> Self {
-        Self { earliest_start: since, octets: 0, octets_outside: BTreeMap::new() }
+    /// Creates a count for a transfer that does not start before `earliest_start`.
+    pub const fn new(earliest_start: Time) -> Self {
+        Self { earliest_start, octets: 0, octets_outside: BTreeMap::new() }
     }
 
     /// Adds the next record of the background flow.
@@ -84,7 +84,7 @@ impl BackgroundTransfer {
 
     /// Counts the octets delivered during `transfer`, which only grows.
     pub fn count(&mut self, transfer: Transfer) {
-        let during = transfer.first..=transfer.last;
+        let during = transfer.start..=transfer.end;
         let inside: Vec<Time> = self.octets_outside.range(during).map(|(delivered, _)| *delivered).collect();
         self.octets +=
             inside.iter().filter_map(|delivered| self.octets_outside.remove(delivered)).sum::<u64>();
@@ -130,10 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_lasts_from_the_first_message_written_to_the_last_delivery() {
+    fn transfer_lasts_from_the_first_write_to_the_last_delivery() {
         let records = [record(5, 7, Some(40)), record(10, 11, Some(30)), record(15, 15, None)];
         let transfer = Transfer::of(&records).unwrap();
-        assert_eq!((transfer.first, transfer.last), (Time::from_millis(7), Time::from_millis(40)));
+        assert_eq!((transfer.start, transfer.end), (Time::from_millis(7), Time::from_millis(40)));
         assert_eq!(transfer.span(), Duration::from_millis(33));
         // Of 400 messages in 20 s two arrive, both in the first 20 ms.
         let starved = [record(0, 0, Some(20)), record(10, 10, Some(20)), record(20_000, 20_000, None)];
@@ -142,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn only_what_arrives_meanwhile_counts_for_another_flow() {
-        let until = |ms| Transfer { first: Time::from_millis(10), last: Time::from_millis(ms) };
+    fn background_octets_count_only_during_the_transfer() {
+        let until = |ms| Transfer { start: Time::from_millis(10), end: Time::from_millis(ms) };
         let mut background = BackgroundTransfer::new(Time::from_millis(5));
         let mut octets_until = |last, delivered: &[Option<u64>]| {
             delivered.iter().for_each(|delivered| background.add(&record(0, 0, *delivered)));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_lies_between_one_flow_taking_all_and_all_taking_the_same() {
+    fn jain_index_ranges_from_one_nth_to_one() {
         assert_eq!(jain(&[3.0, 3.0, 3.0, 3.0]), Some(1.0));
         assert_eq!(jain(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
         assert_eq!(jain(&[0.0, 0.0]), None);

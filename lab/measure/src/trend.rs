@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fit_pools_neighbours_that_turn() {
+    fn isotonic_fit_pools_violating_neighbours() {
         assert_eq!(isotonic_fit(&[1.0, 3.0, 2.0, 4.0], Direction::NonDecreasing), [1.0, 2.5, 2.5, 4.0]);
         assert_eq!(isotonic_fit(&[1.0, 3.0, 2.0, 0.0], Direction::NonIncreasing), [2.0, 2.0, 2.0, 0.0]);
         assert_eq!(isotonic_fit(&[3.0, 2.0, 1.0], Direction::NonDecreasing), [2.0, 2.0, 2.0]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_is_contradicted_only_where_it_is_sure_for_the_family() {
+    fn violation_needs_significance_over_the_family() {
         // Differences 0.5, -0.1, 0.3, 0.6, 0.2: python3 -c "from scipy.stats import ttest_1samp as t; print(t([.5,-.1,.3,.6,.2],0).pvalue)"
         // scipy 1.17.1: 0.0700, so not at 95 %, but at 90 %; and Holm doubles it where there are two such steps.
         let level = |by: f64| [0.5, -0.1, 0.3, 0.6, 0.2].iter().map(|d| 20.0 + by * d).collect::<Vec<f64>>();

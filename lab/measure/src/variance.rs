@@ -31,7 +31,7 @@ pub struct VarianceComponent {
 impl Variance {
     /// Pools the components of all blocks; differences between blocks are not attributed to a factor. `None` if the
     /// samples do not vary, or if there are no repetitions from which to estimate the error.
-    pub fn within(blocks: &[Block]) -> Option<Self> {
+    pub fn pooled(blocks: &[Block]) -> Option<Self> {
         let variance = blocks.iter().map(of_block).fold(Self::default(), |total, block| Self {
             first: total.first + block.first,
             second: total.second + block.second,
@@ -119,7 +119,7 @@ mod tests {
     fn one_factor_agrees_with_scipy() {
         let block = [[41.0, 43.0, 39.0, 44.0], [45.0, 47.0, 46.0, 49.0], [40.0, 42.0, 44.0, 41.0]];
         let block: Block = block.map(|level| vec![level.to_vec()]).to_vec();
-        let variance = Variance::within(&[block]).unwrap();
+        let variance = Variance::pooled(&[block]).unwrap();
         assert!(close(variance.f(variance.first), 9.302325581395335));
         assert!(close(variance.p(variance.first), 0.0064516545795524375));
     }
@@ -138,7 +138,7 @@ mod tests {
     // variables, and scipy.stats.f.sf.
     #[test]
     fn two_factors_agree_with_linear_models_in_scipy() {
-        let variance = Variance::within(&[block()]).unwrap();
+        let variance = Variance::pooled(&[block()]).unwrap();
         for (part, share, f, p) in [
             (variance.first, 0.22344893795751827, 13.492753623188406, 0.0008504882945338999),
             (variance.second, 0.6395055802232089, 77.23188405797103, 1.4188292072292548e-06),
@@ -151,19 +151,19 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_between_blocks_is_no_effect() {
+    fn difference_between_blocks_is_no_effect() {
         let mut higher = block();
         higher.iter_mut().flatten().flatten().for_each(|sample| *sample += 100.0);
         let [one, two] =
-            [vec![block()], vec![block(), higher]].map(|blocks| Variance::within(&blocks).unwrap());
+            [vec![block()], vec![block(), higher]].map(|blocks| Variance::pooled(&blocks).unwrap());
         assert!(close(two.share(two.first), one.share(one.first)));
         assert_eq!(two.error.freedom, 2.0 * one.error.freedom);
     }
 
     #[test]
-    fn without_repetitions_there_is_no_answer() {
-        assert_eq!(Variance::within(&[]), None);
-        assert_eq!(Variance::within(&[vec![vec![vec![1.0], vec![2.0]]]]), None);
+    fn variance_needs_repetitions() {
+        assert_eq!(Variance::pooled(&[]), None);
+        assert_eq!(Variance::pooled(&[vec![vec![vec![1.0], vec![2.0]]]]), None);
     }
 
     // python3 -c "from scipy.stats import f_oneway as f; print(*f([1,2,3,4],[3,4,6,7]))"
@@ -174,7 +174,7 @@ mod tests {
         let first: Block = samples.iter().map(|level| vec![level.clone()]).collect();
         let second: Block = vec![samples.to_vec()];
         for (block, pick) in [(first, true), (second, false)] {
-            let variance = Variance::within(&[block]).unwrap();
+            let variance = Variance::pooled(&[block]).unwrap();
             let part = if pick { variance.first } else { variance.second };
             assert!(close(variance.f(part), 5.0) && close(variance.p(part), 0.06670680196204089), "{part:?}");
         }
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "equally many repetitions")]
-    fn a_block_with_a_hole_is_refused() {
+    fn incomplete_block_is_refused() {
         let _ =
-            Variance::within(&[vec![vec![vec![1.0, 2.0], vec![1.0]], vec![vec![1.0, 2.0], vec![1.0, 2.0]]]]);
+            Variance::pooled(&[vec![vec![vec![1.0, 2.0], vec![1.0]], vec![vec![1.0, 2.0], vec![1.0, 2.0]]]]);
     }
 }

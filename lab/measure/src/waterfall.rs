@@ -27,7 +27,7 @@ pub struct WaterfallFile {
     pub octets: u32,
     /// When the file became known, since the click.
     #[serde(rename = "known_ns", with = "nanoseconds")]
-    pub known: Duration,
+    pub known_after: Duration,
     /// The parts of the file's delay since then: first those of the request, then those of the file itself; empty if
     /// the file never arrived.
     pub spans: Vec<Span>,
@@ -40,7 +40,7 @@ pub struct Span {
     pub cause: DelayComponent,
     /// How long the file waited.
     #[serde(rename = "ns", with = "nanoseconds")]
-    pub lasts: Duration,
+    pub duration: Duration,
 }
 
 /// Collects the records that a waterfall may need.
@@ -79,14 +79,14 @@ impl WaterfallBuilder {
         let place =
             |page: &Record| self.pages.iter().filter(|(other, _)| other.id < page.id).count() as u64 + 1;
         let (page, files) = self.pages.get(middle)?;
-        (files.len() <= Self::MAX_FILES).then(|| Waterfall::of(place(page), page, files))
+        (files.len() <= Self::MAX_FILES).then(|| Waterfall::new(place(page), page, files))
     }
 }
 
 impl Waterfall {
     /// Returns the `number`-th page of the run.
-    pub fn of(number: u64, page: &Record, files: &[Record]) -> Self {
-        let bars = files.iter().map(|file| WaterfallFile::of(file, page.scheduled)).collect();
+    pub fn new(number: u64, page: &Record, files: &[Record]) -> Self {
+        let bars = files.iter().map(|file| WaterfallFile::new(file, page.scheduled)).collect();
         Self { page: number, took: page.latency(), files: bars }
     }
 
@@ -98,16 +98,16 @@ impl Waterfall {
 }
 
 impl WaterfallFile {
-    fn of(file: &Record, click: Time) -> Self {
+    fn new(file: &Record, click: Time) -> Self {
         let Record { stream, size: octets, .. } = *file;
         let came = file.latency().and(file.request.zip(file.reply));
         let spans = came.map_or_else(Vec::new, |(request, reply)| spans(file.scheduled, request, reply));
-        Self { stream, octets, known: file.scheduled.since(click), spans }
+        Self { stream, octets, known_after: file.scheduled.since(click), spans }
     }
 
     /// Returns when the file ended, since the click.
     pub fn end(&self) -> Duration {
-        self.spans.iter().fold(self.known, |end, span| end + span.lasts)
+        self.spans.iter().fold(self.known_after, |end, span| end + span.duration)
     }
 }
 
@@ -117,12 +117,14 @@ fn spans(known: Time, request: TransferTimes, reply: TransferTimes) -> Vec<Span>
         let TransferTimes { written, first_sent, last_sent, arrived, delivered } = leg;
         let ends = [written, first_sent, last_sent, arrived, delivered];
         let begins = [before, written, first_sent, last_sent, arrived];
-        let span =
-            |((cause, end), begin): ((DelayComponent, Time), Time)| Span { cause, lasts: end.since(begin) };
+        let span = |((cause, end), begin): ((DelayComponent, Time), Time)| Span {
+            cause,
+            duration: end.since(begin),
+        };
         DelayComponent::ALL.into_iter().zip(ends).zip(begins).map(span)
     };
     let all = of(request, known).chain(of(reply, request.delivered));
-    all.filter(|span| !span.lasts.is_zero()).collect()
+    all.filter(|span| !span.duration.is_zero()).collect()
 }
 
 #[cfg(test)]
@@ -156,11 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_waits_for_adds_up_to_its_time_and_has_the_order_of_its_life() {
+    fn spans_of_a_file_are_in_order_and_add_up_to_its_time() {
         let waterfall = run(&[Some(100)]).unwrap();
         let [file] = &waterfall.files[..] else { panic!("one file") };
         let spans: Vec<_> =
-            file.spans.iter().map(|span| (span.cause.name(), span.lasts.as_millis())).collect();
+            file.spans.iter().map(|span| (span.cause.name(), span.duration.as_millis())).collect();
         let expected =
             [("slip", 1), ("network", 5), ("slip", 2), ("sender", 1), ("recovery", 84), ("network", 5)];
         assert_eq!(spans[..6], expected);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_the_median_time_is_shown_and_those_that_never_came_are_the_longest() {
+    fn median_page_is_shown_and_incomplete_pages_count_as_longest() {
         let page = |ends: &[Option<u64>]| run(ends).map(|waterfall| waterfall.page);
         assert_eq!(page(&[Some(300), Some(100), Some(200)]), Some(3));
         assert_eq!(page(&[None, Some(100), Some(200)]), Some(3));
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_never_came_has_a_beginning_and_no_end() {
+    fn incomplete_file_has_a_start_and_no_end() {
         let waterfall = run(&[None]).unwrap();
         assert_eq!((waterfall.took, waterfall.files[0].spans.len()), (None, 0));
         let text = serde_json::to_string(&waterfall).unwrap();
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_more_files_than_anybody_reads_is_not_drawn() {
+    fn page_with_too_many_files_has_no_waterfall() {
         let mut waterfall = WaterfallBuilder::default();
         waterfall.add(&record(0, RecordKind::Page, None, 0, Some(50)));
         (1..=257).for_each(|id| waterfall.add(&record(id, RecordKind::Object, Some(0), 0, Some(50))));

@@ -27,7 +27,7 @@ pub(crate) fn simulation<'t>(
 ) -> Result<Simulation<'t>, ScenarioError> {
     let topology = Topology::new(&scenario.network)?;
     let (wake_ups, background) = (WakeUps::default(), scenario.background_flows(seed).count());
-    let mut links = scenario.link_onward_flows(background, |flow| wake_ups.of(flow)).into_iter();
+    let mut links = scenario.link_onward_flows(background, |flow| wake_ups.callback(flow)).into_iter();
     let mut builder = Builder {
         topology: &topology,
         processors: scenario.processors(),
@@ -98,8 +98,8 @@ impl Builder<'_> {
         };
         let server = workload.server(lanes, messages, Host { pending_requests, ..Host::default() });
         let sides = [flow_side(client, workload.from()), flow_side(server, workload.to())];
-        let flow = Flow::new(FlowLimits::of(workload, transport, Time::ZERO + workload.start));
-        let reading = workload.reading(transport.gives_up());
-        self.running_flows.push(RunningFlow::new(sides, flow, endpoints, reading));
+        let flow = Flow::new(FlowLimits::new(workload, transport, Time::ZERO + workload.start));
+        let ledger_join = workload.ledger_join(transport.gives_up());
+        self.running_flows.push(RunningFlow::new(sides, flow, endpoints, ledger_join));
     }
 }

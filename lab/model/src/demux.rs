@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_new_peer_is_the_servers_until_an_endpoint_is_bound_to_it() {
+    fn packets_of_new_peers_go_to_the_server_until_an_endpoint_is_bound() {
         let mut demux = Demux::default();
         demux.listen(80, 7);
         demux.bind(50000, 80, 3);

@@ -49,7 +49,7 @@ pub(crate) struct FlowEnds {
 impl Endpoints {
     /// Creates the configuration of `transport`, with the MSS limited by the smallest MTU of the network.
     pub(crate) fn new(transport: &TransportSpec, topology: &Topology, ends: FlowEnds, seed: Seed) -> Self {
-        let (mtu, ip_header) = (topology.smallest_mtu(), topology.ip().header());
+        let (mtu, ip_header) = (topology.smallest_mtu(), topology.ip().header_length());
         let mut max = usize::MAX;
         let kind = match transport.protocol() {
             Protocol::Tcp { config, .. } => {

@@ -72,7 +72,7 @@ impl World for Model {
         seed: Seed,
         witness: &mut dyn PacketObserver,
     ) -> Result<Run, RunError> {
-        run(scenario, seed, Some(&mut Ends(witness)))
+        run(scenario, seed, Some(&mut ObserverTap(witness)))
     }
 
     fn hops(&self) -> Option<&dyn Hops> {
@@ -87,9 +87,9 @@ impl Hops for Model {
 }
 
 /// Passes packets to an observer as a network card sees them: without the time that they wait in the queue.
-struct Ends<'w>(&'w mut dyn PacketObserver);
+struct ObserverTap<'w>(&'w mut dyn PacketObserver);
 
-impl Tap for Ends<'_> {
+impl Tap for ObserverTap<'_> {
     fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         if event != TapEvent::Dequeued {
             self.0.observe(&PacketEvent { time, point, event, packet: Packet::Value(&transit.packet) });
@@ -117,10 +117,11 @@ pub fn run_with_observer(
     let ended = simulation.run(&mut record_sink)?;
     simulation.settle(&mut record_sink)?;
     let count = scenario.background_flows(seed).count();
-    let beside = simulation.others().iter().take(count).zip(record_sink.octets());
-    let background = beside.map(|(running_flow, octets)| background(running_flow, octets)).collect();
+    let background_flows = simulation.unmeasured_flows().iter().take(count).zip(record_sink.octets());
+    let background =
+        background_flows.map(|(running_flow, octets)| background(running_flow, octets)).collect();
     let onward: Vec<_> =
-        simulation.others().iter().skip(count).map(|other| other.flow.run_end().cloned()).collect();
+        simulation.unmeasured_flows().iter().skip(count).map(|other| other.flow.run_end().cloned()).collect();
     let connect_time = simulation.measured().connect_time();
     let flow = &simulation.measured().flow;
     let run_end = flow.run_end().expect("a run ends when its flow has").clone();

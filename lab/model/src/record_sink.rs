@@ -26,7 +26,7 @@ impl<'o> RecordSink<'o> {
     /// Passes on the records of settled messages.
     pub(crate) fn settle(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
-            flow.settle(|record| self.take(number, &record));
+            flow.settle(|record| self.pass_on(number, &record));
         }
         self.go_on()
     }
@@ -34,7 +34,7 @@ impl<'o> RecordSink<'o> {
     /// Passes on all remaining records of flows that have ended.
     pub(crate) fn settle_all(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
-            flow.settle_all(|record| self.take(number, &record));
+            flow.settle_all(|record| self.pass_on(number, &record));
         }
         self.go_on()
     }
@@ -54,7 +54,7 @@ impl<'o> RecordSink<'o> {
         self.observer.sample(sample);
     }
 
-    fn take(&mut self, number: usize, record: &Record) {
+    fn pass_on(&mut self, number: usize, record: &Record) {
         match number.checked_sub(1) {
             None => self.transfer.add(record),
             Some(background) => self.background[background].add(record),

@@ -16,7 +16,7 @@ pub(crate) struct RunningFlow {
     pub(crate) server: FlowSide,
     pub(crate) flow: Flow,
     pub(crate) endpoints: Endpoints,
-    reading: LedgerJoin,
+    ledger_join: LedgerJoin,
     /// Whether its client has begun to close the connections.
     is_closing: bool,
 }
@@ -27,9 +27,9 @@ impl RunningFlow {
         [client, server]: [FlowSide; 2],
         flow: Flow,
         endpoints: Endpoints,
-        reading: LedgerJoin,
+        ledger_join: LedgerJoin,
     ) -> Self {
-        Self { client, server, flow, endpoints, reading, is_closing: false }
+        Self { client, server, flow, endpoints, ledger_join, is_closing: false }
     }
 
     #[inline]
@@ -61,15 +61,15 @@ impl RunningFlow {
 
     /// Removes the records of settled messages and passes each to `record`.
     pub(crate) fn settle(&mut self, record: impl FnMut(Record)) {
-        let Self { client, server, reading, .. } = self;
-        reading.settle(client.application.ledger(), server.application.ledger(), record);
+        let Self { client, server, ledger_join, .. } = self;
+        ledger_join.settle(client.application.ledger(), server.application.ledger(), record);
     }
 
     /// Removes all other records and passes each to `record`: those of messages in flight, which will never
     /// be settled.
     pub(crate) fn settle_all(&mut self, record: impl FnMut(Record)) {
-        let Self { client, server, reading, .. } = self;
-        reading.settle_all(client.application.ledger(), server.application.ledger(), record);
+        let Self { client, server, ledger_join, .. } = self;
+        ledger_join.settle_all(client.application.ledger(), server.application.ledger(), record);
     }
 
     /// Returns the time from the workload's start until the client could send.

@@ -55,6 +55,6 @@ pub(crate) fn queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Ba
     let lost = Some(drops.total() - drops.queue);
     Sample {
         at,
-        value: SampleValue::Queue(QueueSample { line: queue, packets, octets, dropped: drops.queue, lost }),
+        value: SampleValue::Queue(QueueSample { queue, packets, octets, dropped: drops.queue, lost }),
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Simulation<'t> {
     /// When each endpoint acts next.
     timers: EventQueue,
     /// When each flow's client and server act and when its end is checked; the last entry is the next address change.
-    agenda: EventQueue,
+    flow_schedule: EventQueue,
     /// The wake-ups of applications with onward flows; `None` if there are none.
     wake_ups: Option<WakeUps>,
     /// The first client port that is free.
@@ -66,8 +66,8 @@ impl<'t> Simulation<'t> {
         free_port: u16,
         wake_ups: Option<WakeUps>,
     ) -> Self {
-        let mut agenda = EventQueue::new(ENTRIES_PER_FLOW * running_flows.len() + 1);
-        agenda.set(ENTRIES_PER_FLOW * running_flows.len(), host_addresses.next_change());
+        let mut flow_schedule = EventQueue::new(ENTRIES_PER_FLOW * running_flows.len() + 1);
+        flow_schedule.set(ENTRIES_PER_FLOW * running_flows.len(), host_addresses.next_change());
         let (sockets, timers) = (Vec::new(), EventQueue::new(1));
         let awaiting_address = Vec::new();
         Self {
@@ -78,7 +78,7 @@ impl<'t> Simulation<'t> {
             sockets,
             running_flows,
             timers,
-            agenda,
+            flow_schedule,
             wake_ups,
             free_port,
             now: Time::ZERO,
@@ -91,7 +91,7 @@ impl<'t> Simulation<'t> {
         const STEPS_AT_ONCE: usize = 256;
         let mut sample_times = SampleTimes::new(record_sink.interval());
         for running_flow in 0..self.running_flows.len() {
-            self.agenda
+            self.flow_schedule
                 .set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start_time());
         }
         while self.running_flows[MEASURED_FLOW].flow.run_end().is_none() {
@@ -165,7 +165,7 @@ impl<'t> Simulation<'t> {
     }
 
     /// Returns the other flows, background flows first.
-    pub(crate) fn others(&self) -> &[RunningFlow] {
+    pub(crate) fn unmeasured_flows(&self) -> &[RunningFlow] {
         &self.running_flows[MEASURED_FLOW + 1..]
     }
 
@@ -198,13 +198,13 @@ impl<'t> Simulation<'t> {
 
     /// Returns whether any event is pending.
     fn has_events(&self) -> bool {
-        self.timers.first().0.min(self.agenda.first().0).min(self.network.next_action()) < Time::MAX
+        self.timers.first().0.min(self.flow_schedule.first().0).min(self.network.next_action()) < Time::MAX
     }
 
     /// Handles the next event unless it is after `limit`; returns false if there is none.
     fn step(&mut self, limit: Time) -> bool {
         let (timer_at, socket) = self.timers.first();
-        let (entry_at, entry) = self.agenda.first();
+        let (entry_at, entry) = self.flow_schedule.first();
         let network_at = self.network.next_action();
         let next = timer_at.min(entry_at).min(network_at);
         if next == Time::MAX || next > limit {
@@ -221,7 +221,7 @@ impl<'t> Simulation<'t> {
         } else if entry == ENTRIES_PER_FLOW * self.running_flows.len() {
             self.change_address();
         } else {
-            self.act(entry / ENTRIES_PER_FLOW, entry % ENTRIES_PER_FLOW);
+            self.run_entry(entry / ENTRIES_PER_FLOW, entry % ENTRIES_PER_FLOW);
         }
         true
     }
@@ -231,7 +231,8 @@ impl<'t> Simulation<'t> {
         let Some(AddressChange { node, address, is_added, .. }) = self.host_addresses.change() else {
             return;
         };
-        self.agenda.set(ENTRIES_PER_FLOW * self.running_flows.len(), self.host_addresses.next_change());
+        self.flow_schedule
+            .set(ENTRIES_PER_FLOW * self.running_flows.len(), self.host_addresses.next_change());
         for socket in 0..self.sockets.len() {
             if self.sockets[socket].node == node {
                 let has_event =
@@ -248,7 +249,7 @@ impl<'t> Simulation<'t> {
     }
 
     /// Polls an application of a flow, or checks whether the flow ends.
-    fn act(&mut self, running_flow: usize, entry: usize) {
+    fn run_entry(&mut self, running_flow: usize, entry: usize) {
         match entry {
             0 => self.run_application(running_flow, Side::Client),
             1 => self.run_application(running_flow, Side::Server),
@@ -360,7 +361,7 @@ impl<'t> Simulation<'t> {
 
     /// Handles everything that is due now at an endpoint; returns whether it produced an event.
     fn drive(&mut self, index: usize) -> bool {
-        let Self { network, sockets, running_flows, timers, agenda, now, .. } = self;
+        let Self { network, sockets, running_flows, timers, flow_schedule, now, .. } = self;
         let Socket { connection, id, node, running_flow, role } = &mut sockets[index];
         let (number, running_flow) = (*running_flow, &mut running_flows[*running_flow]);
         let was_connected = running_flow.flow.connected_at().is_some();
@@ -380,7 +381,7 @@ impl<'t> Simulation<'t> {
         timers.set(index, deadline.unwrap_or(Time::MAX));
         if !was_connected && running_flow.flow.connected_at().is_some() {
             // From now on the flow may stall.
-            agenda.set(watch_entry(number), running_flow.flow.deadline(running_flow.progress()));
+            flow_schedule.set(watch_entry(number), running_flow.flow.deadline(running_flow.progress()));
         }
         has_event
     }
@@ -400,7 +401,7 @@ impl<'t> Simulation<'t> {
         let Some(wake_ups) = &self.wake_ups else { return };
         for running_flow in wake_ups.take_woken() {
             for role in [Side::Client, Side::Server] {
-                self.agenda.set(entry(running_flow, role), self.now);
+                self.flow_schedule.set(entry(running_flow, role), self.now);
             }
         }
     }
@@ -439,7 +440,7 @@ impl<'t> Simulation<'t> {
                         self.drive(socket);
                         continue;
                     }
-                    self.agenda.set(entry(index, role), until);
+                    self.flow_schedule.set(entry(index, role), until);
                     if role == Side::Client && until == Time::MAX {
                         // That may have been the last message, which starts the grace period.
                         self.watch(index);
@@ -480,21 +481,21 @@ impl<'t> Simulation<'t> {
         let RunningFlow { flow, .. } = &self.running_flows[running_flow];
         let deadline = flow.deadline(self.running_flows[running_flow].progress());
         // An overdue check takes place now: time does not run backwards.
-        self.agenda.set(watch_entry(running_flow), deadline.max(self.now));
+        self.flow_schedule.set(watch_entry(running_flow), deadline.max(self.now));
     }
 
     /// Ends the applications of a flow.
     fn end_applications(&mut self, running_flow: usize) {
         for role in [Side::Client, Side::Server] {
-            self.agenda.set(entry(running_flow, role), Time::MAX);
+            self.flow_schedule.set(entry(running_flow, role), Time::MAX);
         }
     }
 }
 
-/// Number of entries of a flow in the agenda: its client, its server, the check of its end.
+/// Number of entries of a flow in the schedule of flows: its client, its server, the check of its end.
 const ENTRIES_PER_FLOW: usize = 3;
 
-/// Returns the index of an application in the agenda.
+/// Returns the index of an application in the schedule of flows.
 const fn entry(running_flow: usize, role: Side) -> usize {
     ENTRIES_PER_FLOW * running_flow + role as usize
 }

@@ -8,7 +8,7 @@ use hol_workloads::WorkloadSpec;
 
 /// Returns an error for a scenario with an unsupported feature, which names the feature and a way out.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
-    if scenario.filtered().is_some() {
+    if scenario.filtered_node().is_some() {
         return Err("the model world has no packet filter; use the kernel world (--world kernel), or filter = \"none\""
             .to_owned());
     }
@@ -28,9 +28,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
     }
     let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
     for flow in scenario.flow_specs() {
-        possible(flow.transport, flow.workload, &topology).map_err(|problem| match flow.place.table() {
-            Some(table) => format!("in {table}: {problem}"),
-            None => problem,
+        possible(flow.transport, flow.workload, &topology).map_err(|problem| {
+            match flow.position.table() {
+                Some(table) => format!("in {table}: {problem}"),
+                None => problem,
+            }
         })?;
     }
     Ok(())
@@ -45,7 +47,8 @@ fn possible(transport: &TransportSpec, workload: &WorkloadSpec, network: &Topolo
         Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => absent("metrics_cache"),
         Protocol::Sctp { no_checksums: true, .. } => absent("`no_checksums`"),
         Protocol::Udp { .. } => {
-            let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
+            let (mtu, headers) =
+                (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER) as u64);
             match workload.longest().filter(|size| size + headers > mtu) {
                 Some(size) => Err(format!(
                     "a message of {size} octets and its headers do not fit into {mtu} octets, and the model world has no \

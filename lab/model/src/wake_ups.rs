@@ -10,7 +10,7 @@ pub(crate) struct WakeUps(Arc<Mutex<Vec<usize>>>);
 
 impl WakeUps {
     /// Returns the callback that wakes a flow.
-    pub(crate) fn of(&self, running_flow: usize) -> WakeCallback {
+    pub(crate) fn callback(&self, running_flow: usize) -> WakeCallback {
         let Self(take_woken) = self.clone();
         Box::new(move || {
             take_woken.lock().expect("no code panics while it holds the lock").push(running_flow);

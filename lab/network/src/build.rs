@@ -86,8 +86,8 @@ impl Topology {
             let from = self.known(&link.from, &format!("link {label}"))?;
             let to = self.known(&link.to, &format!("link {label}"))?;
             let table = link.overrides();
-            let up = spec.settings().refined(&table, link.up.as_ref());
-            let down = spec.settings().refined(&table, link.down.as_ref());
+            let up = spec.settings().with_overrides(&table, link.up.as_ref());
+            let down = spec.settings().with_overrides(&table, link.down.as_ref());
             self.add_link(label, [from, to], &link.addresses, [up, down])?;
         }
         Ok(())
@@ -106,7 +106,7 @@ impl Topology {
                 return Err(NetworkError::SelfLink { place, node: lan.nodes[node].clone() });
             }
             let name = format!("lan/{}", self.segments.len() + 1);
-            let link = self.add_direction(name, spec.settings().refined(&lan.overrides(), None))?;
+            let link = self.add_direction(name, spec.settings().with_overrides(&lan.overrides(), None))?;
             self.add_segment(label, &members, &lan.addresses, Medium::Lan(link))?;
         }
         Ok(())
@@ -143,7 +143,7 @@ impl Topology {
         const MAX_SEGMENTS: usize = 30_000;
         let number = self.segments.len() + 1;
         if number > MAX_SEGMENTS || self.interfaces.len() + members.len() > usize::from(u16::MAX) {
-            return Err(NetworkError::TooMany(number));
+            return Err(NetworkError::TooManySegments(number));
         }
         if !addresses.is_empty() && addresses.len() != members.len() {
             let (place, nodes) = (format!("segment {label}"), members.len());
@@ -171,7 +171,7 @@ impl Topology {
             }
             if let Some(first) = owners.insert(address, name) {
                 let (first, second) = (first.clone(), name.clone());
-                return Err(NetworkError::AddressTwice { address, first, second });
+                return Err(NetworkError::DuplicateAddress { address, first, second });
             }
         }
         Ok(())
@@ -192,7 +192,7 @@ impl Topology {
             return Err(NetworkError::EventWithoutChange { at });
         }
         if matches!(loss, Some(LossSpec::TimedBursts(_))) {
-            return Err(NetworkError::EventOfBursts { at });
+            return Err(NetworkError::TimedBurstsInEvent { at });
         }
         let label = path.map(|number| number.to_string()).or_else(|| link.clone());
         let targets =
@@ -208,7 +208,7 @@ impl Topology {
             |link: &LinkPlan| loss.is_some() && matches!(link.settings.loss, LossSpec::TimedBursts(_));
         let plans = links.iter().map(|link| &self.links[usize::from(link.0)]);
         if let Some(link) = plans.into_iter().find(|link| has_bursts(link)) {
-            return Err(NetworkError::EventInBursts { at, link: link.name.clone() });
+            return Err(NetworkError::LossEventDuringTimedBursts { at, link: link.name.clone() });
         }
         let at = Time::ZERO + at;
         for link in links {
@@ -242,7 +242,8 @@ fn node_names(spec: &NetworkSpec) -> Result<Vec<String>, NetworkError> {
         return Ok(["client", "server"].map(str::to_owned).to_vec());
     }
     let twice = (1..spec.nodes.len()).find(|at| spec.nodes[..*at].contains(&spec.nodes[*at]));
-    twice.map_or_else(|| Ok(spec.nodes.clone()), |at| Err(NetworkError::NodeTwice(spec.nodes[at].clone())))
+    twice
+        .map_or_else(|| Ok(spec.nodes.clone()), |at| Err(NetworkError::DuplicateNode(spec.nodes[at].clone())))
 }
 
 #[cfg(test)]
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_sorted_and_find_their_lines() {
+    fn events_are_sorted_and_apply_to_the_right_links() {
         let topology = topology(
             "paths = [{}, {}]\nevents = [{ at = '9s', path = 2, direction = 'down', down = true }, \
              { at = '5s', rate = '1Mbit', loss = '1%' }]",
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_contradict_themselves_are_refused_with_the_cure() {
+    fn contradictory_tables_are_refused_with_a_remedy() {
         for (table, cure) in [
             ("jitter = '20ms'", "lower `jitter`"),
             ("jitter_correlation = '50%'", "jitter = \"5ms\""),

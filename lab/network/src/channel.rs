@@ -21,7 +21,7 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// Returns the channels named by `links`.
-    pub(crate) fn all(links: &[LinkPlan]) -> Vec<Self> {
+    pub(crate) fn from_links(links: &[LinkPlan]) -> Vec<Self> {
         let mut channels = BTreeMap::<&str, Vec<usize>>::new();
         for (place, link) in
             links.iter().enumerate().filter(|(_, link)| link.settings.channel != Settings::OWN_CHANNEL)
@@ -33,7 +33,7 @@ impl Channel {
 
     /// Starts the due transmissions, in turns.
     pub(crate) fn advance(&mut self, now: Time, links: &mut [Link], observer: &mut Observer<'_>) {
-        while let Some(next) = self.next(now, links) {
+        while let Some(next) = self.next_sender(now, links) {
             self.last_member = next;
             links[self.members[next]].start_next(observer);
             self.occupy(self.members[next], links);
@@ -44,22 +44,22 @@ impl Channel {
     pub(crate) fn occupy(&self, sender: usize, links: &mut [Link]) {
         let until = links[sender].free_at();
         for member in &self.members {
-            links[*member].keep_silent(until);
+            links[*member].block_until(until);
         }
     }
 
     /// Adjusts the blocked links after the end of the transmission of `sender` has moved from `due`.
-    pub(crate) fn moved(&self, sender: usize, due: Time, links: &mut [Link]) {
+    pub(crate) fn adjust_blocked(&self, sender: usize, due: Time, links: &mut [Link]) {
         let until = links[sender].sends_until(Time::ZERO).unwrap_or(due);
         for member in &self.members {
-            if links[*member].silent_until() == due {
-                links[*member].keep_silent(until);
+            if links[*member].blocked_until() == due {
+                links[*member].block_until(until);
             }
         }
     }
 
     /// Returns the index of the link whose turn it is; `None` if no link waits and may transmit.
-    fn next(&self, now: Time, links: &[Link]) -> Option<usize> {
+    fn next_sender(&self, now: Time, links: &[Link]) -> Option<usize> {
         let mut after = (1..=self.members.len()).map(|step| (self.last_member + step) % self.members.len());
         after.find(|place| links[self.members[*place]].is_due(now))
     }

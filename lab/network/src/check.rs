@@ -18,12 +18,12 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     let of_paths = spec.paths.iter().filter_map(|path| path.path);
     let of_links = spec.links.iter().filter_map(|link| link.path);
     if let Some(path) = spec.path.into_iter().chain(of_paths).chain(of_links).next() {
-        return Err(NetworkError::PathByName(path));
+        return Err(NetworkError::UnresolvedPathName(path));
     }
     let of_paths = spec.paths.iter().filter_map(|path| path.rtt);
     let of_links = spec.links.iter().filter_map(|link| link.rtt);
     if let Some(rtt) = spec.rtt.into_iter().chain(of_paths).chain(of_links).next() {
-        return Err(NetworkError::RoundTrip(rtt));
+        return Err(NetworkError::UnresolvedRtt(rtt));
     }
     match spec {
         _ if long && !spec.paths.is_empty() => mixed("paths", "write each path as one of `links`"),
@@ -32,7 +32,7 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
         _ if long && spec.handover.is_some() => mixed("handover", "use paths = [{}, {}] instead of `nodes`"),
         _ if !long && !spec.links.is_empty() => Err(NetworkError::NodesMissing { key: "links" }),
         _ if !long && !spec.lans.is_empty() => Err(NetworkError::NodesMissing { key: "lans" }),
-        _ if spec.paths.first().is_some_and(|path| path.backup) => Err(NetworkError::BackupFirst),
+        _ if spec.paths.first().is_some_and(|path| path.backup) => Err(NetworkError::FirstPathIsBackup),
         _ => Ok(()),
     }
 }
@@ -96,9 +96,9 @@ fn check_distribution(link: &str, settings: &Settings) -> Result<(), NetworkErro
 
 /// Checks that each named channel has several links.
 pub(crate) fn check_channels(links: &[LinkPlan]) -> Result<(), NetworkError> {
-    let lonely = Channel::all(links).into_iter().find(|channel| channel.members.len() == 1);
+    let lonely = Channel::from_links(links).into_iter().find(|channel| channel.members.len() == 1);
     lonely.map_or(Ok(()), |channel| {
         let LinkPlan { name, settings } = &links[channel.members[0]];
-        Err(NetworkError::ChannelOfOne { link: name.clone(), channel: settings.channel.clone() })
+        Err(NetworkError::UnsharedChannel { link: name.clone(), channel: settings.channel.clone() })
     })
 }

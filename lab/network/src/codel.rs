@@ -51,14 +51,14 @@ impl CodelSpec {
 #[derive(Debug)]
 pub(crate) struct QueuedPacket {
     /// When the packet was queued.
-    pub(crate) since: Time,
+    pub(crate) queued_at: Time,
     pub(crate) transit: Transit,
 }
 
 impl QueuedPacket {
     /// Returns how long it has been queued.
     fn sojourn(&self, now: Ticks) -> Ticks {
-        Ticks(now.0.saturating_sub(Ticks::of(self.since.as_nanos()).0))
+        Ticks(now.0.saturating_sub(Ticks::from_nanos(self.queued_at.as_nanos()).0))
     }
 
     fn mark(&mut self) -> bool {
@@ -69,12 +69,13 @@ impl QueuedPacket {
 /// A packet from the head of a queue, and the octets that remain queued.
 pub(crate) type DequeuedPacket = Option<(QueuedPacket, u64)>;
 
-/// A time or a duration in the unit of Linux's CoDel, 1024 ns (`codel_get_time`): rounded to it, a packet may be dropped one later.
+/// A time or a duration in the unit of Linux's CoDel, 1024 ns (`codel_get_time`): because of the rounding, CoDel
+/// may drop one packet later than with exact times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Ticks(u64);
 
 impl Ticks {
-    fn of(nanos: u64) -> Self {
+    fn from_nanos(nanos: u64) -> Self {
         Self(nanos >> 10)
     }
 
@@ -89,14 +90,14 @@ impl Ticks {
 pub(crate) struct Codel {
     spec: CodelSpec,
     /// No packet is dropped while at most this number of octets, the length of the longest packet, is queued.
-    longest: u64,
+    longest_packet: u64,
     /// When the delay will have exceeded the target for an interval.
     first_above_time: Option<Ticks>,
     dropping: bool,
     drop_next: Ticks,
     count: u32,
     last_count: u32,
-    pace: InverseRoot,
+    inverse_root: InverseRoot,
     marked: u64,
 }
 
@@ -109,7 +110,7 @@ impl InverseRoot {
     /// The inverse root of one.
     const ONE: Self = Self(u16::MAX);
 
-    /// Linux: `codel_Newton_step`.
+    /// Performs one Newton step towards the inverse root of `count`. Linux: `codel_Newton_step`.
     fn step_to(self, count: u32) -> Self {
         let root = u64::from(self.0) << 16;
         let square = (root * root) >> 32;
@@ -117,23 +118,24 @@ impl InverseRoot {
         Self((left.wrapping_mul(root) >> (32 - 2 + 1) >> 16) as u16)
     }
 
-    fn of(self, interval: Ticks) -> Ticks {
+    /// Multiplies an interval by the inverse root.
+    fn scale(self, interval: Ticks) -> Ticks {
         Ticks((interval.0 * u64::from(self.0)) >> 16)
     }
 }
 
 impl Codel {
     /// Creates the control state of an empty queue.
-    pub(crate) fn new(spec: CodelSpec, longest: u64) -> Self {
+    pub(crate) fn new(spec: CodelSpec, longest_packet: u64) -> Self {
         Self {
             spec,
-            longest,
+            longest_packet,
             first_above_time: None,
             dropping: false,
             drop_next: Ticks::default(),
             count: 0,
             last_count: 0,
-            pace: InverseRoot::ONE,
+            inverse_root: InverseRoot::ONE,
             marked: 0,
         }
     }
@@ -156,7 +158,7 @@ impl Codel {
         mut take: impl FnMut() -> DequeuedPacket,
         mut lose: impl FnMut(Transit),
     ) -> Option<Transit> {
-        let now = Ticks::of(now.as_nanos());
+        let now = Ticks::from_nanos(now.as_nanos());
         let mut first = take();
         let is_late = self.is_late(now, &first);
         let mut replace = |first: &mut DequeuedPacket| {
@@ -167,15 +169,15 @@ impl Codel {
             self.dropping = is_late;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                self.pace = self.pace.step_to(self.count);
+                self.inverse_root = self.inverse_root.step_to(self.count);
                 if self.marks(&mut first) {
-                    self.drop_next = self.after(self.drop_next);
+                    self.drop_next = self.next_drop_after(self.drop_next);
                     break;
                 }
                 replace(&mut first);
                 self.dropping = self.is_late(now, &first);
                 if self.dropping {
-                    self.drop_next = self.after(self.drop_next);
+                    self.drop_next = self.next_drop_after(self.drop_next);
                 }
             }
         } else if is_late {
@@ -184,7 +186,7 @@ impl Codel {
                 // Updates the state with the next packet's delay, which matters only later.
                 self.is_late(now, &first);
             }
-            self.begin(now);
+            self.start_dropping(now);
         }
         self.mark_above_threshold(now, &mut first);
         first.map(|(waiting, _)| waiting.transit)
@@ -201,30 +203,33 @@ impl Codel {
     fn mark_above_threshold(&mut self, now: Ticks, first: &mut DequeuedPacket) {
         let (Some(threshold), Some((waiting, _))) = (self.spec.ce_threshold, first) else { return };
         let is_marked = waiting.transit.packet.ecn == Ecn::Congested;
-        if waiting.sojourn(now) > Ticks::of(threshold.as_nanos()) && waiting.mark() {
+        if waiting.sojourn(now) > Ticks::from_nanos(threshold.as_nanos()) && waiting.mark() {
             self.marked += u64::from(!is_marked);
         }
     }
 
     /// Starts dropping, at the previous rate if it ended recently.
-    fn begin(&mut self, now: Ticks) {
+    fn start_dropping(&mut self, now: Ticks) {
         let since = self.count.saturating_sub(self.last_count);
         // Before the first time, packets dropped for lack of room do not count as recent: in Linux
         // `drop_next` is then the time of the boot.
         let recent = self.last_count > 0 && now < self.drop_next.after(Ticks(16 * self.interval().0));
-        (self.count, self.pace) =
-            if since > 1 && recent { (since, self.pace.step_to(since)) } else { (1, InverseRoot::ONE) };
+        (self.count, self.inverse_root) = if since > 1 && recent {
+            (since, self.inverse_root.step_to(since))
+        } else {
+            (1, InverseRoot::ONE)
+        };
         self.last_count = self.count;
         self.dropping = true;
-        self.drop_next = self.after(now);
+        self.drop_next = self.next_drop_after(now);
     }
 
     /// Returns whether delays have exceeded the target for longer than an interval. `codel_should_drop`; in RFC 8289
     /// section 5.6 exactly an interval suffices, too.
     fn is_late(&mut self, now: Ticks, first: &DequeuedPacket) -> bool {
-        let target = Ticks::of(self.spec.target.as_nanos());
+        let target = Ticks::from_nanos(self.spec.target.as_nanos());
         let waits_long = |(waiting, behind): &(QueuedPacket, u64)| {
-            waiting.sojourn(now) >= target && *behind > self.longest
+            waiting.sojourn(now) >= target && *behind > self.longest_packet
         };
         if !first.as_ref().is_some_and(waits_long) {
             self.first_above_time = None;
@@ -235,12 +240,13 @@ impl Codel {
     }
 
     fn interval(&self) -> Ticks {
-        Ticks::of(self.spec.interval.as_nanos())
+        Ticks::from_nanos(self.spec.interval.as_nanos())
     }
 
-    /// The control law: intervals shrink with the square root of the number of drops.
-    fn after(&self, time: Ticks) -> Ticks {
-        time.after(self.pace.of(self.interval()))
+    /// Returns when to drop the next packet: intervals shrink with the square root of the number of drops (RFC 8289
+    /// section 4.1).
+    fn next_drop_after(&self, time: Ticks) -> Ticks {
+        time.after(self.inverse_root.scale(self.interval()))
     }
 }
 
@@ -255,9 +261,9 @@ pub(crate) struct CodelQueue {
 }
 
 impl CodelQueue {
-    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest packet.
-    pub(crate) fn new(spec: CodelSpec, overhead: u64, longest: u64) -> Self {
-        Self { codel: Codel::new(spec, longest), packets: VecDeque::new(), octets: 0, overhead }
+    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest packet.
+    pub(crate) fn new(spec: CodelSpec, overhead: u64, longest_packet: u64) -> Self {
+        Self { codel: Codel::new(spec, longest_packet), packets: VecDeque::new(), octets: 0, overhead }
     }
 
     /// Returns the packets marked so far.
@@ -266,20 +272,20 @@ impl CodelQueue {
     }
 
     /// Returns the queued packets and their octets.
-    pub(crate) fn waiting(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets.len() as u64, self.octets - self.packets.len() as u64 * self.overhead)
     }
 
     /// Queues a packet, or drops it if there is no room.
     pub(crate) fn push(&mut self, now: Time, transit: Transit) {
         self.octets += transit.length() + self.overhead;
-        self.packets.push_back(QueuedPacket { since: now, transit });
+        self.packets.push_back(QueuedPacket { queued_at: now, transit });
     }
 
     /// Returns the packet to transmit now.
     pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Transit)) -> Option<Transit> {
         let Self { codel, packets: waiting, octets, overhead } = self;
-        codel.next(now, || take(waiting, octets, *overhead), lose)
+        codel.next(now, || pop_front(waiting, octets, *overhead), lose)
     }
 
     /// Removes all queued packets.
@@ -290,7 +296,11 @@ impl CodelQueue {
 }
 
 /// Removes the head of `queue` and updates the count of `octets`.
-pub(crate) fn take(queue: &mut VecDeque<QueuedPacket>, octets: &mut u64, overhead: u64) -> DequeuedPacket {
+pub(crate) fn pop_front(
+    queue: &mut VecDeque<QueuedPacket>,
+    octets: &mut u64,
+    overhead: u64,
+) -> DequeuedPacket {
     let first = queue.pop_front()?;
     *octets -= first.transit.length() + overhead;
     Some((first, *octets))
@@ -311,8 +321,8 @@ mod tests {
     fn drops(codel: &mut Codel, times: std::ops::Range<u64>, wait: u64, behind: u64) -> Vec<u64> {
         let mut dropped = Vec::new();
         for at in times {
-            let since = Time::from_nanos(at.saturating_sub(wait) * MS);
-            let take = || Some((QueuedPacket { since, transit: transit() }, behind));
+            let queued_at = Time::from_nanos(at.saturating_sub(wait) * MS);
+            let take = || Some((QueuedPacket { queued_at, transit: transit() }, behind));
             codel.next(Time::from_nanos(at * MS), take, |_| dropped.push(at)).expect("a packet");
         }
         dropped
@@ -323,17 +333,17 @@ mod tests {
     }
 
     #[test]
-    fn rfc8289_4_4_who_waits_less_than_the_target_is_never_dropped() {
+    fn rfc8289_4_4_packet_that_waits_less_than_the_target_is_not_dropped() {
         assert!(drops(&mut codel(), 10..5000, 4, 100_000).is_empty());
     }
 
     #[test]
-    fn rfc8289_4_4_no_more_than_a_longest_packet_behind_is_no_queue() {
+    fn rfc8289_4_4_nothing_is_dropped_at_a_backlog_of_one_longest_packet() {
         assert!(drops(&mut codel(), 10..5000, 300, 1514).is_empty());
     }
 
     #[test]
-    fn rfc8289_5_5_the_first_is_dropped_after_an_interval_and_the_next_ever_sooner() {
+    fn rfc8289_5_5_first_drop_comes_after_an_interval_and_later_gaps_shrink() {
         // The first packet is dropped when more than 100 ms have passed. The following intervals are 100 ms
         // divided by about the root of 1, 2, 3 …, in whole ticks, and each ends with a packet. Linux makes
         // one step of Newton's method each time, so 1, 1/2, 9/16 …
@@ -350,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc8289_5_5_a_single_short_wait_ends_it() {
+    fn rfc8289_5_5_one_short_wait_ends_dropping() {
         let mut codel = codel();
         assert!(!drops(&mut codel, 1000..1500, 20, 100_000).is_empty());
         assert!(drops(&mut codel, 1500..1501, 4, 100_000).is_empty());
@@ -358,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc8289_5_5_whoever_begins_again_soon_begins_at_the_pace_of_the_end() {
+    fn rfc8289_5_5_dropping_that_resumes_soon_keeps_its_previous_rate() {
         let mut codel = codel();
         let first = drops(&mut codel, 1000..2000, 20, 100_000).len();
         drops(&mut codel, 2000..2001, 4, 100_000);
@@ -376,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_found_no_room_before_the_first_drop_do_not_set_its_pace() {
+    fn overflow_before_the_first_codel_drop_does_not_set_the_drop_rate() {
         let mut codel = codel();
         codel.count_dropped(64);
         let dropped = drops(&mut codel, 1000..1300, 20, 100_000);
@@ -392,17 +402,17 @@ mod tests {
     }
 
     #[test]
-    fn rfc8289_5_6_ecn_marks_where_it_would_drop_and_only_who_is_capable() {
+    fn rfc8289_5_6_ecn_capable_packets_are_marked_instead_of_dropped() {
         let spec = CodelSpec { ecn: true, ..CodelSpec::default() };
         let outcome = |ecn: Ecn| {
             let mut codel = Codel::new(spec, 1514);
             let (mut marked, mut dropped) = (Vec::new(), Vec::new());
             for at in 1000..3000 {
-                let since = Time::from_nanos((at - 20) * MS);
+                let queued_at = Time::from_nanos((at - 20) * MS);
                 let take = || {
                     let mut transit = transit();
                     transit.packet.ecn = ecn;
-                    Some((QueuedPacket { since, transit }, 100_000))
+                    Some((QueuedPacket { queued_at, transit }, 100_000))
                 };
                 let leaves = codel.next(Time::from_nanos(at * MS), take, |_| dropped.push(at));
                 if leaves.is_some_and(|transit| transit.packet.ecn == Ecn::Congested) {
@@ -418,13 +428,13 @@ mod tests {
     }
 
     #[test]
-    fn above_the_threshold_whoever_is_capable_is_marked() {
+    fn ecn_capable_packets_above_the_ce_threshold_are_marked() {
         let ce_threshold = Some(Duration::from_millis(2));
         let mut codel = Codel::new(CodelSpec { ce_threshold, ..CodelSpec::default() }, 1514);
         let mut leaves = |wait: u64, ecn: Ecn| {
             let mut transit = transit();
             transit.packet.ecn = ecn;
-            let waiting = QueuedPacket { since: Time::from_nanos((10 - wait) * MS), transit };
+            let waiting = QueuedPacket { queued_at: Time::from_nanos((10 - wait) * MS), transit };
             let mut waiting = Some((waiting, 100_000));
             let first = codel.next(
                 Time::from_nanos(10 * MS),
@@ -440,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_named() {
+    fn invalid_parameters_are_described() {
         let millis = Duration::from_millis;
         assert!(CodelSpec { target: Duration::ZERO, ..CodelSpec::default() }.problem().is_some());
         assert!(CodelSpec { target: millis(100), ..CodelSpec::default() }.problem().is_some());

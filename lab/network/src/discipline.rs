@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_refused_with_those_that_there_are() {
+    fn unknown_disciplines_are_refused_with_the_known_ones() {
         for text in
             ["discipline = 'fqcodel'", "discipline = { cake = {} }", "discipline = { codel = { limit = 3 } }"]
         {

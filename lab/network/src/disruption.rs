@@ -16,20 +16,20 @@ pub struct Disruption {
     /// Time since the start of the run.
     pub at: Duration,
     /// A description without a full stop, such as `path 1 goes down`.
-    pub what: String,
+    pub description: String,
 }
 
 impl NetworkSpec {
     /// Returns when a link goes down or loses everything, or the client moves, in order of time.
     pub fn disruptions(&self) -> Vec<Disruption> {
-        let failures = self.events.iter().filter(|event| event.is_failure()).map(Disruption::of);
+        let failures = self.events.iter().filter(|event| event.is_failure()).map(Disruption::from_event);
         let moves = self.handover.iter().flat_map(HandoverSpec::disruptions);
         let mut all: Vec<Disruption> = failures.chain(moves).collect();
         all.sort_by_key(|disruption| disruption.at);
         all.dedup_by(|next, first| {
             let is_same = next.at == first.at;
-            if is_same && !first.what.contains(&next.what) {
-                first.what += &format!(" and {}", next.what);
+            if is_same && !first.description.contains(&next.description) {
+                first.description += &format!(" and {}", next.description);
             }
             is_same
         });
@@ -52,22 +52,23 @@ impl EventSpec {
 }
 
 impl Disruption {
-    fn of(event: &EventSpec) -> Self {
+    fn from_event(event: &EventSpec) -> Self {
         let which = match (event.path, &event.link) {
             (Some(path), _) => format!("path {path}"),
             (None, Some(link)) => format!("link {link}"),
             (None, None) => "the network".to_owned(),
         };
         let how = if event.down == Some(true) { "goes down" } else { "loses every packet" };
-        Self { at: event.at, what: format!("{which} {how}") }
+        Self { at: event.at, description: format!("{which} {how}") }
     }
 }
 
 impl HandoverSpec {
     /// Returns when the client leaves the first path and, if it does so earlier, when it attaches to the second.
     fn disruptions(&self) -> Vec<Disruption> {
-        let leaves = Disruption { at: self.leaves(), what: "the client leaves path 1".to_owned() };
-        let attached = Disruption { at: self.attached(), what: "the client attaches to path 2".to_owned() };
+        let leaves = Disruption { at: self.leaves_at(), description: "the client leaves path 1".to_owned() };
+        let attached =
+            Disruption { at: self.attached_at(), description: "the client attaches to path 2".to_owned() };
         // A client that attaches after it has left only ends the disruption that began when it left.
         if attached.at < leaves.at { vec![attached, leaves] } else { vec![leaves] }
     }
@@ -79,11 +80,11 @@ mod tests {
 
     fn disruptions(text: &str) -> Vec<(u64, String)> {
         let spec: NetworkSpec = toml::from_str(text).unwrap();
-        spec.disruptions().into_iter().map(|one| (one.at.as_millis(), one.what)).collect()
+        spec.disruptions().into_iter().map(|one| (one.at.as_millis(), one.description)).collect()
     }
 
     #[test]
-    fn a_link_that_goes_down_or_loses_everything_is_one() {
+    fn link_that_goes_down_or_loses_everything_is_a_disruption() {
         let events = "paths = [{}, {}]
             [[events]]\nat = '9s'\nloss = '100%'
             [[events]]\nat = '5s'\npath = 1\ndown = true
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_moves_is_one() {
+    fn client_that_moves_is_a_disruption() {
         let handover =
             |more: &str| disruptions(&format!("paths = [{{}}, {{}}]\n[handover]\nat = '1s'\n{more}"));
         let seen = handover("overlap = 5");

@@ -1,7 +1,7 @@
 //! The distribution of the delay: the key `jitter_distribution`, a word or a custom table.
 //!
 //! Every distribution except the uniform one is a table of equally likely quantiles as in tc-netem(8): the
-//! delay beyond `delay` in units of `jitter`/[`UNIT`]. The kernel world passes the same table to netem.
+//! delay beyond `delay` in units of `jitter`/[`UNITS_PER_JITTER`]. The kernel world passes the same table to netem.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,8 +14,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// One `jitter` in the units of a table: `NETEM_DIST_SCALE` of linux/pkt_sched.h.
-pub(crate) const UNIT: i64 = 8192;
+/// Number of units of a table that equal one `jitter`: `NETEM_DIST_SCALE` of linux/pkt_sched.h.
+pub(crate) const UNITS_PER_JITTER: i64 = 8192;
 /// Entries of a built-in table, as in iproute2.
 const TABLE_SIZE: usize = 4096;
 /// Maximum entries of a table: `NETEM_DIST_MAX` of linux/pkt_sched.h.
@@ -130,7 +130,7 @@ fn quantiles(quantile: impl Fn(f64) -> f64) -> Arc<[i16]> {
     let number = |place: usize| {
         let share = (place as f64 + 0.5) / TABLE_SIZE as f64;
         // The conversion saturates at the ends of the range.
-        (quantile(share) * UNIT as f64).round() as i16
+        (quantile(share) * UNITS_PER_JITTER as f64).round() as i16
     };
     (0..TABLE_SIZE).map(number).collect()
 }
@@ -145,7 +145,7 @@ fn pareto(share: f64) -> f64 {
     const INDEX: f64 = 3.0;
     const MEAN: f64 = 1.5;
     const STRETCH: f64 = 4.0 / 3.0;
-    let max = f64::from(i16::MAX) / UNIT as f64;
+    let max = f64::from(i16::MAX) / UNITS_PER_JITTER as f64;
     (((1.0 - share).powf(-1.0 / INDEX) - MEAN) * STRETCH).min(max)
 }
 
@@ -219,8 +219,12 @@ mod tests {
 
     /// Returns mean and standard deviation, in units.
     fn moments(distribution: &Distribution) -> (f64, f64) {
-        let values: Vec<f64> =
-            distribution.table().unwrap().iter().map(|number| f64::from(*number) / UNIT as f64).collect();
+        let values: Vec<f64> = distribution
+            .table()
+            .unwrap()
+            .iter()
+            .map(|number| f64::from(*number) / UNITS_PER_JITTER as f64)
+            .collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
         (mean, square.sqrt())
@@ -229,11 +233,11 @@ mod tests {
     /// Returns the quantile of the table at this share, in units.
     fn quantile(distribution: &Distribution, share: f64) -> f64 {
         let table = distribution.table().unwrap();
-        f64::from(table[(share * table.len() as f64) as usize]) / UNIT as f64
+        f64::from(table[(share * table.len() as f64) as usize]) / UNITS_PER_JITTER as f64
     }
 
     #[test]
-    fn the_normal_one_has_its_moments_and_the_quantiles_of_tables() {
+    fn normal_table_has_the_moments_and_published_quantiles() {
         let (mean, deviation) = moments(&Distribution::Normal);
         assert!(mean.abs() < 1e-9 && (deviation - 1.0).abs() < 1e-3, "{mean} {deviation}");
         // Abramowitz and Stegun 1964, table 26.5.
@@ -252,8 +256,8 @@ mod tests {
     /// For a Pareto-distributed X (index 3, minimum 1) and the cap c at the end of an i16, E min(X, c) is 3/2
     /// − c⁻²/2 and E min(X, c)² is 3 − 2/c.
     #[test]
-    fn the_one_of_pareto_has_the_moments_of_its_generator() {
-        let max = f64::from(i16::MAX) / UNIT as f64;
+    fn pareto_table_has_the_moments_of_its_generator() {
+        let max = f64::from(i16::MAX) / UNITS_PER_JITTER as f64;
         let c = max * 0.75 + 1.5;
         let (first, second) = (1.5 - c.powi(-2) / 2.0, 3.0 - 2.0 / c);
         let due = ((first - 1.5) * 4.0 / 3.0, (second - first * first).sqrt() * 4.0 / 3.0);
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mixture_is_three_parts_of_one_and_one_of_the_other() {
+    fn paretonormal_is_three_parts_pareto_and_one_part_normal() {
         for share in [0.001, 0.3, 0.5, 0.9, 0.99] {
             let [normal, pareto, mixed] =
                 [Distribution::Normal, Distribution::Pareto, Distribution::ParetoNormal]

@@ -8,7 +8,7 @@ use hol_wire::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::codel::{QueuedPacket, take};
+use crate::codel::{QueuedPacket, pop_front};
 use crate::transit::Transit;
 
 /// The parameters of DualPI2; the defaults are those of Linux (`dualpi2_reset_default`).
@@ -82,7 +82,7 @@ enum Class {
 
 impl Class {
     /// Returns the queue for a codepoint. RFC 9332 section 2.3; `dualpi2_skb_classify`.
-    const fn of(ecn: Ecn) -> Self {
+    const fn from_ecn(ecn: Ecn) -> Self {
         match ecn {
             Ecn::Capable1 | Ecn::Congested => Self::Low,
             Ecn::NotCapable | Ecn::Capable => Self::Classic,
@@ -113,7 +113,7 @@ impl Queues {
 
     /// Returns how long the packet at the head has waited. `get_queue_delays`.
     fn delay(&self, class: Class, now: Time) -> Duration {
-        self.packets[class as usize].front().map_or(Duration::ZERO, |head| now.since(head.since))
+        self.packets[class as usize].front().map_or(Duration::ZERO, |head| now.since(head.queued_at))
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct DualPi2Queue {
     queues: Queues,
     overhead: u64,
     /// Octets of the longest packet.
-    longest: u64,
+    longest_packet: u64,
     /// The base probability p′ of RFC 9332 section 2.4: the classic queue drops with its square.
     probability: f64,
     /// The longer delay of both heads at the last update.
@@ -138,14 +138,14 @@ pub(crate) struct DualPi2Queue {
 }
 
 impl DualPi2Queue {
-    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest packet. Draws derive from
+    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest packet. Draws derive from
     /// `seed`.
-    pub(crate) fn new(spec: DualPi2Spec, overhead: u64, longest: u64, seed: Seed) -> Self {
+    pub(crate) fn new(spec: DualPi2Spec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let mut queue = Self {
             spec,
             queues: Queues::default(),
             overhead,
-            longest,
+            longest_packet,
             probability: 0.0,
             last_delay: Duration::ZERO,
             next_update: Time::ZERO + spec.update,
@@ -163,7 +163,7 @@ impl DualPi2Queue {
     }
 
     /// Returns the queued packets and their octets.
-    pub(crate) fn waiting(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> (u64, u64) {
         let packets: u64 = self.queues.packets.iter().map(|queue| queue.len() as u64).sum();
         (packets, self.octets() - packets * self.overhead)
     }
@@ -176,24 +176,24 @@ impl DualPi2Queue {
     pub(crate) fn push(&mut self, now: Time, transit: Transit, is_idle: bool) {
         self.catch_up(now);
         if is_idle {
-            // The link has found both queues empty.
+            // An idle link has polled both queues and found them empty.
             self.reset_credit();
         }
-        let class = Class::of(transit.packet.ecn) as usize;
+        let class = Class::from_ecn(transit.packet.ecn) as usize;
         self.queues.octets[class] += transit.length() + self.overhead;
-        self.queues.packets[class].push_back(QueuedPacket { since: now, transit });
+        self.queues.packets[class].push_back(QueuedPacket { queued_at: now, transit });
     }
 
     /// Returns the packet to transmit now; `lose` takes packets that are dropped before it. `__dualpi2_qdisc_dequeue`.
     pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         self.catch_up(now);
         loop {
-            let Some((class, QueuedPacket { since, mut transit }, change)) = self.take() else {
+            let Some((class, QueuedPacket { queued_at, mut transit }, change)) = self.dequeue() else {
                 self.reset_credit();
                 return None;
             };
             let mut action = self.decide(class, transit.packet.ecn);
-            if action == Action::Pass && class == Class::Low && now.since(since) > self.spec.step {
+            if action == Action::Pass && class == Class::Low && now.since(queued_at) > self.spec.step {
                 action = Action::Mark;
             }
             match action {
@@ -211,11 +211,12 @@ impl DualPi2Queue {
 
     /// Removes the next packet; returns its queue, the packet, and the change of the credit if it is sent.
     /// RFC 9332 section 4.2.2; `dequeue_packet`.
-    fn take(&mut self) -> Option<(Class, QueuedPacket, i64)> {
+    fn dequeue(&mut self) -> Option<(Class, QueuedPacket, i64)> {
         let [has_low, has_classic] = [Class::Low, Class::Classic].map(|class| !self.queues.is_empty(class));
         let class = if has_low && (!has_classic || self.credit <= 0) { Class::Low } else { Class::Classic };
         let Queues { packets, octets } = &mut self.queues;
-        let (waiting, _) = take(&mut packets[class as usize], &mut octets[class as usize], self.overhead)?;
+        let (waiting, _) =
+            pop_front(&mut packets[class as usize], &mut octets[class as usize], self.overhead)?;
         let protection = i64::from(self.spec.classic_protection);
         let share = match class {
             Class::Low if has_classic => protection,
@@ -229,28 +230,28 @@ impl DualPi2Queue {
     /// Resets the credit as `dualpi2_reset_c_protection` does: the low-latency queue is served first unless
     /// the classic one has the greater share.
     fn reset_credit(&mut self) {
-        self.credit = self.longest as i64 * (2 * i64::from(self.spec.classic_protection) - 100);
+        self.credit = self.longest_packet as i64 * (2 * i64::from(self.spec.classic_protection) - 100);
     }
 
     /// Decides on a packet that has been taken from its queue. RFC 9332 sections 2.4 and 4.2.3; `must_drop`.
     fn decide(&mut self, class: Class, ecn: Ecn) -> Action {
-        if self.octets() < 2 * self.longest {
+        if self.octets() < 2 * self.longest_packet {
             return Action::Pass;
         }
         let coupled = self.probability * f64::from(self.spec.coupling);
         let is_overloaded = coupled > 1.0;
         match class {
-            Class::Classic if !self.is_struck_twice() => Action::Pass,
+            Class::Classic if !self.draws_classic_drop() => Action::Pass,
             Class::Classic if is_overloaded || ecn == Ecn::NotCapable => Action::Drop,
             Class::Classic => Action::Mark,
-            Class::Low if is_overloaded && self.is_struck_twice() => Action::Drop,
+            Class::Low if is_overloaded && self.draws_classic_drop() => Action::Drop,
             Class::Low if is_overloaded || self.rng.chance(coupled) => Action::Mark,
             Class::Low => Action::Pass,
         }
     }
 
     /// Draws twice: true with the square of the base probability.
-    fn is_struck_twice(&mut self) -> bool {
+    fn draws_classic_drop(&mut self) -> bool {
         let Self { rng, probability, .. } = self;
         rng.chance(*probability) && rng.chance(*probability)
     }
@@ -305,12 +306,12 @@ mod tests {
 
     #[test]
     fn rfc9332_2_3_ect1_and_ce_take_the_low_latency_queue() {
-        let classes = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(Class::of);
+        let classes = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(Class::from_ecn);
         assert_eq!(classes, [Class::Classic, Class::Low, Class::Classic, Class::Low]);
     }
 
     #[test]
-    fn rfc9332_2_4_the_low_latency_queue_marks_k_times_p_and_the_other_drops_p_squared() {
+    fn rfc9332_2_4_low_latency_marks_k_times_p_and_classic_drops_p_squared() {
         let mut queue = queue(DualPi2Spec { step: Duration::from_secs(10), ..DualPi2Spec::default() });
         (0..3).for_each(|_| queue.push(Time::ZERO, transit(Ecn::NotCapable), false));
         queue.probability = 0.2;
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9332_4_2_3_in_overload_both_queues_drop_what_ecn_would_mark() {
+    fn rfc9332_4_2_3_both_queues_drop_instead_of_marking_in_overload() {
         let mut queue = queue(DualPi2Spec::default());
         (0..3).for_each(|_| queue.push(Time::ZERO, transit(Ecn::NotCapable), false));
         queue.probability = 0.6;
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_must_drop_leaves_two_packets_alone() {
+    fn linux_must_drop_drops_nothing_below_two_packets() {
         let mut queue = queue(DualPi2Spec::default());
         queue.probability = 1.0;
         queue.push(Time::ZERO, transit(Ecn::NotCapable), false);
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_do_step_aqm_marks_what_waits_longer_than_the_step() {
+    fn linux_do_step_aqm_marks_packets_that_wait_longer_than_the_step() {
         for (wait, marked) in [(MS, Ecn::Capable1), (MS + Duration::from_nanos(1), Ecn::Congested)] {
             let mut queue = queue(DualPi2Spec::default());
             queue.push(Time::ZERO, transit(Ecn::Capable1), true);
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9332_a_1_what_is_too_much_is_dropped_and_the_classic_delay_comes_to_the_target() {
+    fn rfc9332_a_1_classic_delay_reaches_the_target_and_the_excess_is_dropped() {
         let mut queue = queue(DualPi2Spec::default());
         let (mut waits, mut dropped, mut due) = (Vec::new(), 0, 0);
         for at in 0..60_000 {
@@ -400,15 +401,15 @@ mod tests {
         }
         let late = &waits[30_000..];
         let mean = late.iter().map(|wait| wait.as_secs_f64()).sum::<f64>() / late.len() as f64;
-        assert!((0.012..0.018).contains(&mean), "{mean} s, and 15 ms is the target");
+        assert!((0.012..0.018).contains(&mean), "mean delay {mean} s, target 15 ms");
         assert!(
             (5950..6000).contains(&dropped),
-            "{dropped} of the 6,000 that are too many, less those that wait"
+            "dropped {dropped}; 6,000 packets exceed the rate, and some are still queued"
         );
     }
 
     #[test]
-    fn a_queue_that_was_idle_for_long_begins_anew_at_once() {
+    fn state_is_reset_after_a_long_idle_period() {
         let mut queue = queue(DualPi2Spec::default());
         for now in (0..5000).map(|at| Time::ZERO + MS * at) {
             queue.push(now, transit(Ecn::NotCapable), false);
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_named() {
+    fn invalid_parameters_are_described() {
         let wrong = [
             DualPi2Spec { target: Duration::ZERO, ..DualPi2Spec::default() },
             DualPi2Spec { update: Duration::from_micros(900), ..DualPi2Spec::default() },

@@ -46,15 +46,15 @@ pub enum NetworkError {
     #[error(
         "{link}: no other link is on its `channel` {channel:?}; name the same channel on the links that share it, or remove the key"
     )]
-    ChannelOfOne { link: String, channel: String },
+    UnsharedChannel { link: String, channel: String },
     #[error("{link}: `discipline`: {problem}")]
     Discipline { link: String, problem: &'static str },
     #[error(
         "`path` = \"{0}\" is only available in experiment files; use the settings that `hol help {0}` shows"
     )]
-    PathByName(NamedPath),
+    UnresolvedPathName(NamedPath),
     #[error("`rtt` = \"{0}\" is only available in experiment files; use `delay`, which is one-way")]
-    RoundTrip(Duration),
+    UnresolvedRtt(Duration),
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
     #[error(
@@ -62,7 +62,7 @@ pub enum NetworkError {
     )]
     NodesMissing { key: &'static str },
     #[error("`nodes` contains {0:?} twice; remove one")]
-    NodeTwice(String),
+    DuplicateNode(String),
     #[error("{place} names {node:?}, which is not in `nodes`; add it there")]
     UnknownNode { place: String, node: String },
     #[error("{place} connects {node:?} to itself; name two nodes")]
@@ -72,26 +72,26 @@ pub enum NetworkError {
     #[error("{place} has {nodes} nodes and {addresses} addresses; give each node one, or none")]
     AddressCount { place: String, nodes: usize, addresses: usize },
     #[error("{first} and {second} have the same address {address}; give one of them another")]
-    AddressTwice { address: Address, first: String, second: String },
+    DuplicateAddress { address: Address, first: String, second: String },
     #[error(
         "{of} has the address {address}, which is not an IP{ip} address; use one IP version for all addresses and set `ip` in [network] \
         to it"
     )]
     AddressFamily { address: Address, of: String, ip: Ip },
     #[error("no route from {from:?} to {to:?}; add a link")]
-    NoWay { from: String, to: String },
+    NoRoute { from: String, to: String },
     #[error("no route from {0:?} to any other node; add a link")]
-    Isolated(String),
+    IsolatedNode(String),
     #[error(
         "{nodes} nodes with {addresses} addresses need more than {max} routes; use fewer nodes, or LANs, in which a node has one address"
     )]
     TooManyRoutes { nodes: usize, addresses: usize, max: usize },
     #[error("the network has {0} paths, links and LANs; use at most 30000")]
-    TooMany(usize),
+    TooManySegments(usize),
     #[error(
         "`backup` is set on the first of `paths`, where connections begin; put the backup path after another one"
     )]
-    BackupFirst,
+    FirstPathIsBackup,
     #[error("`handover` needs two paths, not {paths}; write paths = [{{}}, {{}}]")]
     HandoverPaths { paths: usize },
     #[error("{link}: `loss`: {problem}")]
@@ -100,11 +100,11 @@ pub enum NetworkError {
         "the event at {at} changes the loss of {link}, whose `loss` already changes by itself (`good_for`, `bad_for`); remove the event \
         or these keys"
     )]
-    EventInBursts { at: Duration, link: String },
+    LossEventDuringTimedBursts { at: Duration, link: String },
     #[error(
         "the event at {at} sets a `loss` with `good_for` and `bad_for`, which must begin with the run; move this loss to the link"
     )]
-    EventOfBursts { at: Duration },
+    TimedBurstsInEvent { at: Duration },
     #[error("the event at {at} changes nothing; add one of down, rate, loss and delay")]
     EventWithoutChange { at: Duration },
     #[error("the event at {at} names {target}, which the network does not contain; {cure}")]

@@ -44,7 +44,7 @@ impl EventQueue {
 
     /// Grows the queue, if necessary, so that index `component` exists; new components are idle.
     pub fn make_room(&mut self, component: usize) {
-        // There is a slot for each pair: two to a pair of the last half.
+        // The tree has as many pairs as slots for components, because two components share a pair of the last half.
         let places = self.pairs.len();
         if component < places {
             return;
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn room_for_more_components_changes_nothing_for_those_that_are_there() {
+    fn growing_keeps_the_times_of_existing_components() {
         let mut agenda = EventQueue::new(1);
         for component in 0..40 {
             agenda.make_room(component);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_always_the_earliest() {
+    fn first_returns_the_earliest_component() {
         let mut rng = Seed(11).rng();
         for components in [1, 2, 5, 6, 33] {
             let mut agenda = EventQueue::new(components);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use hol_wire::Address;
 
-use crate::codel::{Codel, CodelSpec, QueuedPacket, take};
+use crate::codel::{Codel, CodelSpec, QueuedPacket, pop_front};
 use crate::transit::Transit;
 
 /// The parameters of FQ-CoDel; the defaults are those of RFC 8290 section 5.2, and of Linux.
@@ -66,7 +66,7 @@ impl FairSpec {
 /// The packets of a flow, or of several with the same hash.
 #[derive(Debug)]
 struct Flow {
-    waiting: VecDeque<QueuedPacket>,
+    queued: VecDeque<QueuedPacket>,
     /// Queued octets including those beyond IP.
     octets: u64,
     /// Octets left to send in this turn.
@@ -85,9 +85,9 @@ pub(crate) struct FairQueue {
     hash: Seed,
     flows: Vec<Flow>,
     /// Indices of flows that had nothing queued before; each is served before the other flows for one turn.
-    new: VecDeque<usize>,
+    new_flows: VecDeque<usize>,
     /// Indices of the other flows.
-    old: VecDeque<usize>,
+    old_flows: VecDeque<usize>,
     packets: u64,
     /// Octets including those beyond IP.
     octets: u64,
@@ -98,14 +98,20 @@ impl FairQueue {
     /// in Linux.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
 
-    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest
+    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest
     /// packet.
-    pub(crate) fn new(spec: FairSpec, limit: QueueLimit, overhead: u64, longest: u64, hash: Seed) -> Self {
+    pub(crate) fn new(
+        spec: FairSpec,
+        limit: QueueLimit,
+        overhead: u64,
+        longest_packet: u64,
+        hash: Seed,
+    ) -> Self {
         let flow = |_| Flow {
-            waiting: VecDeque::new(),
+            queued: VecDeque::new(),
             octets: 0,
             credit: 0,
-            codel: Codel::new(spec.codel(), longest),
+            codel: Codel::new(spec.codel(), longest_packet),
             is_listed: false,
         };
         Self {
@@ -114,8 +120,8 @@ impl FairQueue {
             overhead,
             hash,
             flows: (0..spec.flows).map(flow).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
             packets: 0,
             octets: 0,
         }
@@ -127,7 +133,7 @@ impl FairQueue {
     }
 
     /// Returns the queued packets and their octets.
-    pub(crate) fn waiting(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets - self.packets * self.overhead)
     }
 
@@ -142,16 +148,16 @@ impl FairQueue {
         let place = self.queue_index(&transit);
         let length = transit.length() + self.overhead;
         let flow = &mut self.flows[place];
-        flow.waiting.push_back(QueuedPacket { since: now, transit });
+        flow.queued.push_back(QueuedPacket { queued_at: now, transit });
         flow.octets += length;
         if !flow.is_listed {
             flow.is_listed = true;
             flow.credit = self.quantum;
-            self.new.push_back(place);
+            self.new_flows.push_back(place);
         }
         self.packets += 1;
         self.octets += length;
-        if self.is_too_much(in_service) {
+        if self.exceeds_limit(in_service) {
             self.make_room(lose);
         }
     }
@@ -159,23 +165,23 @@ impl FairQueue {
     /// Returns the packet to transmit now. RFC 8290 section 4.2.
     pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         loop {
-            let is_new = !self.new.is_empty();
-            let place = *if is_new { self.new.front() } else { self.old.front() }?;
+            let is_new = !self.new_flows.is_empty();
+            let place = *if is_new { self.new_flows.front() } else { self.old_flows.front() }?;
             if self.flows[place].credit <= 0 {
                 self.flows[place].credit += self.quantum;
-                self.leave(is_new);
-                self.old.push_back(place);
+                self.remove_head(is_new);
+                self.old_flows.push_back(place);
                 continue;
             }
-            if let Some(transit) = self.next_of(place, now, &mut lose) {
+            if let Some(transit) = self.next_packet(place, now, &mut lose) {
                 self.flows[place].credit -= (transit.length() + self.overhead) as i64;
                 return Some(transit);
             }
-            self.leave(is_new);
+            self.remove_head(is_new);
             // A new flow that became empty moves behind the old ones; otherwise its next packet would make it
             // new again.
-            if is_new && !self.old.is_empty() {
-                self.old.push_back(place);
+            if is_new && !self.old_flows.is_empty() {
+                self.old_flows.push_back(place);
             } else {
                 self.flows[place].is_listed = false;
             }
@@ -184,21 +190,21 @@ impl FairQueue {
 
     /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
-        self.new.clear();
-        self.old.clear();
+        self.new_flows.clear();
+        self.old_flows.clear();
         (self.packets, self.octets) = (0, 0);
         self.flows.iter_mut().flat_map(|flow| {
             flow.is_listed = false;
             flow.octets = 0;
-            std::mem::take(&mut flow.waiting).into_iter().map(|waiting| waiting.transit)
+            std::mem::take(&mut flow.queued).into_iter().map(|waiting| waiting.transit)
         })
     }
 
-    fn next_of(&mut self, place: usize, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
+    fn next_packet(&mut self, place: usize, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         let Self { flows, packets, octets, overhead, .. } = self;
-        let Flow { waiting, octets: own, codel, .. } = &mut flows[place];
+        let Flow { queued: waiting, octets: own, codel, .. } = &mut flows[place];
         let take = || {
-            let (first, _) = take(waiting, own, *overhead)?;
+            let (first, _) = pop_front(waiting, own, *overhead)?;
             *packets -= 1;
             *octets -= first.transit.length() + *overhead;
             // As in Linux, the minimum backlog is that of all queues together.
@@ -207,21 +213,21 @@ impl FairQueue {
         codel.next(now, take, &mut lose)
     }
 
-    fn leave(&mut self, is_new: bool) {
+    fn remove_head(&mut self, is_new: bool) {
         if is_new {
-            self.new.pop_front()
+            self.new_flows.pop_front()
         } else {
-            self.old.pop_front()
+            self.old_flows.pop_front()
         };
     }
 
-    /// Drops half of the longest queue from its head: finding this queue costs as much as for one packet. RFC
-    /// 8290 section 4.1.
+    /// Drops half of the longest queue from its head, because the search for this queue is expensive. RFC 8290
+    /// section 4.1.
     fn make_room(&mut self, mut lose: impl FnMut(Transit)) {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
         let (half, mut dropped, mut gone) = (flow.octets / 2, 0, 0);
-        while let Some(QueuedPacket { transit, .. }) = flow.waiting.pop_front() {
+        while let Some(QueuedPacket { transit, .. }) = flow.queued.pop_front() {
             let length = transit.length() + self.overhead;
             (dropped, gone) = (dropped + 1, gone + length);
             lose(transit);
@@ -235,10 +241,10 @@ impl FairQueue {
         self.octets -= gone;
     }
 
-    fn is_too_much(&self, in_service: u64) -> bool {
+    fn exceeds_limit(&self, in_service: u64) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.packets + u64::from(in_service > 0) > limit,
-            QueueLimit::Bytes(limit) => self.waiting().1 + in_service > limit,
+            QueueLimit::Bytes(limit) => self.backlog().1 + in_service > limit,
         }
     }
 
@@ -302,7 +308,7 @@ mod tests {
     /// RFC 8290, 4.2: a queue that is empty when polled leaves the list, so its next packet makes it new. The
     /// link polls when it is free.
     #[test]
-    fn rfc8290_4_2_who_had_nothing_while_the_line_was_free_is_new_again() {
+    fn rfc8290_4_2_flow_that_was_polled_while_empty_is_new_again() {
         for (in_service, due) in [(0, [2, 1]), (1500, [1, 2])] {
             let mut queue = queue(1000);
             fill(&mut queue, 1, 1, 1500);
@@ -320,26 +326,29 @@ mod tests {
     }
 
     #[test]
-    fn rfc8290_4_2_turns_are_shared_by_octets_and_not_by_packets() {
+    fn rfc8290_4_2_flows_share_the_link_by_octets_and_not_by_packets() {
         let mut queue = queue(10_000);
         fill(&mut queue, 1, 1000, 1500);
         fill(&mut queue, 2, 10_000, 743);
         let first = &order(&mut queue)[..900];
         let of_first = first.iter().filter(|port| **port == 1).count();
-        assert!((299..=301).contains(&of_first), "{of_first} of 900, where 757 octets stand beside 1514");
+        assert!(
+            (299..=301).contains(&of_first),
+            "{of_first} of 900, in packets of 757 octets, sharing with packets of 1514"
+        );
     }
 
     #[test]
-    fn rfc8290_4_1_who_finds_no_room_has_the_longest_queue_make_it() {
+    fn rfc8290_4_1_overflow_drops_half_of_the_longest_queue() {
         let mut queue = queue(100);
         assert!(fill(&mut queue, 1, 100, 1500).is_empty());
         let lost = fill(&mut queue, 2, 30, 100);
-        assert_eq!(lost, [1; 50], "half of the longest, once");
-        assert_eq!(queue.waiting(), (80, 50 * 1500 + 30 * 100));
+        assert_eq!(lost, [1; 50], "half of the longest queue, once");
+        assert_eq!(queue.backlog(), (80, 50 * 1500 + 30 * 100));
     }
 
     #[test]
-    fn flows_are_those_of_addresses_ports_and_protocol() {
+    fn flows_are_distinguished_by_addresses_ports_and_protocol() {
         let queue = queue(10);
         let places: std::collections::BTreeSet<usize> =
             (0..100).map(|port| queue.queue_index(&transit(port, 0, 100))).collect();
@@ -348,17 +357,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drained_leaves_it_empty_and_usable() {
+    fn drained_queue_is_empty_and_usable() {
         let mut queue = queue(100);
         fill(&mut queue, 1, 5, 1500);
         fill(&mut queue, 2, 5, 1500);
-        assert_eq!((queue.drain().count(), queue.waiting()), (10, (0, 0)));
+        assert_eq!((queue.drain().count(), queue.backlog()), (10, (0, 0)));
         fill(&mut queue, 3, 2, 1500);
         assert_eq!(order(&mut queue), [3, 3]);
     }
 
     #[test]
-    fn contradictions_are_named() {
+    fn invalid_parameters_are_described() {
         let wrong = [
             FairSpec { quantum: ByteCount(255), ..FairSpec::default() },
             FairSpec { quantum: ByteCount(2 << 20), ..FairSpec::default() },

@@ -30,10 +30,10 @@ use crate::topology::{AddressChange, Medium, Route, RouteChange, Topology};
 #[serde(default, deny_unknown_fields)]
 pub struct HandoverSpec {
     /// Speed of the client in m/s. Default 10.
-    #[serde(deserialize_with = "sensible")]
+    #[serde(deserialize_with = "deserialize_positive")]
     pub speed: f64,
     /// Length of the overlap, in which both paths work, in m. Default 5.
-    #[serde(deserialize_with = "sensible")]
+    #[serde(deserialize_with = "deserialize_positive")]
     pub overlap: f64,
     /// Time from the start of the run until the client enters the overlap. Default 1 s.
     pub at: Duration,
@@ -79,12 +79,12 @@ const NEW_PATH: usize = 2;
 
 impl HandoverSpec {
     /// Returns when the client leaves the overlap.
-    pub fn leaves(&self) -> Duration {
+    pub fn leaves_at(&self) -> Duration {
         self.at + Duration::from_secs_f64(self.overlap / self.speed)
     }
 
     /// Returns when the client is reachable over the second path.
-    pub fn attached(&self) -> Duration {
+    pub fn attached_at(&self) -> Duration {
         self.at + self.attach
     }
 
@@ -108,7 +108,7 @@ impl HandoverSpec {
         [
             event(Duration::ZERO, NEW_PATH, true),
             event(self.at, NEW_PATH, false),
-            event(self.leaves(), OLD_PATH, true),
+            event(self.leaves_at(), OLD_PATH, true),
         ]
     }
 
@@ -119,7 +119,7 @@ impl HandoverSpec {
             AddressChange { at: Time::ZERO + at, node: interface.node, address: interface.address, is_added }
         };
         let mut changes =
-            vec![change(self.attached(), NEW_PATH, true), change(self.leaves(), OLD_PATH, false)];
+            vec![change(self.attached_at(), NEW_PATH, true), change(self.leaves_at(), OLD_PATH, false)];
         changes.sort_by_key(|change| change.at);
         changes
     }
@@ -135,7 +135,7 @@ impl HandoverSpec {
             let destination = topology.interfaces[usize::from(old[peer].0)].address;
             let node = topology.interfaces[usize::from(new[own].0)].node;
             let route = Route { destination, link, from: new[own], to: new[peer] };
-            RouteChange { at: Time::ZERO + self.attached(), node, route }
+            RouteChange { at: Time::ZERO + self.attached_at(), node, route }
         };
         [(up, 0, 1), (down, 1, 0)].map(change).to_vec()
     }
@@ -147,7 +147,7 @@ fn ends(topology: &Topology, path: usize) -> [InterfaceId; 2] {
 }
 
 /// Parses a speed or a length; rejects zero and values that lead to times out of range.
-fn sensible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+fn deserialize_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if (0.001..=1e6).contains(&value) {
         return Ok(value);
@@ -169,7 +169,7 @@ mod tests {
 
     /// 5 m at 12.5 m/s are 0.4 s.
     #[test]
-    fn both_paths_work_for_the_length_of_the_region_over_the_speed() {
+    fn both_paths_work_for_the_overlap_divided_by_the_speed() {
         let topology = topology("speed = 12.5\noverlap = 5\nat = '600ms'\nattach = '50ms'").unwrap();
         let times: Vec<u64> = topology.link_changes().iter().map(|change| change.at.as_millis()).collect();
         assert_eq!(times, [0, 0, 600, 600, 1000, 1000]);
@@ -195,7 +195,7 @@ mod tests {
 
     /// RFC 5944: the address stays, wherever the node is attached.
     #[test]
-    fn where_the_route_changes_both_ends_have_one_address_and_two_ways_to_it() {
+    fn route_handover_keeps_the_addresses_and_changes_both_routes() {
         let topology = topology("at = '1s'\nattach = '100ms'\nchanges = 'route'").unwrap();
         assert!(topology.address_changes().is_empty());
         let nodes = ["client", "server"].map(|name| topology.node(name).unwrap());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_its_line_and_the_cure() {
+    fn invalid_handovers_are_refused_with_their_line_and_a_remedy() {
         for (table, line) in [
             ("speed = 0\noverlap = 5\nat = '1s'", "line 3"),
             ("speed = 5\noverlap = -1\nat = '1s'", "line 4"),

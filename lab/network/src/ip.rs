@@ -44,7 +44,7 @@ impl Ip {
     }
 
     /// Returns the length of the IP header in octets.
-    pub const fn header(self) -> usize {
+    pub const fn header_length(self) -> usize {
         match self {
             Self::V4 => Ipv4Header::LENGTH,
             Self::V6 => Ipv6Header::LENGTH,

@@ -5,12 +5,11 @@
 //! [`NetworkSpec`] is the table of an experiment, [`Topology`] the validated network (modules `build` and
 //! `check`), [`Network`] the running simulation. Each physical effect has a file: `transmitter` (rate),
 //! `queue`, `red`, `codel`, `fair` (FQ-CoDel), `pie`, `propagation` (delay, jitter) and its `distribution`,
-//! `loss` and its `timed_bursts`, `chance` (duplication, corruption, reordering), `police`. `named_path` has the
+//! `loss` and its `timed_bursts`, `random_effect` (duplication, corruption, reordering), `police`. `named_path` has the
 //! paths of `paths/`, `trace` reads files of events, `trace_playback` plays them from the position of
 //! `trace_start` on, `link` combines the effects, `channel` makes links take turns.
 
 mod build;
-mod chance;
 mod channel;
 mod check;
 mod codel;
@@ -35,6 +34,7 @@ mod pie;
 mod police;
 mod propagation;
 mod queue;
+mod random_effect;
 mod red;
 mod routes;
 mod spec;

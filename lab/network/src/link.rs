@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use hol_base::{BitRate, Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
-use crate::chance::RandomEffect;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;
 use crate::observer::Observer;
-use crate::police::Police;
+use crate::police::Policer;
 use crate::propagation::Propagation;
 use crate::queue::Queue;
+use crate::random_effect::RandomEffect;
 use crate::red::Red;
 use crate::spec::Settings;
 use crate::tap::TapEvent;
@@ -20,7 +20,7 @@ use crate::transmitter::Transmitter;
 
 /// A packet that has left the transmitter, or will when its transmission ends.
 #[derive(Debug)]
-struct Flight {
+struct InFlight {
     arrives: Time,
     transit: Transit,
 }
@@ -33,16 +33,16 @@ struct Flight {
 #[derive(Debug)]
 pub(crate) struct Link {
     mtu: u64,
-    up: bool,
+    is_up: bool,
     queue: Queue,
     red: Option<Red>,
     transmitter: Transmitter,
     /// The time until which other links use the channel.
-    silent_until: Time,
+    blocked_until: Time,
     /// Octets of the packet in transmission, or of the last one.
     in_service: u64,
-    /// The number of this packet.
-    sending: Option<u32>,
+    /// The number of this packet; `None` before the first one.
+    number_in_transmission: Option<u32>,
     loss: Loss,
     duplication: RandomEffect,
     corruption: RandomEffect,
@@ -50,8 +50,8 @@ pub(crate) struct Link {
     reorder_by: Duration,
     propagation: Propagation,
     /// Packets in flight, in the order of arrival.
-    in_flight: VecDeque<Flight>,
-    police: Option<Police>,
+    in_flight: VecDeque<InFlight>,
+    police: Option<Policer>,
 }
 
 impl Link {
@@ -60,13 +60,13 @@ impl Link {
         let chance = |ratio: Ratio, name| RandomEffect::new(ratio, seed.derive(name));
         Self {
             mtu: settings.mtu.0,
-            up: true,
+            is_up: true,
             queue: Queue::new(settings, seed),
             red: Red::new(settings.discipline, seed.derive("red")),
             transmitter: Transmitter::new(settings.rate, settings.overhead.0),
-            silent_until: Time::ZERO,
+            blocked_until: Time::ZERO,
             in_service: 0,
-            sending: None,
+            number_in_transmission: None,
             loss: Loss::new(&settings.loss, seed.derive("loss")),
             duplication: chance(settings.duplicate, "duplicate"),
             corruption: chance(settings.corrupt, "corrupt"),
@@ -74,7 +74,7 @@ impl Link {
             reorder_by: settings.reorder_by,
             propagation: Propagation::new(settings, seed.derive("jitter")),
             in_flight: VecDeque::new(),
-            police: Police::new(settings.police),
+            police: Policer::new(settings.police),
         }
     }
 
@@ -89,13 +89,13 @@ impl Link {
     /// Returns when the link may transmit the next packet.
     #[inline]
     pub(crate) fn free_at(&self) -> Time {
-        self.transmitter.free_at().max(self.silent_until)
+        self.transmitter.free_at().max(self.blocked_until)
     }
 
     /// Returns the packets queued or in transmission and their octets, as the limit of the queue counts
     /// them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
-        let (packets, octets) = self.queue.waiting();
+        let (packets, octets) = self.queue.backlog();
         match self.transmitter.free_at() > now {
             true => (packets + 1, octets + self.in_service),
             false => (packets, octets),
@@ -108,13 +108,13 @@ impl Link {
     }
 
     /// Returns the time until which other links use the channel.
-    pub(crate) fn silent_until(&self) -> Time {
-        self.silent_until
+    pub(crate) fn blocked_until(&self) -> Time {
+        self.blocked_until
     }
 
     /// Blocks the link while other links use its channel.
-    pub(crate) fn keep_silent(&mut self, until: Time) {
-        self.silent_until = until;
+    pub(crate) fn block_until(&mut self, until: Time) {
+        self.blocked_until = until;
     }
 
     /// Returns the packets that the link's queue has marked with congestion.
@@ -130,19 +130,19 @@ impl Link {
     /// Accepts a packet from a node; all transmissions due before must have been started.
     #[inline]
     pub(crate) fn offer(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
-        if !self.up {
-            observer.lose(now, &transit, TapEvent::LinkDown);
+        if !self.is_up {
+            observer.report_loss(now, &transit, TapEvent::LinkDown);
         } else if transit.length() > self.mtu {
-            observer.lose(now, &transit, TapEvent::TooLong);
+            observer.report_loss(now, &transit, TapEvent::TooLong);
         } else if self.is_dropped_early(now, &mut transit.packet) {
-            observer.lose(now, &transit, TapEvent::DroppedEarly);
+            observer.report_loss(now, &transit, TapEvent::DroppedEarly);
         } else if self.free_at() > now {
-            let lose = |transit, event| observer.lose(now, &transit, event);
+            let lose = |transit, event| observer.report_loss(now, &transit, event);
             self.queue.push(now, transit, self.in_service, lose);
-        } else if self.queue.may_be_passed() {
+        } else if self.queue.may_be_bypassed() {
             self.transmit(now, transit, observer);
         } else {
-            self.queue.push(now, transit, 0, |transit, event| observer.lose(now, &transit, event));
+            self.queue.push(now, transit, 0, |transit, event| observer.report_loss(now, &transit, event));
             self.start(now, observer);
         }
     }
@@ -161,7 +161,7 @@ impl Link {
 
     #[inline]
     fn start(&mut self, at: Time, observer: &mut Observer<'_>) {
-        let lose = |transit| observer.lose(at, &transit, TapEvent::DroppedEarly);
+        let lose = |transit| observer.report_loss(at, &transit, TapEvent::DroppedEarly);
         if let Some(transit) = self.queue.pop(at, lose) {
             self.transmit(at, transit, observer);
         }
@@ -171,19 +171,19 @@ impl Link {
     #[inline]
     pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Transit> {
         while self.in_flight.front()?.arrives <= now {
-            let Flight { transit, .. } = self.in_flight.pop_front()?;
-            self.forget_burst();
+            let InFlight { transit, .. } = self.in_flight.pop_front()?;
+            self.shrink_ring();
             if self.police.as_mut().is_none_or(|police| police.admits(now, transit.length())) {
                 return Some(transit);
             }
-            observer.lose(now, &transit, TapEvent::Policed);
+            observer.report_loss(now, &transit, TapEvent::Policed);
         }
         None
     }
 
     /// Shrinks the ring buffer after a burst; otherwise each access would touch another cache line.
     #[inline]
-    fn forget_burst(&mut self) {
+    fn shrink_ring(&mut self) {
         const SMALL_RING: usize = 64;
         let (length, room) = (self.in_flight.len(), self.in_flight.capacity());
         if room > SMALL_RING && length < room / 8 {
@@ -194,12 +194,12 @@ impl Link {
     /// Applies a change to the link.
     pub(crate) fn change(&mut self, now: Time, change: &LinkChange, observer: &mut Observer<'_>) {
         match change {
-            LinkChange::Up => self.up = true,
+            LinkChange::Up => self.is_up = true,
             LinkChange::Down => {
-                self.up = false;
+                self.is_up = false;
                 let under_way = self.in_flight.drain(..).map(|flight| flight.transit);
                 for transit in self.queue.drain().into_iter().chain(under_way) {
-                    observer.lose(now, &transit, TapEvent::LinkDown);
+                    observer.report_loss(now, &transit, TapEvent::LinkDown);
                 }
             }
             LinkChange::Rate(rate) => self.change_rate(now, *rate),
@@ -213,17 +213,17 @@ impl Link {
         let due = self.transmitter.free_at();
         self.transmitter.change(now, rate);
         let is_sending = due > now;
-        let Some(number) = self.sending.filter(|_| is_sending) else { return };
-        let (mut moved, others): (VecDeque<Flight>, VecDeque<Flight>) =
+        let Some(number) = self.number_in_transmission.filter(|_| is_sending) else { return };
+        let (mut moved, others): (VecDeque<InFlight>, VecDeque<InFlight>) =
             self.in_flight.drain(..).partition(|flight| flight.transit.number == number);
         self.in_flight = others;
-        while let Some(Flight { arrives, transit }) = moved.pop_front() {
+        while let Some(InFlight { arrives, transit }) = moved.pop_front() {
             let ahead =
                 self.in_flight.iter().rev().map(|flight| flight.arrives).find(|other| *other <= arrives);
             let exact = self.transmitter.free_at() + arrives.since(due);
             let later = exact.max(ahead.unwrap_or_default());
-            self.propagation.moved(arrives, later);
-            self.fly(later, transit);
+            self.propagation.move_arrival(arrives, later);
+            self.insert_in_flight(later, transit);
         }
     }
 
@@ -231,14 +231,14 @@ impl Link {
     fn is_dropped_early(&mut self, now: Time, packet: &mut Packet) -> bool {
         let free_at = self.free_at();
         let Some(red) = &mut self.red else { return false };
-        red.drops_or_marks(now, self.queue.waiting(), free_at, self.transmitter.rate()) && !red.marks(packet)
+        red.drops_or_marks(now, self.queue.backlog(), free_at, self.transmitter.rate()) && !red.marks(packet)
     }
 
     #[inline]
     fn transmit(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
-        observer.see(now, transit.from, &transit, TapEvent::Dequeued);
+        observer.report(now, transit.from, &transit, TapEvent::Dequeued);
         self.in_service = transit.length();
-        self.sending = Some(transit.number);
+        self.number_in_transmission = Some(transit.number);
         let departs = self.transmitter.transmit(now, self.in_service);
         // Every effect draws for every packet, so that one does not shift the draws of another.
         let lost = self.loss.hits_next();
@@ -246,26 +246,26 @@ impl Link {
         let corrupted = self.corruption.hits_next();
         let held_back = self.reordering.hits_next();
         if lost {
-            return observer.lose(now, &transit, TapEvent::Lost);
+            return observer.report_loss(now, &transit, TapEvent::Lost);
         }
         // A reordered packet must not delay later ones, so it does not count for their order.
         let arrives = if held_back {
-            self.propagation.overtaken(departs) + self.reorder_by
+            self.propagation.reordered_arrival(departs) + self.reorder_by
         } else {
             self.propagation.arrival(departs)
         };
         transit.packet.corrupted |= corrupted;
         if duplicated {
             let Transit { from, to, number, ref packet, .. } = transit;
-            self.fly(arrives, Transit::new(from, to, number, packet.clone()));
+            self.insert_in_flight(arrives, Transit::new(from, to, number, packet.clone()));
         }
-        self.fly(arrives, transit);
+        self.insert_in_flight(arrives, transit);
     }
 
     /// Inserts a packet so that `in_flight` stays sorted: at the end, except after a reordered packet.
     #[inline]
-    fn fly(&mut self, arrives: Time, transit: Transit) {
-        let flight = Flight { arrives, transit };
+    fn insert_in_flight(&mut self, arrives: Time, transit: Transit) {
+        let flight = InFlight { arrives, transit };
         if self.in_flight.back().is_none_or(|last| last.arrives <= arrives) {
             return self.in_flight.push_back(flight);
         }

@@ -112,7 +112,7 @@ struct LossTable {
 }
 
 impl LossTable {
-    fn settle<E: de::Error>(self) -> Result<LossSpec, E> {
+    fn into_spec<E: de::Error>(self) -> Result<LossSpec, E> {
         let certain = Ratio::new(1.0).expect("1 is a probability");
         match self {
             Self {
@@ -177,7 +177,7 @@ impl<'de> Deserialize<'de> for LossSpec {
                 text.parse().map(LossSpec::Independent).map_err(E::custom)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LossSpec, A::Error> {
-                LossTable::deserialize(MapAccessDeserializer::new(map))?.settle()
+                LossTable::deserialize(MapAccessDeserializer::new(map))?.into_spec()
             }
         }
         deserializer.deserialize_any(TextOrTable)
@@ -188,7 +188,7 @@ impl fmt::Display for LossSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = || {
             let percent = self.long_run_loss() * 100.0;
-            // Two digits.
+            // Rounds to two significant digits.
             let unit = 10f64.powf(1.0 - percent.max(1e-9).log10().floor());
             (percent * unit).round() / unit
         };
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn four_ways_to_write_loss() {
+    fn loss_is_read_and_written_in_four_forms() {
         assert_eq!(parse("'1%'").unwrap(), LossSpec::Independent(ratio("1%")));
         assert_eq!(parse("{ drop = [3, 7] }").unwrap(), LossSpec::Packets(ExplicitLoss { drop: vec![3, 7] }));
         let bursts = GilbertElliott {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mixed_loss_table_is_refused_with_the_cure() {
+    fn mixed_loss_table_is_refused_with_a_remedy() {
         for text in [
             "{ good_to_bad = '1%' }",
             "{ good_for = '1s' }",
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_loss_keeps_the_binomial_bound() {
+    fn independent_loss_has_the_binomial_share() {
         let mut loss = Loss::new(&LossSpec::Independent(ratio("2%")), Seed(5));
         let n = 200_000;
         let lost = (0..n).filter(|_| loss.hits_next()).count() as f64;
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_have_their_stationary_loss_and_mean_length() {
+    fn bursts_have_the_long_run_loss_and_mean_length() {
         let model = GilbertElliott {
             good_to_bad: ratio("1%"),
             bad_to_good: ratio("20%"),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kth_packet_meets_the_kth_draw_at_any_probability() {
+    fn kth_packet_gets_the_kth_draw_at_any_probability() {
         let pattern = |percent: &str| {
             let mut loss = Loss::new(&LossSpec::Independent(ratio(percent)), Seed(4));
             (0..5000).map(|_| loss.hits_next()).collect::<Vec<_>>()

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_a_network_of_one_link_with_its_source() {
+    fn every_path_file_is_one_link_with_its_sources() {
         for path in NamedPath::ALL.iter().copied() {
             let topology = Topology::new(&spec(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
             assert_eq!(topology.links().len(), 2, "{path}");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_refused_with_the_nearest_and_all_others() {
+    fn unknown_name_is_refused_with_a_suggestion_or_all_names() {
         for path in NamedPath::ALL {
             assert_eq!(path.name().parse(), Ok(*path));
         }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_looked_up_is_no_network() {
+    fn network_with_an_unresolved_path_name_is_refused() {
         for text in ["path = 'lte'", "paths = [{}, { path = 'lte' }]"] {
             let error = Topology::new(&toml::from_str(text).unwrap()).unwrap_err().to_string();
             assert!(error.contains("hol help lte"), "{error}");

@@ -31,7 +31,7 @@ pub struct Network<'t> {
     /// Scheduled changes of routes, the next one last.
     route_changes: Vec<RouteChange>,
     /// When each link acts, by index; the last two entries are the next change of a link and of a route.
-    agenda: EventQueue,
+    event_queue: EventQueue,
     observer: Observer<'t>,
     /// The sending interfaces of each link.
     senders: Vec<Vec<InterfaceId>>,
@@ -63,15 +63,15 @@ impl<'t> Network<'t> {
     pub fn new(topology: &Topology, seed: Seed, tap: Option<&'t mut dyn Tap>) -> Self {
         let links = topology.links.iter().map(|link| Link::new(&link.settings, seed.derive(&link.name)));
         let changes: Vec<_> = topology.changes_of_run(seed).into_iter().rev().collect();
-        let channels = Channel::all(&topology.links);
+        let channels = Channel::from_links(&topology.links);
         let mut channel_of = vec![None; topology.links.len()];
         for (place, channel) in channels.iter().enumerate() {
             channel.members.iter().for_each(|link| channel_of[*link] = Some(place));
         }
         let route_changes: Vec<_> = topology.route_changes.iter().rev().copied().collect();
-        let mut agenda = EventQueue::new(topology.links.len() + 2);
-        agenda.set(topology.links.len(), changes.last().map_or(Time::MAX, |change| change.at));
-        agenda.set(topology.links.len() + 1, route_changes.last().map_or(Time::MAX, |change| change.at));
+        let mut event_queue = EventQueue::new(topology.links.len() + 2);
+        event_queue.set(topology.links.len(), changes.last().map_or(Time::MAX, |change| change.at));
+        event_queue.set(topology.links.len() + 1, route_changes.last().map_or(Time::MAX, |change| change.at));
         Self {
             interfaces: topology.interfaces.clone(),
             routes: Arc::clone(&topology.routes),
@@ -80,7 +80,7 @@ impl<'t> Network<'t> {
             channel_of,
             changes,
             route_changes,
-            agenda,
+            event_queue,
             observer: Observer::new(topology.interface_names(), tap),
             senders: topology.senders(),
             packets: 0,
@@ -89,7 +89,7 @@ impl<'t> Network<'t> {
 
     /// Returns when the network acts next; [`Time::MAX`] if no packet is in flight.
     pub fn next_action(&self) -> Time {
-        self.agenda.first().0
+        self.event_queue.first().0
     }
 
     /// Returns the number of packets sent by nodes, without forwarding.
@@ -126,7 +126,7 @@ impl<'t> Network<'t> {
     /// Runs until `now` or until the next packet reaches its destination; `None` when nothing is left.
     pub fn poll(&mut self, now: Time) -> Option<Arrival> {
         loop {
-            let (at, component) = self.agenda.first();
+            let (at, component) = self.event_queue.first();
             if at > now {
                 return None;
             }
@@ -153,10 +153,10 @@ impl<'t> Network<'t> {
         // In the common case, one hop, the node's other interfaces need no check.
         let here = transit.packet.destination == address || self.owns(node, &transit.packet);
         if here && transit.packet.corrupted {
-            self.observer.reject(now, &transit);
+            self.observer.report_corrupted(now, &transit);
             return None;
         }
-        self.observer.see(now, transit.to, &transit, TapEvent::Received);
+        self.observer.report(now, transit.to, &transit, TapEvent::Received);
         if here {
             return Some(Arrival { node, packet: transit.packet });
         }
@@ -172,7 +172,7 @@ impl<'t> Network<'t> {
         };
         let Route { link, from, to, .. } = routes[route];
         let transit = Transit::new(from, to, number, packet);
-        self.observer.see(now, from, &transit, TapEvent::Sent);
+        self.observer.report(now, from, &transit, TapEvent::Sent);
         let link = usize::from(link.0);
         self.advance(now, link);
         self.links[link].offer(now, transit, &mut self.observer);
@@ -195,37 +195,41 @@ impl<'t> Network<'t> {
     /// Schedules the next action of a link and of the links that share its channel.
     #[inline]
     fn schedule(&mut self, link: usize) {
-        let Self { links, channels, agenda, .. } = self;
+        let Self { links, channels, event_queue, .. } = self;
         match self.channel_of[link] {
             Some(channel) => {
-                channels[channel].members.iter().for_each(|one| agenda.set(*one, links[*one].next_action()));
+                channels[channel]
+                    .members
+                    .iter()
+                    .for_each(|one| event_queue.set(*one, links[*one].next_action()));
             }
-            None => agenda.set(link, links[link].next_action()),
+            None => event_queue.set(link, links[link].next_action()),
         }
     }
 
     fn change(&mut self, now: Time) {
-        let scheduled = self.changes.pop().expect("the agenda has an entry only while a change is pending");
+        let scheduled =
+            self.changes.pop().expect("the event queue has an entry only while a change is pending");
         let link = usize::from(scheduled.link.0);
         self.advance(now, link);
         let due = self.links[link].sends_until(now);
         self.links[link].change(now, &scheduled.change, &mut self.observer);
         if let (Some(channel), Some(due)) = (self.channel_of[link], due) {
-            self.channels[channel].moved(link, due, &mut self.links);
+            self.channels[channel].adjust_blocked(link, due, &mut self.links);
         }
         self.schedule(link);
-        self.agenda.set(self.links.len(), self.changes.last().map_or(Time::MAX, |change| change.at));
+        self.event_queue.set(self.links.len(), self.changes.last().map_or(Time::MAX, |change| change.at));
     }
 
     fn change_route(&mut self) {
         let RouteChange { node, route, .. } =
-            self.route_changes.pop().expect("the agenda has an entry only while a change is pending");
+            self.route_changes.pop().expect("the event queue has an entry only while a change is pending");
         // Only short forms have route changes, so this copies a handful of routes.
         let routes = &mut Arc::make_mut(&mut self.routes)[usize::from(node.0)];
         let way = routes.iter_mut().find(|way| way.destination == route.destination);
         *way.expect("every node has a route to every address") = route;
         let next = self.route_changes.last().map_or(Time::MAX, |change| change.at);
-        self.agenda.set(self.links.len() + 1, next);
+        self.event_queue.set(self.links.len() + 1, next);
     }
 
     fn owns(&self, node: NodeId, packet: &Packet) -> bool {

@@ -22,18 +22,18 @@ impl<'t> Observer<'t> {
 
     /// Returns the drops so far.
     pub(crate) fn drops(&self) -> Drops {
-        self.drops.iter().fold(Drops::default(), |all, one| all.with(one))
+        self.drops.iter().fold(Drops::default(), |all, one| all.plus(one))
     }
 
     /// Returns the drops of packets sent from these interfaces.
     pub(crate) fn drops_from(&self, interfaces: &[InterfaceId]) -> Drops {
         let own = interfaces.iter().map(|interface| &self.drops[usize::from(interface.0)]);
-        own.fold(Drops::default(), Drops::with)
+        own.fold(Drops::default(), Drops::plus)
     }
 
     /// Reports a packet at one of the interfaces of its hop.
     #[inline]
-    pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, transit: &Transit, event: TapEvent) {
+    pub(crate) fn report(&mut self, now: Time, interface: InterfaceId, transit: &Transit, event: TapEvent) {
         if let Some(tap) = &mut self.tap {
             let interface = usize::from(interface.0);
             tap.packet(now, TapPoint { interface, name: &self.names[interface] }, transit, event);
@@ -41,15 +41,15 @@ impl<'t> Observer<'t> {
     }
 
     /// Reports a packet lost on the way to the other interface.
-    pub(crate) fn lose(&mut self, now: Time, transit: &Transit, event: TapEvent) {
+    pub(crate) fn report_loss(&mut self, now: Time, transit: &Transit, event: TapEvent) {
         self.count(transit.from, event);
-        self.see(now, transit.from, transit, event);
+        self.report(now, transit.from, transit, event);
     }
 
     /// Reports a packet that arrived with a wrong checksum.
-    pub(crate) fn reject(&mut self, now: Time, transit: &Transit) {
+    pub(crate) fn report_corrupted(&mut self, now: Time, transit: &Transit) {
         self.count(transit.from, TapEvent::Corrupted);
-        self.see(now, transit.to, transit, TapEvent::Corrupted);
+        self.report(now, transit.to, transit, TapEvent::Corrupted);
     }
 
     fn count(&mut self, from: InterfaceId, event: TapEvent) {

@@ -7,7 +7,7 @@ use hol_base::{Duration, Rng, Seed, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::codel::{QueuedPacket, take};
+use crate::codel::{QueuedPacket, pop_front};
 use crate::tap::TapEvent;
 use crate::transit::Transit;
 
@@ -65,7 +65,7 @@ struct Pie {
     /// Delay of the last dequeued packet; zero if the queue was empty afterwards.
     qdelay: Duration,
     qdelay_old: Duration,
-    left_at: Option<Time>,
+    last_departure: Option<Time>,
     next_update: Time,
     rng: Rng,
 }
@@ -74,7 +74,7 @@ impl Pie {
     /// RFC 8033 section 4.4: `MAX_BURST`.
     const MAX_BURST: Duration = Duration::from_millis(150);
     /// RFC 8033 section 5.1: above this probability packets are dropped even with ECN (`mark_ecnth`).
-    const MAX_MARKED: f64 = 0.1;
+    const MAX_MARKING_PROBABILITY: f64 = 0.1;
     /// The value at which Linux's probability overflows: it has 64 bits, of which 56 are the fraction (`MAX_PROB`).
     const PROBABILITY_OVERFLOW: f64 = 256.0;
 
@@ -86,7 +86,7 @@ impl Pie {
             burst_allowance: Self::MAX_BURST,
             qdelay: Duration::ZERO,
             qdelay_old: Duration::ZERO,
-            left_at: None,
+            last_departure: None,
             next_update: Time::ZERO + spec.update,
             rng,
         }
@@ -95,8 +95,8 @@ impl Pie {
     /// Returns whether to drop an arriving packet; `is_short`: whether fewer octets are queued than in two of
     /// the longest packets. RFC 8033 section 4.1; drops are spread as in section 5.4.
     fn drops_or_marks(&mut self, is_short: bool) -> bool {
-        let is_well = self.qdelay < self.spec.target / 2 && self.drop_prob < 0.2;
-        if self.burst_allowance > Duration::ZERO || is_well || is_short {
+        let is_acceptable = self.qdelay < self.spec.target / 2 && self.drop_prob < 0.2;
+        if self.burst_allowance > Duration::ZERO || is_acceptable || is_short {
             return false;
         }
         self.accu_prob = if self.drop_prob == 0.0 { 0.0 } else { self.accu_prob + self.drop_prob };
@@ -108,18 +108,18 @@ impl Pie {
             // (`pie_drop_early`).
             return true;
         }
-        let is_struck = self.rng.chance(self.drop_prob);
-        if is_struck {
+        let is_drawn = self.rng.chance(self.drop_prob);
+        if is_drawn {
             self.accu_prob = 0.0;
         }
-        is_struck
+        is_drawn
     }
 
-    /// Handles the departure of a packet that arrived at `since`; the delay of this packet is the measure (RFC 8033
+    /// Handles the departure of a packet that arrived at `queued_at`; its delay is the new sample of the delay (RFC 8033
     /// section 4.3). As in Linux, the time between packets, not between updates, ends a burst.
-    fn leaves(&mut self, now: Time, since: Time, is_last: bool) {
-        self.qdelay = if is_last { Duration::ZERO } else { now.since(since) };
-        if let Some(before) = self.left_at.replace(now) {
+    fn record_departure(&mut self, now: Time, queued_at: Time, is_last: bool) {
+        self.qdelay = if is_last { Duration::ZERO } else { now.since(queued_at) };
+        if let Some(before) = self.last_departure.replace(now) {
             self.burst_allowance = self.burst_allowance.saturating_sub(now.since(before));
         }
     }
@@ -165,7 +165,7 @@ impl Pie {
             self.drop_prob *= 63.0 / 64.0;
         }
         if now.max(before) < target / 2.0 && self.drop_prob == 0.0 {
-            (self.accu_prob, self.burst_allowance, self.left_at) = (0.0, Self::MAX_BURST, None);
+            (self.accu_prob, self.burst_allowance, self.last_departure) = (0.0, Self::MAX_BURST, None);
         }
         self.qdelay_old = self.qdelay;
     }
@@ -182,21 +182,21 @@ fn damping(drop_prob: f64) -> f64 {
 #[derive(Debug)]
 pub(crate) struct PieQueue {
     pie: Pie,
-    waiting: VecDeque<QueuedPacket>,
+    queued: VecDeque<QueuedPacket>,
     /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
     /// No packet is dropped while fewer than this number of octets, two of the longest packets, is queued.
-    enough: u64,
+    min_backlog: u64,
     marked: u64,
 }
 
 impl PieQueue {
-    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest packet.
+    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest packet.
     /// Draws derive from `seed`.
-    pub(crate) fn new(spec: PieSpec, overhead: u64, longest: u64, seed: Seed) -> Self {
+    pub(crate) fn new(spec: PieSpec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let pie = Pie::new(spec, seed.rng());
-        Self { pie, waiting: VecDeque::new(), octets: 0, overhead, enough: 2 * longest, marked: 0 }
+        Self { pie, queued: VecDeque::new(), octets: 0, overhead, min_backlog: 2 * longest_packet, marked: 0 }
     }
 
     /// Returns the packets marked so far.
@@ -205,8 +205,8 @@ impl PieQueue {
     }
 
     /// Returns the queued packets and their octets.
-    pub(crate) fn waiting(&self) -> (u64, u64) {
-        (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
+    pub(crate) fn backlog(&self) -> (u64, u64) {
+        (self.queued.len() as u64, self.octets - self.queued.len() as u64 * self.overhead)
     }
 
     /// Queues an arriving packet unless there is no room or it is dropped early.
@@ -217,40 +217,40 @@ impl PieQueue {
         has_room: bool,
         mut lose: impl FnMut(Transit, TapEvent),
     ) {
-        self.pie.catch_up(now, self.waiting.is_empty());
+        self.pie.catch_up(now, self.queued.is_empty());
         if !has_room {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::QueueFull);
-        } else if self.pie.drops_or_marks(self.octets < self.enough) && !self.marks(&mut transit) {
+        } else if self.pie.drops_or_marks(self.octets < self.min_backlog) && !self.marks(&mut transit) {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::DroppedEarly);
         } else {
             self.octets += transit.length() + self.overhead;
-            self.waiting.push_back(QueuedPacket { since: now, transit });
+            self.queued.push_back(QueuedPacket { queued_at: now, transit });
         }
     }
 
     /// Marks the packet instead of dropping it, if allowed. RFC 8033 section 5.1.
     fn marks(&mut self, transit: &mut Transit) -> bool {
         let Pie { spec, drop_prob, .. } = self.pie;
-        let marked = spec.ecn && drop_prob <= Pie::MAX_MARKED && transit.packet.ecn.mark();
+        let marked = spec.ecn && drop_prob <= Pie::MAX_MARKING_PROBABILITY && transit.packet.ecn.mark();
         self.marked += u64::from(marked);
         marked
     }
 
     /// Returns the packet to transmit now.
     pub(crate) fn pop(&mut self, now: Time) -> Option<Transit> {
-        let Self { pie, waiting, octets, overhead, .. } = self;
+        let Self { pie, queued: waiting, octets, overhead, .. } = self;
         pie.catch_up(now, waiting.is_empty());
-        let (QueuedPacket { since, transit }, behind) = take(waiting, octets, *overhead)?;
-        pie.leaves(now, since, behind == 0);
+        let (QueuedPacket { queued_at, transit }, behind) = pop_front(waiting, octets, *overhead)?;
+        pie.record_departure(now, queued_at, behind == 0);
         Some(transit)
     }
 
     /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
-        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.transit)
+        std::mem::take(&mut self.queued).into_iter().map(|waiting| waiting.transit)
     }
 }
 
@@ -294,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn rfc8033_4_4_a_burst_passes_whole() {
+    fn rfc8033_4_4_short_burst_passes_without_drops() {
         let (dropped, _) = overload(&mut queue(PieSpec::default()), Ecn::default(), 20, 2000);
         assert!(dropped[0] > 150, "{:?}", &dropped[..3]);
     }
 
     #[test]
-    fn rfc8033_4_2_what_is_too_much_is_dropped_and_the_wait_comes_to_the_target() {
+    fn rfc8033_4_2_delay_reaches_the_target_and_the_excess_is_dropped() {
         for (in_10, too_much) in [(11, 1.0 / 11.0), (13, 3.0 / 13.0)] {
             let mut queue = queue(PieSpec::default());
             let (dropped, wait) = overload(&mut queue, Ecn::default(), in_10, 60_000);
@@ -311,43 +311,43 @@ mod tests {
     }
 
     #[test]
-    fn rfc8033_4_2_small_probabilities_take_small_steps() {
+    fn rfc8033_4_2_small_probabilities_change_in_small_steps() {
         let divisors = [5e-7, 5e-6, 5e-5, 5e-4, 5e-3, 5e-2, 0.5].map(|prob| 1.0 / damping(prob));
         assert_eq!(divisors, [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0]);
     }
 
     #[test]
-    fn rfc8033_4_1_two_packets_are_no_queue() {
+    fn rfc8033_4_1_nothing_is_dropped_below_two_packets() {
         let mut queue = queue(PieSpec::default());
         (queue.pie.drop_prob, queue.pie.burst_allowance, queue.pie.qdelay) = (1.0, Duration::ZERO, MS * 100);
         let mut dropped = 0;
         for _ in 0..5 {
             queue.push(Time::ZERO, transit(Ecn::default()), true, |_, _| dropped += 1);
         }
-        assert_eq!((queue.waiting().0, dropped), (3, 2), "2500 octets are below two of 1500");
+        assert_eq!((queue.backlog().0, dropped), (3, 2), "2500 octets are below two of 1500");
     }
 
     #[test]
-    fn rfc8033_5_4_drops_keep_their_distance() {
+    fn rfc8033_5_4_drops_are_spread_evenly() {
         let mut pie = queue(PieSpec::default()).pie;
         (pie.drop_prob, pie.burst_allowance, pie.qdelay) = (0.125, Duration::ZERO, MS * 100);
-        let mut strikes = || {
+        let mut drops_next = || {
             let dropped = pie.drops_or_marks(false);
             if dropped {
                 pie.accu_prob = 0.0;
             }
             dropped
         };
-        let struck: Vec<usize> = (0..100_000).filter(|_| strikes()).collect();
-        let gaps: Vec<usize> = struck.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert_eq!(gaps.iter().min(), Some(&7), "the sum of the probabilities comes to 0.85 first");
-        assert!(gaps.iter().max() <= Some(&68), "and never above 8.5");
+        let dropped_numbers: Vec<usize> = (0..100_000).filter(|_| drops_next()).collect();
+        let gaps: Vec<usize> = dropped_numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(gaps.iter().min(), Some(&7), "no drop before the probabilities add up to 0.85");
+        assert!(gaps.iter().max() <= Some(&68), "a drop at 8.5 at the latest");
     }
 
-    /// The probability of the model stopped at 1, so that it recovered from a long queue within a second and
-    /// kept a hundred packets where Linux keeps two.
+    /// If the probability stopped at 1, PIE would recover from a long queue within a second and keep a hundred
+    /// packets, where Linux keeps two.
     #[test]
-    fn the_probability_of_a_queue_that_was_too_long_for_long_is_above_one() {
+    fn linux_probability_exceeds_one_after_a_long_overload() {
         let mut queue = queue(PieSpec::default());
         // A queue of 5 s, whose probability grows by 2 % and more every 15 ms.
         for _ in 0..5000 {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc8033_5_1_who_is_capable_is_marked_while_the_probability_is_low() {
+    fn rfc8033_5_1_ecn_capable_packets_are_marked_at_low_probability() {
         let spec = PieSpec { ecn: true, ..PieSpec::default() };
         let mut slow = queue(spec);
         let (dropped, _) = overload(&mut slow, Ecn::Capable, 10, 10_000);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_was_idle_for_long_begins_anew_at_once() {
+    fn state_is_reset_after_a_long_idle_period() {
         let mut queue = queue(PieSpec::default());
         overload(&mut queue, Ecn::default(), 20, 5000);
         while queue.pop(Time::ZERO + MS * 5000).is_some() {}
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_named() {
+    fn invalid_parameters_are_described() {
         let wrong = [
             PieSpec { target: Duration::ZERO, ..PieSpec::default() },
             PieSpec { update: Duration::from_micros(900), ..PieSpec::default() },

@@ -28,7 +28,7 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// Parts of a token: bits times nanoseconds, so that each nanosecond adds an integer number.
     pub const PARTS_PER_TOKEN: u64 = 8 * 1_000_000_000;
-    /// Maximum octets whose parts fit into 63 bits.
+    /// Maximum size of a bucket in octets, whose parts fit into 63 bits.
     pub const MAX_OCTETS: u64 = 1_000_000_000;
 
     /// Returns the capacity of the bucket in parts of tokens.
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for PoliceSpec {
 
 /// Decides for each packet, in integers without rounding.
 #[derive(Debug)]
-pub(crate) struct Police {
+pub(crate) struct Policer {
     bucket: TokenBucket,
     /// Tokens in parts.
     tokens: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Police {
     tokens_at: Time,
 }
 
-impl Police {
+impl Policer {
     /// Creates a full bucket.
     pub(crate) fn new(spec: PoliceSpec) -> Option<Self> {
         spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), tokens_at: Time::ZERO })
@@ -123,16 +123,16 @@ impl Police {
 mod tests {
     use super::*;
 
-    fn police(rate: &str, burst: u64) -> Police {
+    fn police(rate: &str, burst: u64) -> Policer {
         let bucket = TokenBucket { rate: rate.parse().unwrap(), burst: ByteCount(burst) };
-        Police::new(PoliceSpec(Some(bucket))).unwrap()
+        Policer::new(PoliceSpec(Some(bucket))).unwrap()
     }
 
     #[test]
-    fn a_burst_passes_whole_and_its_tokens_come_back_at_the_rate() {
+    fn burst_passes_and_its_tokens_return_at_the_rate() {
         let mut police = police("1Mbit", 10_000);
         let passed =
-            |police: &mut Police, ms| (0..20).filter(|_| police.admits(Time::from_millis(ms), 1000)).count();
+            |police: &mut Policer, ms| (0..20).filter(|_| police.admits(Time::from_millis(ms), 1000)).count();
         assert_eq!(passed(&mut police, 0), 10);
         // 1000 octets are 8 ms.
         assert_eq!(passed(&mut police, 8), 1);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_dropped_takes_nothing() {
+    fn dropped_packet_takes_no_tokens() {
         let mut police = police("1Mbit", 1500);
         assert!(police.admits(Time::ZERO, 1000));
         assert!(!police.admits(Time::ZERO, 501));
@@ -159,7 +159,7 @@ mod tests {
         let rate = BitRate::from_bits_per_second(u64::MAX).unwrap();
         for burst in [1, TokenBucket::MAX_OCTETS] {
             let bucket = TokenBucket { rate, burst: ByteCount(burst) };
-            let mut police = Police::new(PoliceSpec(Some(bucket))).unwrap();
+            let mut police = Policer::new(PoliceSpec(Some(bucket))).unwrap();
             assert!(
                 (0..9).all(|at| police.admits(Time::from_nanos(at), burst)),
                 "full after each nanosecond"
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_and_the_table_are_read_and_written() {
+    fn word_and_table_are_read_and_written() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
         struct Link {
             police: PoliceSpec,

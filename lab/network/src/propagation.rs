@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Rng, Seed, Time};
 
-use crate::distribution::{Distribution, UNIT};
+use crate::distribution::{Distribution, UNITS_PER_JITTER};
 use crate::spec::Settings;
 
 /// A constant or varying delay; packets keep their order.
@@ -15,27 +15,33 @@ pub(crate) struct Propagation {
     variation: Variation,
     rng: Rng,
     /// The latest arrival so far; later packets do not arrive before it.
-    latest: Time,
+    latest_arrival: Time,
 }
 
 impl Propagation {
     /// Creates a delay whose jitter derives from `seed`.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let Settings { delay, jitter, .. } = *settings;
-        Self { delay, jitter, variation: Variation::of(settings), rng: seed.rng(), latest: Time::ZERO }
+        Self {
+            delay,
+            jitter,
+            variation: Variation::from_settings(settings),
+            rng: seed.rng(),
+            latest_arrival: Time::ZERO,
+        }
     }
 
     /// Returns the arrival of a packet that left at `departs`; later packets will not arrive before it.
     #[inline]
     pub(crate) fn arrival(&mut self, departs: Time) -> Time {
-        self.latest = self.overtaken(departs);
-        self.latest
+        self.latest_arrival = self.reordered_arrival(departs);
+        self.latest_arrival
     }
 
     /// Returns the arrival of a packet that left at `departs` and that later packets may overtake.
-    pub(crate) fn overtaken(&mut self, departs: Time) -> Time {
+    pub(crate) fn reordered_arrival(&mut self, departs: Time) -> Time {
         let way = if self.jitter == Duration::ZERO { self.delay } else { self.draw_delay() };
-        self.latest.max(departs + way)
+        self.latest_arrival.max(departs + way)
     }
 
     /// Returns a delay with jitter, at least zero.
@@ -51,7 +57,11 @@ impl Propagation {
             }
             Variation::Table(numbers) => {
                 let number = i64::from(numbers[rng.below(numbers.len() as u64) as usize]);
-                shifted(delay, (i128::from(jitter.as_nanos()) * i128::from(number) / i128::from(UNIT)) as i64)
+                shifted(
+                    delay,
+                    (i128::from(jitter.as_nanos()) * i128::from(number) / i128::from(UNITS_PER_JITTER))
+                        as i64,
+                )
             }
             Variation::Normal { correlation, last } => {
                 let new = rng.normal();
@@ -64,9 +74,9 @@ impl Propagation {
     }
 
     /// Moves the arrival of a packet.
-    pub(crate) fn moved(&mut self, from: Time, to: Time) {
-        if self.latest == from {
-            self.latest = to;
+    pub(crate) fn move_arrival(&mut self, from: Time, to: Time) {
+        if self.latest_arrival == from {
+            self.latest_arrival = to;
         }
     }
 
@@ -87,7 +97,7 @@ enum Variation {
         /// In ns beyond the minimum delay.
         last: Option<f64>,
     },
-    /// Drawn from a table, in units of the jitter divided by [`UNIT`].
+    /// Drawn from a table, in units of the jitter divided by [`UNITS_PER_JITTER`].
     Table(Arc<[i16]>),
     /// A first-order autoregressive process: each value is normal, and packets k apart have the correlation ρ
     /// to the power of k.
@@ -99,7 +109,7 @@ enum Variation {
 }
 
 impl Variation {
-    fn of(settings: &Settings) -> Self {
+    fn from_settings(settings: &Settings) -> Self {
         let correlation = settings.jitter_correlation.value();
         match settings.jitter_distribution.table() {
             Some(_) if settings.jitter_distribution == Distribution::Normal && correlation > 0.0 => {
@@ -133,7 +143,7 @@ mod tests {
 
     /// Returns the delays beyond the mean, in jitters, of packets so far apart that they keep their order
     /// anyway.
-    fn ways(distribution: Distribution, correlation: f64, count: u64) -> Vec<f64> {
+    fn delays(distribution: Distribution, correlation: f64, count: u64) -> Vec<f64> {
         let (delay, jitter) = (Duration::from_millis(50), Duration::from_millis(5));
         let jitter_correlation = Ratio::new(correlation).unwrap();
         let settings = Settings {
@@ -151,44 +161,45 @@ mod tests {
     }
 
     /// Returns the mean, and the covariance of values `lag` apart.
-    fn moments(ways: &[f64], lag: usize) -> (f64, f64) {
-        let mean = ways.iter().sum::<f64>() / ways.len() as f64;
-        let products = ways.iter().zip(&ways[lag..]).map(|(one, other)| (one - mean) * (other - mean));
-        (mean, products.sum::<f64>() / (ways.len() - lag) as f64)
+    fn moments(delays: &[f64], lag: usize) -> (f64, f64) {
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        let products = delays.iter().zip(&delays[lag..]).map(|(one, other)| (one - mean) * (other - mean));
+        (mean, products.sum::<f64>() / (delays.len() - lag) as f64)
     }
 
     /// Returns Kolmogorov's distance between the delays of packets and the table, times the root of their
     /// number. It exceeds 1.95 once in a thousand times (Smirnov 1948).
-    fn distance(mut ways: Vec<f64>, table: &[i16]) -> f64 {
-        ways.sort_by(f64::total_cmp);
-        let value = |place: usize| f64::from(table[place]) / UNIT as f64;
-        let below =
-            |place: usize| ways.partition_point(|way| *way < value(place) - 1e-6) as f64 / ways.len() as f64;
+    fn distance(mut delays: Vec<f64>, table: &[i16]) -> f64 {
+        delays.sort_by(f64::total_cmp);
+        let value = |place: usize| f64::from(table[place]) / UNITS_PER_JITTER as f64;
+        let below = |place: usize| {
+            delays.partition_point(|way| *way < value(place) - 1e-6) as f64 / delays.len() as f64
+        };
         let worst = (0..table.len())
             .filter(|place| *place == 0 || table[*place] != table[place - 1])
             .map(|place| (below(place) - place as f64 / table.len() as f64).abs())
             .fold(0.0, f64::max);
-        worst * (ways.len() as f64).sqrt()
+        worst * (delays.len() as f64).sqrt()
     }
 
     #[test]
-    fn packets_take_what_the_table_says() {
+    fn delays_follow_the_distribution_table() {
         let own = Distribution::Table([-8192, -8192, 0, 16384].into());
         for distribution in [Distribution::Normal, Distribution::Pareto, Distribution::ParetoNormal, own] {
             let table = distribution.table().unwrap();
-            let found = distance(ways(distribution.clone(), 0.0, 50_000), &table);
+            let found = distance(delays(distribution.clone(), 0.0, 50_000), &table);
             assert!(found < 1.95, "{distribution}: {found}");
-            let other = distance(ways(Distribution::Uniform, 0.0, 50_000), &table);
+            let other = distance(delays(Distribution::Uniform, 0.0, 50_000), &table);
             assert!(other > 10.0, "the test distinguishes them: {other}");
         }
     }
 
     #[test]
-    fn a_normal_jitter_has_the_correlation_that_is_asked_for_and_keeps_its_variance() {
+    fn normal_jitter_has_the_requested_correlation_and_the_full_variance() {
         for rho in [0.25, 0.5, 0.9] {
             let n = 200_000;
-            let ways = ways(Distribution::Normal, rho, n);
-            let (mean, variance) = moments(&ways, 0);
+            let delays = delays(Distribution::Normal, rho, n);
+            let (mean, variance) = moments(&delays, 0);
             // A sum of n has (1 + ρ)/(1 − ρ) times the variance of one without memory.
             let memory = ((1.0 + rho) / (1.0 - rho) / n as f64).sqrt();
             assert!(
@@ -196,14 +207,14 @@ mod tests {
                 "{rho}: {mean} {variance}"
             );
             for lag in 1..4 {
-                let found = moments(&ways, lag).1 / variance;
+                let found = moments(&delays, lag).1 / variance;
                 assert!((found - rho.powi(lag as i32)).abs() < 4.0 * memory, "{rho}, {lag} apart: {found}");
             }
         }
     }
 
     #[test]
-    fn nobody_arrives_before_leaving() {
+    fn no_packet_arrives_before_it_departs() {
         let settings = Settings {
             delay: Duration::from_millis(5),
             jitter: Duration::from_millis(5),
@@ -246,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn correlated_jitter_has_the_mean_spread_and_memory_of_its_recursion() {
+    fn correlated_jitter_has_the_mean_and_correlation_of_its_recursion() {
         let (delay, jitter) = (Duration::from_millis(50), Duration::from_millis(25));
         for rho in [0.0, 0.25, 0.5, 0.9] {
             let mut line = propagation(delay, jitter, Ratio::new(rho).unwrap(), Seed(1));
@@ -254,12 +265,12 @@ mod tests {
             let way = |k: u64| {
                 line.arrival(Time::from_millis(k * 100)).since(Time::from_millis(k * 100)).as_millis_f64()
             };
-            let ways: Vec<f64> = (0..100_100).map(way).skip(100).collect();
-            let mean = ways.iter().sum::<f64>() / ways.len() as f64;
+            let delays: Vec<f64> = (0..100_100).map(way).skip(100).collect();
+            let mean = delays.iter().sum::<f64>() / delays.len() as f64;
             let moment = |lag: usize| {
                 let products =
-                    ways.iter().zip(&ways[lag..]).map(|(one, other)| (one - mean) * (other - mean));
-                products.sum::<f64>() / (ways.len() - lag) as f64
+                    delays.iter().zip(&delays[lag..]).map(|(one, other)| (one - mean) * (other - mean));
+                products.sum::<f64>() / (delays.len() - lag) as f64
             };
             // A uniform one of ± 25 ms has the variance 50²/12.
             let variance = 50.0 * 50.0 / 12.0 * (1.0 - rho) / (1.0 + rho);

@@ -41,7 +41,7 @@ enum Order {
 
 #[derive(Debug, Default)]
 struct Fifo {
-    waiting: VecDeque<Transit>,
+    queued: VecDeque<Transit>,
     /// Octets of the queued IP packets.
     octets: u64,
 }
@@ -50,20 +50,25 @@ impl Queue {
     /// Creates a queue; draws derive from `seed`.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let (limit, overhead) = (settings.queue, settings.overhead.0);
-        let longest = settings.mtu.0 + overhead;
+        let longest_packet = settings.mtu.0 + overhead;
         let order = match settings.discipline {
             Discipline::DropTail | Discipline::Red(_) => Order::Fifo(Fifo::default()),
-            Discipline::Codel(spec) => Order::Codel(Box::new(CodelQueue::new(spec, overhead, longest))),
+            Discipline::Codel(spec) => {
+                Order::Codel(Box::new(CodelQueue::new(spec, overhead, longest_packet)))
+            }
             Discipline::FairCodel(spec) => {
                 let hash = seed.derive("flows");
-                Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, longest, hash)))
+                Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, longest_packet, hash)))
             }
             Discipline::Pie(spec) => {
-                Order::Pie(Box::new(PieQueue::new(spec, overhead, longest, seed.derive("pie"))))
+                Order::Pie(Box::new(PieQueue::new(spec, overhead, longest_packet, seed.derive("pie"))))
             }
-            Discipline::DualPi2(spec) => {
-                Order::DualPi2(Box::new(DualPi2Queue::new(spec, overhead, longest, seed.derive("dualpi2"))))
-            }
+            Discipline::DualPi2(spec) => Order::DualPi2(Box::new(DualPi2Queue::new(
+                spec,
+                overhead,
+                longest_packet,
+                seed.derive("dualpi2"),
+            ))),
         };
         Self { limit, packets: 0, order }
     }
@@ -71,23 +76,23 @@ impl Queue {
     /// Returns whether a packet that need not wait may bypass the queue without a change of the discipline's
     /// state.
     #[inline]
-    pub(crate) fn may_be_passed(&self) -> bool {
+    pub(crate) fn may_be_bypassed(&self) -> bool {
         matches!(self.order, Order::Fifo(_))
     }
 
     /// Returns the queued packets and their octets.
     #[inline]
-    pub(crate) fn waiting(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets())
     }
 
     fn octets(&self) -> u64 {
         match &self.order {
             Order::Fifo(fifo) => fifo.octets,
-            Order::Codel(queue) => queue.waiting().1,
-            Order::Fair(queue) => queue.waiting().1,
-            Order::Pie(queue) => queue.waiting().1,
-            Order::DualPi2(queue) => queue.waiting().1,
+            Order::Codel(queue) => queue.backlog().1,
+            Order::Fair(queue) => queue.backlog().1,
+            Order::Pie(queue) => queue.backlog().1,
+            Order::DualPi2(queue) => queue.backlog().1,
         }
     }
 
@@ -121,11 +126,11 @@ impl Queue {
         match &mut self.order {
             Order::Fair(queue) => {
                 queue.push(now, transit, in_service, |transit| lose(transit, TapEvent::QueueFull));
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
             }
             Order::Pie(queue) => {
                 queue.push(now, transit, has_room, lose);
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
             }
             Order::Fifo(_) | Order::Codel(_) | Order::DualPi2(_) if !has_room => {
                 lose(transit, TapEvent::QueueFull);
@@ -157,17 +162,17 @@ impl Queue {
             }
             Order::Codel(queue) => {
                 let transit = queue.pop(now, lose);
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
                 transit
             }
             Order::Fair(queue) => {
                 let transit = queue.pop(now, lose);
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
                 transit
             }
             Order::DualPi2(queue) => {
                 let transit = queue.pop(now, lose);
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
                 transit
             }
             Order::Pie(queue) => {
@@ -203,11 +208,11 @@ impl Queue {
 impl Fifo {
     fn push(&mut self, transit: Transit) {
         self.octets += transit.length();
-        self.waiting.push_back(transit);
+        self.queued.push_back(transit);
     }
 
     fn pop(&mut self) -> Option<Transit> {
-        let transit = self.waiting.pop_front()?;
+        let transit = self.queued.pop_front()?;
         self.octets -= transit.length();
         Some(transit)
     }

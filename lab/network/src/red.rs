@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_dropped_below_min_and_everybody_from_max_on() {
+    fn no_packet_is_dropped_below_min_and_every_packet_from_max() {
         assert_eq!(share(RedSpec::default(), 4), 0.0);
         assert_eq!(share(RedSpec::default(), 15), 1.0);
     }
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn gentle_grows_on_to_twice_max() {
+    fn gentle_probability_grows_up_to_twice_max() {
         let gentle = RedSpec { gentle: true, ..RedSpec::default() };
         assert!(share(gentle, 16) < 0.5);
         assert_eq!(share(gentle, 30), 1.0);
     }
 
     #[test]
-    fn the_average_follows_the_queue_slowly_and_forgets_while_idle() {
+    fn average_follows_the_queue_slowly_and_decays_while_idle() {
         let mut red = red(RedSpec::default());
         let rate: BitRate = "400kbit".parse().unwrap();
         for _ in 0..500 {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc3168_7_who_is_capable_is_marked_instead_and_the_others_are_not() {
+    fn rfc3168_7_ecn_capable_packets_are_marked_and_others_dropped() {
         let plain = crate::transit::tests::transit(1000, Ecn::NotCapable).packet;
         let capable = || Packet { ecn: Ecn::Capable, ..plain.clone() };
         let mut with = red(RedSpec { ecn: true, ..RedSpec::default() });
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_named() {
+    fn invalid_parameters_are_described() {
         let wrong = [
             RedSpec { max: QueueLimit::Bytes(9000), ..RedSpec::default() },
             RedSpec { max: QueueLimit::Packets(5), ..RedSpec::default() },

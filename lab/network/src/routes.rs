@@ -23,7 +23,7 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
             let node = NodeId(index as u16);
             let Some(distance) = distances[index] else {
                 let to = topology.node_name(owner(topology, target.interfaces[0])).to_owned();
-                return Err(NetworkError::NoWay { from: topology.node_name(node).to_owned(), to });
+                return Err(NetworkError::NoRoute { from: topology.node_name(node).to_owned(), to });
             };
             let onward =
                 (distance > 0).then(|| next_hop(topology, &attachments[index], &distances, distance));
@@ -44,7 +44,7 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
     }
     for (index, own_routes) in routes.iter_mut().enumerate() {
         if own_routes.is_empty() {
-            return Err(NetworkError::Isolated(topology.node_name(NodeId(index as u16)).to_owned()));
+            return Err(NetworkError::IsolatedNode(topology.node_name(NodeId(index as u16)).to_owned()));
         }
         own_routes.sort_unstable_by_key(|route| route.destination);
     }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_with_the_fewest_hops_is_taken() {
+    fn route_with_the_fewest_hops_is_used() {
         let spec = "nodes = ['client', 'a', 'b', 'c', 'server']
             links = [{ from = 'client', to = 'a' }, { from = 'a', to = 'b' }, { from = 'b', to = 'server' },
                      { from = 'client', to = 'c' }, { from = 'c', to = 'server' }]";
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_ways_go_to_the_first_in_the_table() {
+    fn equal_routes_use_the_first_segment_in_the_table() {
         let spec = "nodes = ['client', 'a', 'b', 'server']
             links = [{ from = 'client', to = 'b' }, { from = 'client', to = 'a' }]
             lans = [{ nodes = ['a', 'b', 'server'] }]";
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_star_has_its_routes_and_a_larger_one_is_refused_before_they_are_made() {
+    fn star_that_needs_too_many_routes_is_refused() {
         let topology = Topology::new(&star(1200)).unwrap();
         assert_eq!(topology.path(topology.node("n7").unwrap(), topology.node("n1100").unwrap()).len(), 2);
         let problem = Topology::new(&star(4000)).unwrap_err().to_string();

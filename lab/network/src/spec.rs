@@ -214,7 +214,7 @@ macro_rules! settings {
                 let table = path.overrides();
                 [(&self.up, &path.up), (&self.down, &path.down)].map(|(own, of_path)| {
                     let own = own.clone().unwrap_or_default();
-                    self.settings().refined(&own, None).refined(&table, of_path.as_ref())
+                    self.settings().with_overrides(&own, None).with_overrides(&table, of_path.as_ref())
                 })
             }
 
@@ -315,7 +315,7 @@ impl Settings {
     pub const OWN_CHANNEL: &'static str = "own";
 
     /// Returns these settings with the overrides of a table, then of one of its directions.
-    pub(crate) fn refined(&self, table: &Overrides, direction: Option<&Overrides>) -> Self {
+    pub(crate) fn with_overrides(&self, table: &Overrides, direction: Option<&Overrides>) -> Self {
         let settings = self.with(table);
         direction.map_or_else(|| settings.clone(), |overrides| settings.with(overrides))
     }
@@ -357,22 +357,22 @@ mod tests {
     }
 
     #[test]
-    fn overrides_apply_from_the_outside_in() {
+    fn inner_overrides_replace_outer_ones() {
         let spec = parse(
             "loss = '1%'\n[[paths]]\n[[paths]]\ndelay = '50ms'\ndown = { delay = '60ms' }\nup = { loss = '2%' }",
         )
         .unwrap();
         let [first, second] = &spec.paths[..] else { panic!("two paths") };
-        assert_eq!(spec.settings().refined(&first.overrides(), None).delay, Duration::from_millis(10));
-        let up = spec.settings().refined(&second.overrides(), second.up.as_ref());
-        let down = spec.settings().refined(&second.overrides(), second.down.as_ref());
+        assert_eq!(spec.settings().with_overrides(&first.overrides(), None).delay, Duration::from_millis(10));
+        let up = spec.settings().with_overrides(&second.overrides(), second.up.as_ref());
+        let down = spec.settings().with_overrides(&second.overrides(), second.down.as_ref());
         assert_eq!((up.delay, down.delay), (Duration::from_millis(50), Duration::from_millis(60)));
         assert_eq!(up.loss, LossSpec::Independent("2%".parse().unwrap()));
         assert_eq!(down.loss, LossSpec::Independent("1%".parse().unwrap()));
     }
 
     #[test]
-    fn unknown_keys_and_missing_units_are_refused_with_their_place() {
+    fn unknown_keys_and_missing_units_are_refused() {
         let error = parse("delay = '10ms'\nlatency = '3ms'").unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains("latency"), "{error}");
         let error = parse("up = { delay = '10' }").unwrap_err().to_string();

@@ -97,7 +97,7 @@ impl Drops {
         loss + queue + police + corrupt + mtu + down
     }
     /// Returns the sum of both counts.
-    pub(crate) const fn with(self, other: &Self) -> Self {
+    pub(crate) const fn plus(self, other: &Self) -> Self {
         let Self { loss, queue, police, corrupt, mtu, down } = *other;
         Self {
             loss: self.loss + loss,

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_have_their_mean_times_and_every_link_its_own() {
+    fn bursts_have_their_mean_durations_and_differ_between_links() {
         let topology =
             topology("loss = { good_for = '900ms', bad_for = '100ms', loss_bad = '40%' }").unwrap();
         let changes = topology.changes_of_run(Seed(3));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_without_end_and_events_of_the_same_loss_are_refused() {
+    fn too_frequent_bursts_and_conflicting_loss_events_are_refused() {
         for (text, cure) in [
             ("loss = { good_for = '50ms', bad_for = '40ms' }", "use good_to_bad"),
             ("loss = { good_for = '0s', bad_for = '0s' }", "raise one"),

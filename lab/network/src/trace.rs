@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::event::{EventSpec, LinkDirection};
 use crate::loss::LossSpec;
-use crate::trace_playback::{TracePlayback, Values};
+use crate::trace_playback::{LinkValues, TracePlayback};
 
 /// The trace files of a network, or the traces that were read from them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,12 +27,12 @@ pub struct TraceSpec(Traces);
 #[serde(untagged)]
 enum Traces {
     /// One file for both directions: `"lte.csv"`.
-    Both(String),
+    SharedFile(String),
     /// One file per direction: `{ up = "lte.up", down = "lte.down" }`.
-    Each(Pair),
+    FilePerDirection(Pair),
     /// The traces that were read from the files; only in results, because experiment files only name files.
     #[schemars(skip)]
-    Read(Vec<TracePlayback>),
+    Playbacks(Vec<TracePlayback>),
 }
 
 /// The files of the two directions.
@@ -51,25 +51,25 @@ impl TraceSpec {
     /// Returns the files and their directions.
     pub fn files(&self) -> Vec<(&str, LinkDirection)> {
         match &self.0 {
-            Traces::Both(name) => vec![(name, LinkDirection::Both)],
-            Traces::Each(Pair { up, down }) => {
+            Traces::SharedFile(name) => vec![(name, LinkDirection::Both)],
+            Traces::FilePerDirection(Pair { up, down }) => {
                 let named = [(up, LinkDirection::Up), (down, LinkDirection::Down)].into_iter();
                 named.filter_map(|(name, direction)| Some((name.as_deref()?, direction))).collect()
             }
-            Traces::Read(_) => Vec::new(),
+            Traces::Playbacks(_) => Vec::new(),
         }
     }
 
     /// Creates the traces that were read from files.
     pub const fn from_playbacks(playbacks: Vec<TracePlayback>) -> Self {
-        Self(Traces::Read(playbacks))
+        Self(Traces::Playbacks(playbacks))
     }
 
     /// Returns the traces that were read from the files; `None` if the files have not been read.
     pub fn playbacks(&self) -> Option<&[TracePlayback]> {
         match &self.0 {
-            Traces::Read(playbacks) => Some(playbacks),
-            Traces::Both(_) | Traces::Each(_) => None,
+            Traces::Playbacks(playbacks) => Some(playbacks),
+            Traces::SharedFile(_) | Traces::FilePerDirection(_) => None,
         }
     }
 }
@@ -92,10 +92,11 @@ impl<'de> Deserialize<'de> for TraceSpec {
                 f.write_str("the name of a file, or { up = \"a.csv\", down = \"b.csv\" }")
             }
             fn visit_str<E: de::Error>(self, name: &str) -> Result<TraceSpec, E> {
-                Ok(TraceSpec(Traces::Both(name.to_owned())))
+                Ok(TraceSpec(Traces::SharedFile(name.to_owned())))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TraceSpec, A::Error> {
-                Pair::deserialize(MapAccessDeserializer::new(map)).map(|pair| TraceSpec(Traces::Each(pair)))
+                Pair::deserialize(MapAccessDeserializer::new(map))
+                    .map(|pair| TraceSpec(Traces::FilePerDirection(pair)))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TraceSpec, A::Error> {
                 Vec::deserialize(SeqAccessDeserializer::new(list)).map(TraceSpec::from_playbacks)
@@ -127,23 +128,23 @@ pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, Tr
 
 /// Reads a trace, in one direction or both.
 pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
-    let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty; add lines"))?;
+    let first = lines(text).next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))?;
     let Round { steps, end, repetitions: rounds } = if first.1.parse::<u64>().is_ok() {
-        opportunities(text)?
-    } else if is_plain(first.1) {
-        Round::once(plain(text)?)
-    } else if first.1.split(',').any(|column| column.trim() == DRIVE_DOWN) {
-        Round::once(drive(text, direction)?)
+        parse_mahimahi(text)?
+    } else if is_two_numbers(first.1) {
+        Round::once(parse_two_columns(text)?)
+    } else if first.1.split(',').any(|column| column.trim() == GNETTRACK_DOWN) {
+        Round::once(parse_gnettrack(text, direction)?)
     } else {
-        Round::once(table(text)?)
+        Round::once(parse_table(text)?)
     };
-    let mut values = Values::default();
+    let mut values = LinkValues::default();
     let mut changes = Vec::new();
     for step in steps {
         let Some(change) = values.replace(step.event(direction)) else { continue };
         if changes.len() == MAX_EVENTS {
             let problem = format!("the trace has more than {MAX_EVENTS} changes; make its steps longer");
-            return Err(refuse(step.line, &problem));
+            return Err(trace_error(step.line, &problem));
         }
         changes.push(change);
     }
@@ -183,7 +184,7 @@ impl Step {
     }
 }
 
-fn refuse(line: usize, problem: &str) -> TraceError {
+fn trace_error(line: usize, problem: &str) -> TraceError {
     TraceError { line, problem: problem.to_owned() }
 }
 
@@ -204,29 +205,29 @@ const MIN_REPEATED_TIME: Duration = Duration::from_secs(600);
 
 /// Parses mahimahi's format. The packets within a tenth of a second give a rate; in a gap one packet passes before the
 /// next opportunity.
-fn opportunities(text: &str) -> Result<Round, TraceError> {
+fn parse_mahimahi(text: &str) -> Result<Round, TraceError> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
     let bin = BIN_WIDTH.as_millis_f64() as u64;
     let (mut last, mut end) = (0, 0);
     for (count, (line, words)) in lines(text).enumerate() {
         let ms: u64 = words.parse().map_err(|_| {
-            refuse(
+            trace_error(
                 line,
                 &format!("{words:?} is not a whole number of milliseconds, as the first line is; each line of a mahimahi trace must be \
                     one"),
             )
         })?;
         if count == MAX_LINES {
-            return Err(refuse(line, &format!("the trace has more than {MAX_LINES} lines; shorten it")));
+            return Err(trace_error(line, &format!("the trace has more than {MAX_LINES} lines; shorten it")));
         }
         if ms < last {
-            return Err(refuse(
+            return Err(trace_error(
                 line,
                 &format!("{ms} ms is before {last} ms in the line before; sort the lines"),
             ));
         }
         if ms > MAX_MS {
-            return Err(refuse(
+            return Err(trace_error(
                 line,
                 &format!("{ms} ms is more than 100 years; count from the start of the trace"),
             ));
@@ -238,7 +239,7 @@ fn opportunities(text: &str) -> Result<Round, TraceError> {
         }
     }
     if end == 0 {
-        return Err(refuse(1, "the trace ends at 0 ms; add later times"));
+        return Err(trace_error(1, "the trace ends at 0 ms; add later times"));
     }
     // The last slot ends with the trace, which begins again there.
     let slots = end.div_ceil(bin);
@@ -249,7 +250,7 @@ fn opportunities(text: &str) -> Result<Round, TraceError> {
             _ => counts.push((slots - 1, late)),
         }
     }
-    Ok(repeated(rates(&counts, end), Duration::from_millis(end)))
+    Ok(repeat(rates(&counts, end), Duration::from_millis(end)))
 }
 
 /// Returns the rate of each slot of a tenth of a second until `end`, in ms, and of gaps between opportunities.
@@ -272,7 +273,7 @@ fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
 }
 
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
-fn repeated(steps: Vec<Step>, end: Duration) -> Round {
+fn repeat(steps: Vec<Step>, end: Duration) -> Round {
     if let [_] = steps[..] {
         return Round { steps, end, repetitions: None };
     }
@@ -282,54 +283,55 @@ fn repeated(steps: Vec<Step>, end: Duration) -> Round {
 }
 
 /// Returns the two numbers of a line.
-fn pair(words: &str) -> Option<(&str, &str)> {
+fn two_numbers(words: &str) -> Option<(&str, &str)> {
     let mut cells = words.split(|c: char| c.is_whitespace() || c == ',').filter(|cell| !cell.is_empty());
     let pair = (cells.next()?, cells.next()?);
     let are_numbers = [pair.0, pair.1].iter().all(|cell| cell.parse::<f64>().is_ok());
     (are_numbers && cells.next().is_none()).then_some(pair)
 }
 
-fn is_plain(words: &str) -> bool {
-    pair(words).is_some()
+fn is_two_numbers(words: &str) -> bool {
+    two_numbers(words).is_some()
 }
 
 /// Parses two columns without a header: seconds and Mbit/s, as in the traces of Pensieve (Mao, Netravali and Alizadeh 2017).
-fn plain(text: &str) -> Result<Vec<Step>, TraceError> {
+fn parse_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
     let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
-    rows(lines(text), |line, words| {
+    parse_rows(lines(text), |line, words| {
         let problem = format!(
             "{words:?} is not a time in s and a rate in Mbit/s, as the first line is; write both on every line"
         );
-        let (time, rate) = pair(words).ok_or_else(|| refuse(line, &problem))?;
-        row(line, &format!("{time},{rate}"), &columns)
+        let (time, rate) = two_numbers(words).ok_or_else(|| trace_error(line, &problem))?;
+        parse_row(line, &format!("{time},{rate}"), &columns)
     })
 }
 
 /// The columns of G-NetTrack's CSV that are read: date and time, and rates in kbit/s. Irish 5G and 4G data
 /// sets use this format (Raca, Leahy, Sreenan and Quinlan 2020).
-const DRIVE_TIME: &str = "Timestamp";
-const DRIVE_DOWN: &str = "DL_bitrate";
-const DRIVE_UP: &str = "UL_bitrate";
+const GNETTRACK_TIME: &str = "Timestamp";
+const GNETTRACK_DOWN: &str = "DL_bitrate";
+const GNETTRACK_UP: &str = "UL_bitrate";
 
 /// Parses G-NetTrack's CSV. A single direction gets its own rate; with both directions, each gets the rate of
 /// the download.
-fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
+fn parse_gnettrack(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
     let mut lines = lines(text);
-    let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty; add lines"))?;
-    let rate = if direction == LinkDirection::Up { DRIVE_UP } else { DRIVE_DOWN };
+    let (line, words) = lines.next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))?;
+    let rate = if direction == LinkDirection::Up { GNETTRACK_UP } else { GNETTRACK_DOWN };
     let place = |name: &str| words.split(',').position(|column| column.trim() == name);
-    let places = place(DRIVE_TIME).zip(place(rate));
-    let (time, rate) = places
-        .ok_or_else(|| refuse(line, &format!("the column {DRIVE_TIME} or {rate} is missing; add it")))?;
+    let places = place(GNETTRACK_TIME).zip(place(rate));
+    let (time, rate) = places.ok_or_else(|| {
+        trace_error(line, &format!("the column {GNETTRACK_TIME} or {rate} is missing; add it"))
+    })?;
     let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
-    rows(lines, |line, words| {
+    parse_rows(lines, |line, words| {
         let cells: Vec<&str> = words.split(',').map(str::trim).collect();
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
         let problem = "the time is not of the form 2019.12.14_10.16.30";
-        let seconds = seconds.ok_or_else(|| refuse(line, problem))?;
+        let seconds = seconds.ok_or_else(|| trace_error(line, problem))?;
         // A dash or an empty cell means no change.
         let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).unwrap_or(&"");
-        row(line, &format!("{seconds},{rate}"), &columns)
+        parse_row(line, &format!("{seconds},{rate}"), &columns)
     })
 }
 
@@ -359,7 +361,7 @@ enum Column {
 }
 
 /// Parses a table's header: the kind of each column and the unit of its numbers.
-fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
+fn parse_header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
     let column = |cell: &'_ str| -> Result<Column, TraceError> {
         match cell {
             "time" => Ok(Column::Time),
@@ -369,7 +371,7 @@ fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
             _ => {
                 let cure = "the header of a table is time,rate,delay,loss or some of these; a file of two columns without a header has \
                     times in s and rates in Mbit/s";
-                Err(refuse(line, &format!("{cell:?} is not the name of a column; {cure}")))
+                Err(trace_error(line, &format!("{cell:?} is not the name of a column; {cure}")))
             }
         }
     };
@@ -380,27 +382,30 @@ fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
         .collect::<Result<_, TraceError>>()?;
     let count = |wanted| columns.iter().filter(|(column, _)| *column == wanted).count();
     if count(Column::Time) != 1 || columns.len() < 2 {
-        return Err(refuse(line, "a table has one column `time` and at least one of rate, delay and loss"));
+        return Err(trace_error(
+            line,
+            "a table has one column `time` and at least one of rate, delay and loss",
+        ));
     }
     if [Column::Rate, Column::Delay, Column::Loss].into_iter().any(|column| count(column) > 1) {
-        return Err(refuse(line, "a column occurs twice; remove one"));
+        return Err(trace_error(line, "a column occurs twice; remove one"));
     }
     Ok(columns)
 }
 
-fn table(text: &str) -> Result<Vec<Step>, TraceError> {
+fn parse_table(text: &str) -> Result<Vec<Step>, TraceError> {
     let mut lines = lines(text);
-    let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty; add lines"))?;
-    let columns = header(line, words)?;
-    let steps = rows(lines, |line, words| row(line, words, &columns))?;
+    let (line, words) = lines.next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))?;
+    let columns = parse_header(line, words)?;
+    let steps = parse_rows(lines, |line, words| parse_row(line, words, &columns))?;
     if steps.is_empty() {
-        return Err(refuse(line, "no line follows the header; add at least one"));
+        return Err(trace_error(line, "no line follows the header; add at least one"));
     }
     Ok(steps)
 }
 
 /// Reads lines as rows, in order of time. Times of a calendar count from the first.
-fn rows<'t>(
+fn parse_rows<'t>(
     lines: impl Iterator<Item = (usize, &'t str)>,
     read: impl Fn(usize, &str) -> Result<(Step, bool), TraceError>,
 ) -> Result<Vec<Step>, TraceError> {
@@ -410,18 +415,18 @@ fn rows<'t>(
     let mut still: Option<usize> = None;
     for (line, words) in lines {
         if steps.len() == MAX_LINES {
-            return Err(refuse(line, &format!("the table has more than {MAX_LINES} lines; shorten it")));
+            return Err(trace_error(line, &format!("the table has more than {MAX_LINES} lines; shorten it")));
         }
-        let (mut step, stands_still) = read(line, words)?;
+        let (mut step, is_stopped) = read(line, words)?;
         let origin =
             *origin.get_or_insert(if step.at > MIN_CALENDAR_TIME { step.at } else { Duration::ZERO });
         if step.at < origin {
-            return Err(refuse(line, "the time is before that of the first line; sort the lines"));
+            return Err(trace_error(line, "the time is before that of the first line; sort the lines"));
         }
         step.at -= origin;
         if let Some(last) = steps.last().filter(|last| last.at > step.at) {
             let (own, before) = (step.at, last.at);
-            return Err(refuse(
+            return Err(trace_error(
                 line,
                 &format!("{own} is before {before} in line {}; sort the lines", last.line),
             ));
@@ -429,17 +434,17 @@ fn rows<'t>(
         let gap = step.at.saturating_sub(steps.last().map_or(Duration::ZERO, |last| last.at));
         if is_gap(&steps, gap) {
             let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
-            return Err(refuse(line, &format!("the line is {gap} {problem}")));
+            return Err(trace_error(line, &format!("the line is {gap} {problem}")));
         }
         if let Some(stopped) = still.filter(|_| step.rate.is_some()) {
-            release(&mut steps[stopped..], step.at);
+            let_one_packet_pass(&mut steps[stopped..], step.at);
             still = None;
         }
-        still = still.or(stands_still.then_some(steps.len()));
+        still = still.or(is_stopped.then_some(steps.len()));
         steps.push(step);
     }
     if let Some(stopped) = still {
-        return Err(refuse(
+        return Err(trace_error(
             steps[stopped].line,
             "the rate is 0 from here to the end of the trace; add a later line with another rate",
         ));
@@ -448,7 +453,7 @@ fn rows<'t>(
 }
 
 /// Lets one packet pass at a rate of 0 until there is a rate again.
-fn release(steps: &mut [Step], until: Duration) {
+fn let_one_packet_pass(steps: &mut [Step], until: Duration) {
     if let Some(stopped) = steps.first_mut() {
         let nanos = until.saturating_sub(stopped.at).as_nanos().max(1);
         let rate = u128::from(OPPORTUNITY_OCTETS) * 8_000_000_000 / u128::from(nanos);
@@ -465,7 +470,7 @@ fn is_gap(steps: &[Step], gap: Duration) -> bool {
 }
 
 /// Parses a row; also returns whether its rate is 0.
-fn row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bool), TraceError> {
+fn parse_row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bool), TraceError> {
     let cells: Vec<&str> = words.split(',').map(str::trim).collect();
     if cells.len() != columns.len() {
         let problem = format!(
@@ -473,10 +478,10 @@ fn row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bo
             cells.len(),
             columns.len()
         );
-        return Err(refuse(line, &problem));
+        return Err(trace_error(line, &problem));
     }
     let mut step = Step { line, ..Step::default() };
-    let mut stands_still = false;
+    let mut is_stopped = false;
     for (cell, (column, unit)) in cells.into_iter().zip(columns) {
         if cell.is_empty() && *column != Column::Time {
             continue;
@@ -488,16 +493,16 @@ fn row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bo
         } else {
             ""
         };
-        let wrong = |problem: &dyn std::fmt::Display| refuse(line, &format!("{problem}{cure}"));
+        let wrong = |problem: &dyn std::fmt::Display| trace_error(line, &format!("{problem}{cure}"));
         match column {
             Column::Time => step.at = cell.parse().map_err(|e| wrong(&e))?,
             Column::Delay => step.delay = Some(cell.parse().map_err(|e| wrong(&e))?),
             Column::Loss => step.loss = Some(cell.parse().map_err(|e| wrong(&e))?),
-            Column::Rate if is_zero(&cell) => stands_still = true,
+            Column::Rate if is_zero(&cell) => is_stopped = true,
             Column::Rate => step.rate = Some(cell.parse().map_err(|e| wrong(&e))?),
         }
     }
-    Ok((step, stands_still))
+    Ok((step, is_stopped))
 }
 
 fn is_zero(cell: &str) -> bool {
@@ -541,7 +546,7 @@ mod tests {
     /// and in a gap of 200 ms one packet passes. <https://github.com/ravinet/mahimahi>: the trace begins
     /// again at its end.
     #[test]
-    fn mahimahis_opportunities_are_rates() {
+    fn mahimahi_opportunities_become_rates() {
         let even: String = (1..=250).map(|k| format!("{}\n", 4 * k)).collect();
         let rates: Vec<_> =
             read(&even).unwrap().into_iter().take(3).map(|(at, rate, _)| (at, rate.unwrap())).collect();
@@ -567,7 +572,7 @@ mod tests {
 
     /// Mahimahi's own example of a link that lets a packet pass each millisecond.
     #[test]
-    fn a_trace_shorter_than_a_window_has_its_whole_rate() {
+    fn trace_shorter_than_a_bin_has_its_full_rate() {
         assert_eq!(read("1\n"), Ok(vec![(0, bits("12112kbit"), None)]));
         assert_eq!(read("1\n1\n2\n"), Ok(vec![(0, bits("18168kbit"), None)]));
         let rates: Vec<_> = read("50\n100\n105\n").unwrap().into_iter().take(4).map(|(at, ..)| at).collect();
@@ -588,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_a_calendar_count_from_the_first() {
+    fn calendar_times_count_from_the_first_line() {
         let expected = Ok(vec![(0, bits("1Mbit"), None), (1500, bits("2Mbit"), None)]);
         assert_eq!(read("1331317200 1\n1331317201.5 2\n"), expected);
         assert_eq!(read("time_s,rate_Mbit\n1331317200,1\n1331317201.5,2\n"), expected);
@@ -597,7 +602,7 @@ mod tests {
 
     /// The head of a file of the Irish 5G data set.
     #[test]
-    fn a_drive_has_a_rate_for_each_direction() {
+    fn gnettrack_file_has_a_rate_for_each_direction() {
         let text = "Timestamp,Longitude,NetworkMode,DL_bitrate,UL_bitrate,State\n\
                     2019.12.31_23.59.59,-8.4,5G,4000,80,D\n2020.01.01_00.00.01,-8.4,5G,-,90,D\n2020.01.01_00.00.03,-8.4,5G,5000,95,D\n";
         let down = vec![(0, bits("4Mbit"), None), (4000, bits("5Mbit"), None)];
@@ -610,13 +615,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_zero_lets_one_packet_pass_until_there_is_one_again() {
+    fn zero_rate_lets_one_packet_pass_until_the_rate_rises() {
         let events = read("time,rate\n0s,10Mbit\n1s,0Mbit\n2s,10Mbit\n").unwrap();
         assert_eq!(events[1], (1000, bits("12112bit"), None));
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_their_line() {
         let many: String = (0..=100_000).map(|k| format!("{k}ms,{}Mbit\n", 1 + k % 2)).collect();
         let even: String = (0..30).map(|k| format!("{k}s,1Mbit\n")).collect();
         for (text, words) in [

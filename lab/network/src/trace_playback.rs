@@ -43,7 +43,7 @@ impl TracePlayback {
         // At the beginning nothing has held before, and the events remain those of the trace.
         let is_before = |event: &EventSpec| event.at <= start && !start.is_zero();
         let (before, after) = self.changes.split_at(self.changes.partition_point(is_before));
-        let mut values = Values::default();
+        let mut values = LinkValues::default();
         before.iter().for_each(|event| drop(values.replace(event.clone())));
         let mut events: Vec<EventSpec> = values.event(self.direction).into_iter().collect();
         let rounds = self.rounds.unwrap_or(1);
@@ -60,13 +60,13 @@ impl TracePlayback {
 
 /// The values of a link that a trace has set.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct LinkValues {
     rate: Option<BitRate>,
     delay: Option<Duration>,
     loss: Option<LossSpec>,
 }
 
-impl Values {
+impl LinkValues {
     /// Takes over the values of an event. Returns the event without values that were in force already; `None` if it
     /// changes nothing.
     pub(crate) fn replace(&mut self, event: EventSpec) -> Option<EventSpec> {
@@ -121,7 +121,7 @@ mod tests {
     const TABLE: &str = "time_s,rate_Mbit,delay_ms,loss_%\n0,10,20,\n1,10,40,100\n2,3,40,0\n4,8,20,0\n";
 
     #[test]
-    fn a_run_begins_with_the_values_that_hold_at_its_start() {
+    fn run_begins_with_the_values_in_force_at_its_start() {
         let whole = [
             (0, Some(10_000_000), Some(20), None),
             (1000, None, Some(40), Some(100.0)),
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_of_a_table_holds() {
+    fn last_line_of_a_table_stays_in_force() {
         let last = [(0, Some(8_000_000), Some(20), Some(0.0))];
         assert_eq!(played(TABLE, "4s"), last);
         assert_eq!(played(TABLE, "3999ms")[1..], [(1, Some(8_000_000), Some(20), None)]);
     }
 
     #[test]
-    fn before_the_first_line_the_network_has_its_own_values() {
+    fn network_values_apply_before_the_first_line() {
         let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
         assert_eq!(played(late, "1s"), [rate(2000, 1_000_000), rate(4000, 2_000_000)]);
         assert_eq!(played(late, "3s"), [rate(0, 1_000_000), rate(2000, 2_000_000)]);
@@ -167,7 +167,7 @@ mod tests {
     const LAST: u64 = 12_112 * 1000 / 100;
 
     #[test]
-    fn opportunities_go_on_with_the_beginning_after_their_end() {
+    fn mahimahi_trace_repeats_from_its_beginning() {
         let text = outage_at_the_end();
         let round = [rate(0, BEFORE), rate(400, FULL), rate(700, AFTER), rate(900, LAST)];
         assert_eq!(played(&text, "0s")[..5], [&round[..], &[rate(1000, BEFORE)]].concat());
@@ -186,11 +186,11 @@ mod tests {
             played(&text, "800ms")[..4],
             [rate(0, AFTER), rate(100, LAST), rate(200, BEFORE), rate(600, FULL)]
         );
-        assert_eq!(played(&text, "1s"), played(&text, "0s"), "its end is its beginning");
+        assert_eq!(played(&text, "1s"), played(&text, "0s"), "the trace repeats from its end");
     }
 
     #[test]
-    fn a_value_that_holds_over_the_end_is_no_change() {
+    fn value_that_is_the_same_after_a_repetition_causes_no_event() {
         // One packet in the first and in the last tenth of a second.
         let text = "100\n110\n120\n300\n";
         let even = rate(0, 12_112 * 10);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_repeats_lasts_as_long_from_each_start_on() {
+    fn repeating_trace_lasts_equally_long_from_every_start() {
         let text = outage_at_the_end();
         let rounds = LASTS_ROUNDS;
         for start in ["0s", "1ms", "400ms", "500ms", "999ms"] {
@@ -221,7 +221,7 @@ mod tests {
 
     /// A trace of more than ten minutes is not repeated from its beginning on, and goes on with it from another start.
     #[test]
-    fn a_long_trace_is_played_once_from_each_start_on() {
+    fn long_trace_is_played_once_from_every_start() {
         let text: String = (1..=700).map(|second| format!("{}\n", second * 1000)).collect();
         let from = |start| played(&text, start).last().unwrap().0;
         assert_eq!(from("0s"), 699_900);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_as_before_after_it_was_written() {
+    fn playback_survives_serialization() {
         for text in [TABLE, &outage_at_the_end()] {
             let trace = trace::read(text, LinkDirection::Up).unwrap();
             let written = toml::to_string(&trace).unwrap();

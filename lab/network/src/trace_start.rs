@@ -121,7 +121,7 @@ mod tests {
     use crate::trace;
 
     #[test]
-    fn a_position_is_a_time_or_drawn() {
+    fn trace_start_is_a_time_or_random() {
         for (text, start) in [
             ("random", TraceStart::Random),
             ("12s", TraceStart::At(Duration::from_secs(12))),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_position_is_refused_with_what_is() {
+    fn invalid_trace_start_is_refused_with_valid_examples() {
         for (text, words) in [
             ("randm", "did you mean \"random\"?"),
             (
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_random_position_is_that_of_the_seed_and_within_the_trace() {
+    fn random_start_depends_on_the_seed_and_lies_within_the_trace() {
         let end = Duration::from_secs(60);
         let drawn: Vec<Duration> =
             (0..1000).map(|seed| TraceStart::Random.position(end, Seed(seed))).collect();
@@ -176,7 +176,7 @@ mod tests {
 
     /// Own events keep their time, and both directions begin at the same time, which the shorter file has too.
     #[test]
-    fn a_run_has_the_events_of_its_start() {
+    fn run_has_the_events_that_follow_its_start() {
         let spec = network(TraceStart::At(Duration::from_secs(1)));
         let run = spec.of_run(Seed(1));
         assert!(run.trace.is_none() && run.trace_start.is_none());
@@ -204,12 +204,12 @@ mod tests {
     }
 
     #[test]
-    fn a_network_without_a_trace_is_that_of_every_run() {
+    fn network_without_a_trace_is_the_same_in_every_run() {
         let spec = NetworkSpec::default();
         assert!(matches!(spec.of_run(Seed(1)), Cow::Borrowed(same) if *same == spec));
     }
 
-    /// An outage of a trace is one of some run, whenever that run begins.
+    /// A trace with an outage disrupts some runs, whatever position each run begins at.
     #[test]
     fn a_network_is_disrupted_if_its_trace_is() {
         let trace = |loss| trace::read(&format!("time_s,loss_%\n0,0\n5,{loss}\n9,0\n"), LinkDirection::Both);
@@ -219,6 +219,6 @@ mod tests {
             ..NetworkSpec::default()
         };
         assert!(spec(100).is_disrupted() && !spec(50).is_disrupted());
-        assert_eq!(spec(100).disruptions(), [], "none is at the same time in all runs");
+        assert_eq!(spec(100).disruptions(), [], "the time of the outage differs between runs");
     }
 }

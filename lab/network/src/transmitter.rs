@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_line_is_exact_to_the_nanosecond_over_many_packets() {
+    fn busy_link_is_exact_to_the_nanosecond_over_many_packets() {
         let rate: BitRate = "7777777bit".parse().unwrap();
         let mut transmitter = Transmitter::new(rate, 14);
         let (mut now, mut octets) = (Time::ZERO, 0u128);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_changes_sends_each_bit_at_the_rate_of_its_time() {
+    fn each_bit_is_sent_at_the_rate_of_its_time() {
         // 1000 octets: 2 ms at 1 Mbit/s are 2000 bits, 1 ms at 3 Mbit/s 3000, and 3000 are left, 6 ms at 500 kbit/s.
         let [slow, fast, slower] = ["1Mbit", "3Mbit", "500kbit"].map(|rate| rate.parse().unwrap());
         let mut transmitter = Transmitter::new(slow, 0);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_line_whose_rate_changes_carries_the_integral_of_its_rate() {
+    fn busy_link_carries_the_integral_of_its_changing_rate() {
         let rates: [BitRate; 3] = ["7777777bit", "333333bit", "1Mbit"].map(|rate| rate.parse().unwrap());
         let mut transmitter = Transmitter::new(rates[0], 14);
         let (mut sent, mut nanobits) = (0_u128, 0_u128);
@@ -105,13 +105,13 @@ mod tests {
             let left = u128::from(transmitter.free_at().since(end).as_nanos());
             let carried =
                 left * u128::from(transmitter.rate().bits_per_second()) + u128::from(transmitter.carried);
-            assert_eq!(sent * 1_000_000_000, nanobits + carried, "to the nanosecond's part");
+            assert_eq!(sent * 1_000_000_000, nanobits + carried, "exact to a fraction of a nanosecond");
             transmitter.change(end, rates[slot as usize % 3]);
         }
     }
 
     #[test]
-    fn a_pause_starts_afresh() {
+    fn pause_discards_the_rounding_remainder() {
         let mut transmitter = Transmitter::new("3bit".parse().unwrap(), 0);
         assert_eq!(transmitter.transmit(Time::ZERO, 1), Time::from_nanos(2_666_666_666));
         let later = Time::from_millis(5000);

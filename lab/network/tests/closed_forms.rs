@@ -78,7 +78,7 @@ fn poisson(rng: &mut Rng, mean: Duration, count: usize) -> Vec<Time> {
 /// at 700 ms and lasts over the end of the trace until 400 ms of the next round; in each of its parts, of 200, 100 and 400 ms, one
 /// packet passes. The packets have 1500 octets, and the link 14 more for each.
 #[test]
-fn a_trace_is_played_from_its_start_on_and_over_its_end() {
+fn trace_plays_from_its_start_and_repeats_after_its_end() {
     let text: String = (400..700).chain([1000]).map(|ms| format!("{ms}\n")).collect();
     let trace = read_trace(&text, LinkDirection::Both).unwrap();
     let arrivals = |start: u64, sent: &[u64]| {
@@ -98,7 +98,7 @@ fn a_trace_is_played_from_its_start_on_and_over_its_end() {
 }
 
 #[test]
-fn a_packet_takes_its_serialization_and_the_delay() {
+fn packet_takes_its_transmission_time_plus_the_delay() {
     // (1486 + 14) octets at 100 Mbit/s are 120 µs.
     let (arrivals, _) = deliver(network(""), &[Time::from_millis(1)], 1486);
     assert_eq!(arrivals, [(0, Time::from_nanos(1_000_000 + 120_000 + 10_000_000))]);
@@ -116,7 +116,7 @@ fn a_burst_leaves_back_to_back() {
 }
 
 #[test]
-fn the_queue_waits_as_long_as_md1_says() {
+fn mean_wait_is_that_of_md1() {
     // Service 1 ms (125 octets at 1 Mbit/s); mean wait rho / (2 (1 - rho)) services.
     for (percent, tolerance) in [(30u64, 0.02), (60, 0.03), (80, 0.05)] {
         let mean = Duration::from_nanos(100_000_000 / percent);
@@ -137,7 +137,7 @@ fn the_queue_waits_as_long_as_md1_says() {
 }
 
 #[test]
-fn a_drop_tail_queue_holds_its_limit_with_the_packet_in_transmission() {
+fn drop_tail_limit_includes_the_packet_in_transmission() {
     let (arrivals, drops) = deliver(network("queue = '6p'"), &[Time::ZERO; 10], 500);
     assert_eq!(arrivals.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     assert_eq!(drops, Drops { queue: 4, ..Drops::default() });
@@ -150,7 +150,7 @@ fn a_drop_tail_queue_holds_its_limit_with_the_packet_in_transmission() {
 }
 
 #[test]
-fn a_full_queue_drops_what_the_line_cannot_carry() {
+fn full_queue_drops_the_excess_over_the_link_rate() {
     // A packet takes 1 ms, and one arrives every 0.8 ms: a fifth exceeds the rate.
     let table = "rate = '1Mbit'\noverhead = '0B'\nqueue = '10p'";
     let (_, drops) = deliver(network(table), &every(Duration::from_micros(800), 50_000), 125);
@@ -176,7 +176,7 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
 }
 
 #[test]
-fn duplicates_follow_their_original_and_corrupt_packets_stay_away() {
+fn duplicates_follow_the_original_and_corrupt_packets_are_dropped() {
     let times = every(Duration::from_millis(1), 10_000);
     let (arrivals, _) = deliver(network("duplicate = '10%'"), &times, 100);
     let twice = arrivals.windows(2).filter(|pair| pair[0] == pair[1]).count();
@@ -189,7 +189,7 @@ fn duplicates_follow_their_original_and_corrupt_packets_stay_away() {
 }
 
 #[test]
-fn one_effect_does_not_shift_the_luck_of_another() {
+fn one_effect_does_not_shift_the_draws_of_another() {
     let times = every(Duration::from_millis(1), 5000);
     let lost = |table: &str| {
         let (arrivals, _) = deliver(network(table), &times, 100);
@@ -214,7 +214,7 @@ fn packets_longer_than_the_mtu_are_dropped() {
 }
 
 #[test]
-fn a_link_that_goes_down_loses_what_is_under_way() {
+fn link_that_goes_down_loses_packets_in_flight() {
     // One packet a millisecond, 10 ms on the way; down from 20.5 to 40.5 ms.
     let table = "events = [{ at = '20500us', down = true }, { at = '40500us', down = false }]";
     let (arrivals, drops) = deliver(network(table), &every(Duration::from_millis(1), 60), 100);
@@ -225,7 +225,7 @@ fn a_link_that_goes_down_loses_what_is_under_way() {
 
 /// 1000 octets: 4000 bits in 4 ms, and the others in 1 ms; the next packet takes 2 ms.
 #[test]
-fn a_packet_in_transmission_takes_each_rate_for_its_time() {
+fn packet_in_transmission_follows_rate_changes() {
     let change = "rate = '1Mbit'\noverhead = '0B'\nevents = [{ at = '4ms', rate = '4Mbit' }]\n";
     for (more, due) in [
         ("delay = '10ms'", vec![(0, 15_000), (1, 17_000)]),
@@ -299,7 +299,7 @@ impl Tap for Events {
 }
 
 #[test]
-fn early_drops_settle_the_queue_where_they_match_the_overload() {
+fn red_queue_settles_where_drops_match_the_overload() {
     // A packet takes 12 ms, and 5 % more packets arrive than can leave: 1 in 21 must be dropped. The share
     // dropped at probability p is 2p/(1+p), so p is 1/41, the probability at an average of 5 + 45 · 10/41 =
     // 16 packets.
@@ -317,7 +317,7 @@ fn early_drops_settle_the_queue_where_they_match_the_overload() {
 }
 
 #[test]
-fn the_police_drops_exactly_what_is_too_much() {
+fn policer_drops_exactly_the_excess() {
     // 125 octets every 0.8 ms are 1.25 Mbit/s, a fifth above the rate; the burst passes in addition.
     let table = "police = { rate = '1Mbit', burst = '2000B' }";
     let times = every(Duration::from_micros(800), 50_000);
@@ -335,14 +335,14 @@ fn the_police_drops_exactly_what_is_too_much() {
 }
 
 #[test]
-fn a_copy_takes_tokens_too() {
+fn duplicate_takes_tokens_too() {
     let table = "duplicate = '100%'\npolice = { rate = '1Mbit', burst = '2000B' }";
     let (arrivals, drops) = deliver(network(table), &[Time::ZERO; 12], 125);
     assert_eq!((arrivals.len(), drops.police), (16, 8));
 }
 
 #[test]
-fn lines_on_a_channel_transmit_one_packet_at_a_time_in_turns() {
+fn links_on_a_channel_transmit_one_packet_at_a_time_in_turns() {
     // A packet takes 1 ms on each of its two hops over the channel: the client's k-th packet from 2k − 1 to
     // 2k ms, and again from 2k + 2 on. After the client's last packet only the router sends, so all have
     // arrived after 200 ms.
@@ -368,7 +368,7 @@ fn lines_on_a_channel_transmit_one_packet_at_a_time_in_turns() {
 
 /// Both directions of a link on one channel are one server with one queue: the mean wait is that of M/D/1 with both loads.
 #[test]
-fn a_half_duplex_link_waits_as_long_as_md1_says_of_both_directions_together() {
+fn half_duplex_mean_wait_is_that_of_md1_with_both_loads() {
     let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '0ms'\nqueue = '1000000p'\nchannel = 'air'";
     let mut network = network(table);
     let times = poisson(&mut Seed(3).rng(), Duration::from_nanos(100_000_000 / 60), 200_000);

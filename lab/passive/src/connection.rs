@@ -92,7 +92,7 @@ impl Connection {
             left -= part.end - part.start;
             let piece = piece(part.clone());
             self.carried.octets[direction] += piece.payload.len() as u64;
-            self.pieces[direction].put(part, piece);
+            self.pieces[direction].insert(part, piece);
         }
         self.read(direction);
         left > 0
@@ -100,7 +100,7 @@ impl Connection {
 
     /// Passes the data that is now in order to the HTTP reader.
     fn read(&mut self, direction: usize) {
-        while let Some((place, Piece { stream, payload })) = self.pieces[direction].take() {
+        while let Some((place, Piece { stream, payload })) = self.pieces[direction].pop() {
             let Some(id) = stream else { continue };
             let stream = self.streams.entry(id).or_default();
             stream.exchange.read(direction, &payload);
@@ -210,12 +210,12 @@ impl Connection {
     fn timetable(&self, direction: usize, stream: &Stream) -> Timetable {
         let (sent, arrived) = (self.histories[direction].sent(), self.histories[direction].arrived());
         if self.protocol != Protocol::Sctp {
-            return Timetable::new(sent.run(), arrived.run());
+            return Timetable::new(sent.leading_run(), arrived.leading_run());
         }
         // Chunks of a stream have their TSNs in the order of their SSNs and fragments: RFC 9260 section 6.9.
         let chunks = &stream.chunks[direction];
-        let sent = chunks.iter().map_while(|(end, place)| Some((*end, sent.at(*place)?)));
-        let arrived = chunks.iter().map_while(|(end, place)| Some((*end, arrived.at(*place)?)));
+        let sent = chunks.iter().map_while(|(end, place)| Some((*end, sent.value_at(*place)?)));
+        let arrived = chunks.iter().map_while(|(end, place)| Some((*end, arrived.value_at(*place)?)));
         Timetable::new(sent, arrived)
     }
 }

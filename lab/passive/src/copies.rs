@@ -46,7 +46,7 @@ pub(crate) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// Returns the fingerprint; `None` if there are too few octets for a packet.
-    pub fn of(packet: &[u8]) -> Option<Self> {
+    pub fn from_packet(packet: &[u8]) -> Option<Self> {
         let mut print = [0; 32];
         let header = match packet.first()? >> 4 {
             6 => {
@@ -101,22 +101,22 @@ mod tests {
 
     /// RFC 791 section 3.1: a router decrements the time to live, and so changes the header checksum.
     #[test]
-    fn a_packet_has_the_same_fingerprint_behind_a_router() {
+    fn fingerprint_is_the_same_behind_a_router() {
         let print = |at: usize| {
             let mut packet = packet();
             packet[at] ^= 1;
-            Fingerprint::of(&packet)
+            Fingerprint::from_packet(&packet)
         };
-        let whole = Fingerprint::of(&packet());
+        let whole = Fingerprint::from_packet(&packet());
         assert!([8, 10, 11, 50].into_iter().all(|at| print(at) == whole));
         assert!([3, 4, 12, 19, 20, 36].into_iter().all(|at| print(at) != whole));
-        assert_eq!(Fingerprint::of(&packet()[..19]), None);
+        assert_eq!(Fingerprint::from_packet(&packet()[..19]), None);
     }
 
     #[test]
-    fn of_equal_copies_the_first_arrives_and_the_last_is_lost() {
+    fn first_of_equal_copies_arrives_and_last_is_lost() {
         let mut copies = Copies::default();
-        let print = Fingerprint::of(&packet()).unwrap();
+        let print = Fingerprint::from_packet(&packet()).unwrap();
         let content = PacketContent {
             connection: 0,
             direction: 0,

@@ -18,7 +18,7 @@ pub struct MessageReconstructor {
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     conversations: Vec<ConversationMessages>,
     associations: Associations,
-    twice: DuplicateFilter,
+    duplicate_filter: DuplicateFilter,
     now: u64,
 }
 
@@ -32,7 +32,7 @@ struct ConversationMessages {
 /// The messages that one side has sent.
 #[derive(Debug, Default)]
 struct SideMessages {
-    places: SequencePositions,
+    positions: SequencePositions,
     pieces: Spans<Piece>,
     /// Datagrams, which have no position.
     datagrams: Vec<Message>,
@@ -81,12 +81,13 @@ pub struct CapturedMessages {
 
 impl MessageReconstructor {
     /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
-    pub fn see(&mut self, at: u64, ip: &[u8]) {
-        let Some(packet) = ParsedPacket::of(ip) else { return };
+    pub fn handle_packet(&mut self, at: u64, ip: &[u8]) {
+        let Some(packet) = ParsedPacket::parse(ip) else { return };
         // Times never decrease, even if the clock steps back.
         self.now = self.now.max(at);
         let now = self.now;
-        if packet.content == TransportContent::Nothing || self.twice.is_duplicate(now, ip, &packet) {
+        if packet.content == TransportContent::Nothing || self.duplicate_filter.is_duplicate(now, ip, &packet)
+        {
             return;
         }
         let sockets = [0, 1].map(|side| SocketAddr::new(packet.hosts[side], packet.ports[side]));
@@ -154,7 +155,7 @@ impl ConversationMessages {
             }
             TransportContent::Numbered(fields) => {
                 self.conversation.handle_packet(at, side, packet.length, fields);
-                fields.first.into_iter().for_each(|first| self.sides[side].places.begin(first));
+                fields.initial_number.into_iter().for_each(|first| self.sides[side].positions.begin(first));
                 for (datum, (octets, ends)) in fields.data.iter().zip(&fields.carries) {
                     self.sides[side].add(at, *datum, fields.is_sctp.then_some(*octets), *ends);
                 }
@@ -188,7 +189,7 @@ impl ConversationMessages {
 
 impl SideMessages {
     fn add(&mut self, at: u64, (first, count): (u32, u32), octets: Option<u32>, ends: bool) {
-        let Ok(begin) = u64::try_from(self.places.of(first)) else { return };
+        let Ok(begin) = u64::try_from(self.positions.position(first)) else { return };
         let range = begin..begin + u64::from(count);
         for part in self.pieces.gaps(range.clone()) {
             let octets = octets.map_or(part.end - part.start, u64::from);
@@ -245,7 +246,7 @@ mod tests {
 
     fn reconstructed(packets: &[(u64, Vec<u8>)]) -> CapturedMessages {
         let mut listener = MessageReconstructor::default();
-        packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
+        packets.iter().for_each(|(ms, packet)| listener.handle_packet(ms * MS, packet));
         listener.finish(None).unwrap()
     }
 

@@ -92,7 +92,7 @@ impl Sessions {
         mappings: &mut Mappings,
     ) {
         let Mapping { data, subflow, length } = mapping;
-        let data = self.data.entry(connection).or_default()[direction].of(data);
+        let data = self.data.entry(connection).or_default()[direction].position(data);
         // The SYN is octet 0 of the subflow, and numbers wrap.
         let wrapped = subflow.wrapping_sub(1).wrapping_sub(place as u32) as i32;
         mappings.add(place + i64::from(wrapped), data, u64::from(length).saturating_sub(data_fin.into()));
@@ -102,7 +102,7 @@ impl Sessions {
 impl DataPositions {
     /// Returns the position of a number; of the positions that a 32-bit number may have, the nearest to the furthest position so far.
     /// Section 3.3.
-    fn of(&mut self, number: DataSeq) -> i64 {
+    fn position(&mut self, number: DataSeq) -> i64 {
         let place = match (number, self.origin) {
             (DataSeq::Whole(number), origin) => number.wrapping_sub(origin.unwrap_or(number)) as i64,
             (DataSeq::Half(_), None) => 0,

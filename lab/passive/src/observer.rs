@@ -76,7 +76,7 @@ impl Observer {
     }
 
     fn send(&mut self, octets: &[u8]) -> Option<()> {
-        let print = Fingerprint::of(octets)?;
+        let print = Fingerprint::from_packet(octets)?;
         let content = self.handle_sent(octets)?;
         let carried = &mut self.connections[content.connection].carried;
         carried.packets += 1;
@@ -86,7 +86,7 @@ impl Observer {
     }
 
     fn receive(&mut self, octets: &[u8]) -> Option<()> {
-        let copy = match self.copies.take_oldest(Fingerprint::of(octets)?) {
+        let copy = match self.copies.take_oldest(Fingerprint::from_packet(octets)?) {
             Some(copy) => copy,
             None => Copy { sent: self.now, content: self.handle_sent(octets)? },
         };
@@ -97,7 +97,7 @@ impl Observer {
     }
 
     fn lose(&mut self, observed: &ObservedPacket<'_>) -> Option<()> {
-        let print = Fingerprint::of(observed.octets)?;
+        let print = Fingerprint::from_packet(observed.octets)?;
         let copy = match observed.event {
             TapEvent::Corrupted => self.copies.take_oldest(print)?,
             _ => self.copies.take_newest(print)?,

@@ -21,7 +21,7 @@ impl<T> Default for Reassembly<T> {
 
 impl<T> Reassembly<T> {
     /// Adds a piece that does not overlap any other.
-    pub fn put(&mut self, range: Range<u64>, piece: T) {
+    pub fn insert(&mut self, range: Range<u64>, piece: T) {
         if range.start == self.next && self.ready.is_none() {
             self.next = range.end;
             self.ready = Some((range.start, piece));
@@ -31,7 +31,7 @@ impl<T> Reassembly<T> {
     }
 
     /// Returns the next piece with its start.
-    pub fn take(&mut self) -> Option<(u64, T)> {
+    pub fn pop(&mut self) -> Option<(u64, T)> {
         if let Some(ready) = self.ready.take() {
             return Some(ready);
         }
@@ -52,12 +52,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_waits_for_those_before_it() {
+    fn piece_waits_for_earlier_pieces() {
         let mut reassembly = Reassembly::default();
-        reassembly.put(3..5, "de");
-        assert_eq!((reassembly.take(), reassembly.is_whole()), (None, false));
-        reassembly.put(0..3, "abc");
-        assert_eq!([reassembly.take(), reassembly.take()], [Some((0, "abc")), Some((3, "de"))]);
-        assert!(reassembly.is_whole() && reassembly.take().is_none());
+        reassembly.insert(3..5, "de");
+        assert_eq!((reassembly.pop(), reassembly.is_whole()), (None, false));
+        reassembly.insert(0..3, "abc");
+        assert_eq!([reassembly.pop(), reassembly.pop()], [Some((0, "abc")), Some((3, "de"))]);
+        assert!(reassembly.is_whole() && reassembly.pop().is_none());
     }
 }

@@ -32,7 +32,7 @@ struct Tag {
 struct Association {
     connection: usize,
     /// Positions of the TSNs of each direction.
-    places: [SequencePositions; 2],
+    positions: [SequencePositions; 2],
     is_aborted: bool,
 }
 
@@ -56,7 +56,7 @@ impl Associations {
         };
         for chunk in &packet.chunks {
             if let Some(data) = chunk.user_data() {
-                let place = association.places[direction].of(data.tsn.0);
+                let place = association.positions[direction].position(data.tsn.0);
                 let Ok(place) = u64::try_from(place) else { continue };
                 let range = place..place + 1;
                 let repeats = connection.handle_sent(direction, range.clone(), now, |_| piece_of_chunk(data));
@@ -98,7 +98,7 @@ impl Associations {
         let (association, direction) = match self.tags.get(&(forth.0, forth.1, *verification_tag)) {
             Some(Tag { association, direction, initial_tsn }) => {
                 // Each INIT gets an INIT ACK with its own tag and number; the association uses only one of them.
-                self.associations[*association].places[1 - direction].begin(initial_tsn.0);
+                self.associations[*association].positions[1 - direction].begin(initial_tsn.0);
                 (*association, *direction)
             }
             // Section 8.5.1: some packets reflect the tag of those to which they reply.
@@ -116,9 +116,9 @@ impl Associations {
     }
 
     fn open(&mut self, initial_tsn: Tsn, now: Time, connections: &mut Vec<Connection>) -> usize {
-        let mut places = [SequencePositions::default(), SequencePositions::default()];
-        places[0].begin(initial_tsn.0);
-        self.associations.push(Association { connection: connections.len(), places, is_aborted: false });
+        let mut positions = [SequencePositions::default(), SequencePositions::default()];
+        positions[0].begin(initial_tsn.0);
+        self.associations.push(Association { connection: connections.len(), positions, is_aborted: false });
         connections.push(Connection::new(Protocol::Sctp, now));
         self.associations.len() - 1
     }

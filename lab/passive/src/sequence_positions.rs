@@ -20,7 +20,7 @@ impl SequencePositions {
     }
 
     /// Returns the position of a number; negative before position 0. The first number of all has position 0, unless it was set.
-    pub fn of(&mut self, number: u32) -> i64 {
+    pub fn position(&mut self, number: u32) -> i64 {
         let origin = *self.origin.get_or_insert(number);
         let furthest = origin.wrapping_add(self.furthest as u32);
         let place = self.furthest as i64 + i64::from(number.wrapping_sub(furthest) as i32);
@@ -38,8 +38,8 @@ mod tests {
     fn numbers_wrap_and_positions_do_not() {
         let mut places = SequencePositions::default();
         places.begin(u32::MAX - 1);
-        assert_eq!([u32::MAX - 1, 1, u32::MAX, u32::MAX - 3].map(|n| places.of(n)), [0, 3, 1, -2]);
-        let turns: Vec<_> = (0..10).map(|turn| places.of((turn as u32) << 30)).collect();
+        assert_eq!([u32::MAX - 1, 1, u32::MAX, u32::MAX - 3].map(|n| places.position(n)), [0, 3, 1, -2]);
+        let turns: Vec<_> = (0..10).map(|turn| places.position((turn as u32) << 30)).collect();
         let expected: Vec<_> = (0..10).map(|turn| (turn << 30) + 2).collect();
         assert_eq!(turns, expected);
     }

@@ -74,13 +74,13 @@ impl<T: Copy> Spans<T> {
     }
 
     /// Returns the value at one position.
-    pub fn at(&self, place: u64) -> Option<T> {
+    pub fn value_at(&self, place: u64) -> Option<T> {
         let (_, (end, value)) = self.spans.range(..=place).next_back()?;
         (place < *end).then_some(*value)
     }
 
     /// Returns the end and the value of each span from 0 to the first gap.
-    pub fn run(&self) -> impl Iterator<Item = (u64, T)> {
+    pub fn leading_run(&self) -> impl Iterator<Item = (u64, T)> {
         let mut edge = 0;
         self.spans.iter().map_while(move |(begin, (end, value))| {
             let follows = *begin == edge;
@@ -100,23 +100,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_value_is_never_replaced() {
+    fn filling_a_span_keeps_existing_values() {
         let mut spans = Spans::default();
         assert_eq!(spans.fill(10..20, 'a').first(), Some(&(10..20)));
         assert_eq!(spans.fill(0..40, 'b')[..], [0..10, 20..40]);
         assert!(spans.fill(5..35, 'c').is_empty() && spans.fill(9..9, 'c').is_empty());
         assert_eq!(spans.fill(30..50, 'd').last(), Some(&(40..50)));
-        let run: Vec<_> = spans.run().collect();
+        let run: Vec<_> = spans.leading_run().collect();
         assert_eq!(run, [(10, 'b'), (20, 'a'), (40, 'b'), (50, 'd')]);
-        assert_eq!([0, 10, 49, 50].map(|place| spans.at(place)), [Some('b'), Some('a'), Some('d'), None]);
+        assert_eq!(
+            [0, 10, 49, 50].map(|place| spans.value_at(place)),
+            [Some('b'), Some('a'), Some('d'), None]
+        );
         assert_eq!(spans.total(), 50);
     }
 
     #[test]
-    fn a_run_ends_at_the_first_gap() {
+    fn leading_run_ends_at_the_first_gap() {
         let mut spans = Spans::default();
         [0..2, 2..3, 4..9].into_iter().for_each(|range| drop(spans.fill(range, ())));
-        assert_eq!(spans.run().map(|(end, ())| end).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(spans.leading_run().map(|(end, ())| end).collect::<Vec<_>>(), [2, 3]);
         let room = [3..9, 0..5, 8..20, 30..31].map(|range| spans.free_start(range));
         assert_eq!(room, [Some(3..4), None, Some(9..20), Some(30..31)]);
         assert_eq!(spans.overlapping(1..5).map(|(span, ())| span).collect::<Vec<_>>(), [0..2, 2..3, 4..9]);

@@ -37,7 +37,7 @@ struct Subflow {
 #[derive(Debug, Default)]
 struct Side {
     /// The positions of sequence numbers; the octet after the SYN has position 0.
-    places: SequencePositions,
+    positions: SequencePositions,
     mappings: Mappings,
     /// Whether SYN and FIN have been sent.
     sent: Flags,
@@ -134,16 +134,16 @@ impl Subflows {
 impl Side {
     /// Returns whether a SYN with this number opens the known subflow, or is a retransmission.
     fn may_begin(&self, seq: SeqNum) -> bool {
-        self.places.origin().is_none_or(|origin| origin == seq.next().0)
+        self.positions.origin().is_none_or(|origin| origin == seq.next().0)
     }
 
     /// Returns the position of the segment's first octet; a SYN comes before it. RFC 9293 section 3.4.
     fn position_of(&mut self, segment: &Segment) -> i64 {
         let syn = u32::from(segment.flags.contains(Flags::SYN));
         if syn == 1 {
-            self.places.begin(segment.seq.next().0);
+            self.positions.begin(segment.seq.next().0);
         }
-        self.places.of((segment.seq + syn).0)
+        self.positions.position((segment.seq + syn).0)
     }
 
     /// Returns whether SYN or FIN are retransmissions.

@@ -150,7 +150,7 @@ fn conditions(point: &Point) -> Conditions {
 
 fn disruptions(point: &Point) -> Vec<(f64, String)> {
     let all = point.network.disruptions();
-    all.into_iter().map(|one| (one.at.as_secs_f64(), one.what)).collect()
+    all.into_iter().map(|one| (one.at.as_secs_f64(), one.description)).collect()
 }
 
 /// Returns whether the closed form may apply to the point's network and load.

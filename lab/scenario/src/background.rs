@@ -54,7 +54,7 @@ mod tests {
 
     /// The `spread` of the entry and that of its workload both have an effect.
     #[test]
-    fn each_flow_starts_at_a_time_of_its_own() {
+    fn background_flows_start_at_different_times() {
         let workload = toml::from_str("kind = 'echo'\nstart = '5s'\nspread = '1s'").unwrap();
         let transport: TransportSpec = "tcp".parse().unwrap();
         let entry =

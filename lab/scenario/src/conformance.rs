@@ -139,7 +139,7 @@ const LINK_DOWN_EVENT: &str = "events = [{ at = '135ms', down = true }]";
 
 const FAULTS: [Fault; 11] = [
     Fault {
-        name: "nothing goes wrong",
+        name: "no fault",
         network: "",
         workload: "",
         expectation: |it| Some((ExpectedEnd::Finished, it.all())),
@@ -172,25 +172,25 @@ const FAULTS: [Fault; 11] = [
         },
     },
     Fault {
-        name: "nothing ever arrives",
+        name: "every packet is lost",
         network: "loss = '100%'",
         workload: "",
         expectation: |it| Some(it.never_reached(ExpectedEnd::Failed)),
     },
     Fault {
-        name: "nobody listens",
+        name: "no server listens",
         network: "",
         workload: "listens = false",
         expectation: |it| Some(it.never_reached(ExpectedEnd::Failed)),
     },
     Fault {
-        name: "connecting takes too long",
+        name: "the connect timeout expires",
         network: "loss = '100%'",
         workload: "connect_timeout = '2s'",
         expectation: |it| Some(it.never_reached(ExpectedEnd::NotConnected)),
     },
     Fault {
-        name: "the link goes down for good",
+        name: "the link goes down permanently",
         network: LINK_DOWN_EVENT,
         workload: "",
         expectation: |it| Some(it.interrupted(ExpectedEnd::Lost)),
@@ -211,7 +211,7 @@ const FAULTS: [Fault; 11] = [
         },
     },
     Fault {
-        name: "the route changes after a second without any",
+        name: "the route changes after a second without a route",
         network: "paths = [{}, {}]\nhandover = { at = '0s', overlap = 1.35, attach = '1135ms', changes = 'route' }",
         workload: "",
         expectation: |it| {
@@ -226,7 +226,7 @@ const FAULTS: [Fault; 11] = [
         },
     },
     Fault {
-        name: "time is up before the last arrives",
+        name: "the time limit expires before the last message arrives",
         network: LINK_DOWN_EVENT,
         workload: "late_limit = '1s'",
         expectation: |it| has_a_load(it.workload).then(|| it.interrupted(ExpectedEnd::OutOfTime)),
@@ -304,7 +304,7 @@ fn early_data(transport: &str, fault: &Fault) -> Option<ConformanceCase> {
     let ConformanceCase { mut scenario, name, ends, completed } = case(transport, "page", fault)?;
     let keys = format!("kind = 'page'\nearly = true\n{}\n{}", keys("page"), fault.workload);
     scenario.workload = read(&keys);
-    Some(ConformanceCase { name: format!("{name}, and the browser is early"), scenario, ends, completed })
+    Some(ConformanceCase { name: format!("{name}, with early requests"), scenario, ends, completed })
 }
 
 /// Returns the same case between hosts whose processing of a message takes longer than its transmission.
@@ -322,7 +322,7 @@ fn overload(transport: &str) -> ConformanceCase {
     let workload = "kind = 'oneway'\nsize = '1000B'\nrate = '2000/s'\nlate_limit = '1s'";
     let spec = transport.parse().expect("the transport is valid");
     let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
-    let name = format!("{transport}, oneway: more than the link carries");
+    let name = format!("{transport}, oneway: load above the link rate");
     ConformanceCase { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
 }
 
@@ -331,7 +331,7 @@ fn long_message(transport: &str) -> ConformanceCase {
     let spec = transport.parse().expect("the transport is valid");
     let scenario =
         Scenario::alone(read("rate = '256kbit'"), spec, read("kind = 'oneway'\nsize = '12MiB'"), 1);
-    let name = format!("{transport}, oneway: a message that takes longer than a stall");
+    let name = format!("{transport}, oneway: one message takes longer than the stall timeout");
     ConformanceCase { name, scenario, ends: ExpectedEnd::Finished, completed: 1..=1 }
 }
 
@@ -351,7 +351,7 @@ fn with_background(transport: &str) -> ConformanceCase {
     ];
     let spec = transport.parse().expect("the transport is valid");
     let alone = Scenario::alone(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
-    let name = format!("{transport}, echo: beside others");
+    let name = format!("{transport}, echo: with background flows");
     ConformanceCase {
         name,
         scenario: Scenario { background, ..alone },
@@ -362,7 +362,7 @@ fn with_background(transport: &str) -> ConformanceCase {
 
 /// Returns the cases between two programs of one host, where no packet is lost but the server may not listen.
 fn on_one_host(workload: &'static str) -> Vec<ConformanceCase> {
-    let faults = ["nothing goes wrong", "nobody listens"];
+    let faults = ["no fault", "no server listens"];
     let faults = FAULTS.iter().filter(|fault| faults.contains(&fault.name));
     let cases = ["unix", "unix:connections=3"]
         .into_iter()
@@ -396,7 +396,7 @@ fn with_onward_requests(transport: &str) -> ConformanceCase {
     ];
     let nodes = "['client', 'server', 'firewall', 'second', 'third']";
     let network = read(&format!("rate = '10Mbit'\nnodes = {nodes}\nlans = [{{ nodes = {nodes} }}]"));
-    let name = format!("{transport}, echo: the server asks others");
+    let name = format!("{transport}, echo: the server sends onward requests");
     let alone = Scenario::alone(network, spec, read("kind = 'echo'\nstart = '1s'"), 50);
     ConformanceCase {
         name,
@@ -430,7 +430,7 @@ impl ConformanceCase {
         let count = |outcome| records().filter(|record| record.outcome == outcome).count() as u64;
         let (completed, lost) = (count(Outcome::Completed), count(missing));
         let is_connected = !matches!(self.ends, ExpectedEnd::NotConnected | ExpectedEnd::Failed);
-        if !self.ends.covers(ExpectedEnd::of(&run.run_end)) {
+        if !self.ends.covers(ExpectedEnd::from_run_end(&run.run_end)) {
             Some(format!("expected {:?}, but the run ended: {}", self.ends, run.run_end))
         } else if records().count() as u64 != *messages {
             Some(format!("expected a record of each of {messages} messages, found {}", records().count()))
@@ -455,7 +455,7 @@ impl ConformanceCase {
                     (true, Some(_)) => Some(ExpectedEnd::Finished),
                     (true, None) => None,
                 };
-                let is = became.run_end.as_ref().map(ExpectedEnd::of);
+                let is = became.run_end.as_ref().map(ExpectedEnd::from_run_end);
                 (is != expectation)
                     .then(|| format!("background flow {} ended with {:?}", asked.workload, became.run_end))
             })
@@ -499,7 +499,7 @@ impl ExpectedEnd {
         }
     }
 
-    const fn of(run_end: &RunEnd) -> Self {
+    const fn from_run_end(run_end: &RunEnd) -> Self {
         match run_end {
             RunEnd::Finished => Self::Finished,
             RunEnd::BehindSchedule { .. } => Self::BehindSchedule,
@@ -522,7 +522,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_every_transport_workload_and_fault() {
+    fn conformance_cases_cover_every_transport_workload_and_fault() {
         let cases = cases();
         let has = |word: &str| cases.iter().any(|case| case.name.contains(word));
         for word in TRANSPORTS.iter().chain(&WORKLOADS).chain(FAULTS.iter().map(|fault| &fault.name)) {

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_servers_address_on_the_clients_path_comes_first() {
+    fn server_address_on_the_clients_path_comes_first() {
         let [client, server] = [1, 2].map(|host| [1, 2].map(|path| hol_wire::ipv4(10, 0, path, host)));
         assert_eq!(connection_addresses(&client, &server, |_| true), [client.to_vec(), server.to_vec()]);
         let moved = connection_addresses(&client, &server, |address| address == client[1]);

@@ -61,18 +61,18 @@ pub enum ScenarioError {
     ProgramsTls,
     /// Programs are the workload of a background or onward flow.
     #[error("`programs` cannot be the workload of a [[background]] or [[onward]]; add a [[program]] instead")]
-    ProgramsBeside,
+    ProgramsAsOtherFlow,
     /// A `service` time is set for datagrams, whose sender is not limited by flow control.
     #[error(
         "{0:?} has a `service` time, but datagrams arrive even while it is busy, and losses in its buffer would not be counted; use TCP or SCTP, or remove `service`"
     )]
-    ServiceOfDatagrams(String),
+    ServiceOverDatagrams(String),
     /// A workload sends from a node to itself.
     #[error("`from` and `to` are both {0:?}; name two nodes")]
     SameEnds(String),
     /// UNIX sockets are used between two hosts.
     #[error("a UNIX socket connects programs on one node; use from = {0:?} and to = {0:?}")]
-    TwoHosts(String),
+    UnixSocketBetweenNodes(String),
     /// The run needs more connections than there are client ports.
     #[error(
         "{0} connections in a run are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`; for pages, lower `messages` or use more repetitions"
@@ -98,15 +98,15 @@ pub enum ScenarioError {
     #[error(
         "{0:?} receives no requests, so it cannot send onward requests; name it in `to` of the workload or of an earlier [[onward]]"
     )]
-    AsksUnasked(String),
+    OnwardFromIdleServer(String),
     /// Two flows end at a server with onward flows, so it is ambiguous which of them causes the onward requests.
     #[error(
         "two flows end at {0:?}, but a server with [[onward]] requests can have only one; move the other to another node"
     )]
-    AskedByTwo(String),
+    AmbiguousOnwardServer(String),
     /// The workload of an onward flow has no replies.
     #[error("{0} has no requests with replies, which [[onward]] needs; use echo or simco")]
-    NotAnswered(&'static str),
+    OnwardWithoutReplies(&'static str),
     /// An onward flow has its own schedule.
     #[error(
         "onward requests have no schedule of their own: each is due when the server receives a request; remove `rate`, `interval`, \
@@ -115,13 +115,13 @@ pub enum ScenarioError {
     OnwardLoad,
     /// A greedy sender uses a transport that accepts any number of messages at once.
     #[error("UDP does not limit the rate of a greedy sender; set `interval` or `rate` to a value above zero")]
-    NothingSetsThePace,
+    GreedyOverDatagrams,
     /// A workload that waits for each reply uses a transport that may lose the reply.
     #[error(
         "{0} would stop at the first lost message, because this transport is unreliable; use TCP or SCTP without lifetime and \
         retransmissions, or another workload such as echo"
     )]
-    WaitsForTheLost(&'static str),
+    WaitsForLostReply(&'static str),
     /// The socket refuses a message with EMSGSIZE.
     #[error(
         "a message of {0} octets is longer than SCTP's send buffer of {1}, and Linux refuses it; lower `size`, `reply` or `request` (`max` of a log-normal one), or raise the transport's \

@@ -20,13 +20,12 @@ const MIN_GRACE: Duration = Duration::from_secs(120);
 const FINAL_SILENCE: Duration = Duration::from_secs(10);
 /// A run has stalled if nothing is delivered for this many times the maximum retransmission timeout, unless the transport takes longer to
 /// detect that the connection has failed.
-const STALLED_TIMEOUTS: u64 = 3;
-/// The timeout that replaces the retransmission timeout of UDP, which has none: that after which a SIP transaction fails (RFC 3261 table
-/// 4).
-const TIMEOUT_OF_DATAGRAMS: Duration = Duration::from_secs(32);
+const TIMEOUTS_UNTIL_STALL: u64 = 3;
+/// The timeout of UDP, which has no retransmission timer: the time after which a SIP transaction fails (RFC 3261 table 4).
+const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(32);
 
-/// The timeout of QUIC connections without an idle timeout: that of TCP on Linux.
-const TIMEOUT_OF_ENDLESS_IDLE: Duration = Duration::from_secs(120);
+/// The timeout of QUIC connections without an idle timeout: the maximum retransmission timeout of TCP on Linux.
+const QUIC_TIMEOUT_WITHOUT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The parameters that decide when a flow ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub struct FlowLimits {
     start: Time,
     connect_timeout: Option<Duration>,
     /// The time without a delivery after which the flow has stalled.
-    stalls_after: Duration,
+    stall_timeout: Duration,
     /// The time after the last message was scheduled at which the flow ends.
     grace: Option<Duration>,
     /// The silence after the last message was due that ends the flow normally, if messages may be lost unnoticed.
@@ -47,10 +46,10 @@ pub struct FlowLimits {
 /// The progress of a flow's two applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowProgress {
-    due: u64,
-    done: u64,
-    last_due: Option<Time>,
-    all_due: bool,
+    messages_due: u64,
+    messages_done: u64,
+    last_due_time: Option<Time>,
+    is_all_due: bool,
     waits_for_reply: bool,
 }
 
@@ -65,7 +64,7 @@ pub struct Flow {
     /// Messages that the transport reported as abandoned.
     abandoned: u64,
     /// The time of the last delivery, or of the first message after an idle period.
-    progress: Time,
+    last_progress: Time,
     run_end: Option<RunEnd>,
 }
 
@@ -90,17 +89,19 @@ fn time_to_failure(transport: &TransportSpec) -> Duration {
 
 impl FlowLimits {
     /// Derives the parameters from a workload and a transport; `start` is the start of the workload on the run's clock.
-    pub fn of(workload: &WorkloadSpec, transport: &TransportSpec, start: Time) -> Self {
+    pub fn new(workload: &WorkloadSpec, transport: &TransportSpec, start: Time) -> Self {
         let timeout = match transport.protocol() {
             Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.rto_max,
             Protocol::Sctp { config, .. } => config.rto_max,
-            Protocol::Quic { config, .. } if config.idle_timeout.is_zero() => TIMEOUT_OF_ENDLESS_IDLE,
+            Protocol::Quic { config, .. } if config.idle_timeout.is_zero() => {
+                QUIC_TIMEOUT_WITHOUT_IDLE_TIMEOUT
+            }
             Protocol::Quic { config, .. } => config.idle_timeout,
             // Neither of them has a retransmission timer.
-            Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
+            Protocol::Udp { .. } | Protocol::Unix { .. } => DATAGRAM_TIMEOUT,
         };
-        let retransmissions = timeout * STALLED_TIMEOUTS;
-        let stalls_after = retransmissions.max(time_to_failure(transport));
+        let retransmissions = timeout * TIMEOUTS_UNTIL_STALL;
+        let stall_timeout = retransmissions.max(time_to_failure(transport));
         // SIP and partial reliability report abandoned messages, but not every driver sees the report. These flows get the time that a
         // retransmission may take.
         let silence = match transport.protocol() {
@@ -111,7 +112,7 @@ impl FlowLimits {
         Self {
             start,
             connect_timeout: workload.connect_timeout,
-            stalls_after,
+            stall_timeout,
             grace: workload.late_limit().map(|limit| limit.max(MIN_GRACE)),
             silence,
             has_replies: workload.has_replies(),
@@ -122,17 +123,17 @@ impl FlowLimits {
     /// Combines the progress of client and server.
     #[inline]
     pub fn tally(&self, client: Progress, server: Progress) -> FlowProgress {
-        let Progress { due, last_due, all_due, waits_for_reply, .. } = client;
-        let done = if self.has_replies { client.done } else { server.done };
-        FlowProgress { due, done, last_due, all_due, waits_for_reply }
+        let Progress { messages_due, last_due_time, is_all_due, waits_for_reply, .. } = client;
+        let messages_done = if self.has_replies { client.messages_done } else { server.messages_done };
+        FlowProgress { messages_due, messages_done, last_due_time, is_all_due, waits_for_reply }
     }
 }
 
 impl Flow {
     /// Creates a flow that has not started.
     pub fn new(limits: FlowLimits) -> Self {
-        let progress = limits.start;
-        Self { limits, requested: 0, open: 0, connected: None, abandoned: 0, progress, run_end: None }
+        let last_progress = limits.start;
+        Self { limits, requested: 0, open: 0, connected: None, abandoned: 0, last_progress, run_end: None }
     }
 
     /// Returns the parameters that decide when the flow ends.
@@ -181,28 +182,28 @@ impl Flow {
         if self.open == self.requested {
             self.connected.get_or_insert(now);
         }
-        self.progress = now;
+        self.last_progress = now;
     }
 
     /// Records that the server has accepted a connection.
     pub fn note_accepted(&mut self, now: Time) {
-        self.progress = now;
+        self.last_progress = now;
     }
 
     /// Records that the client passes a message to the transport.
     #[inline]
     pub fn note_sending(&mut self, now: Time, tally: FlowProgress) {
         // Any of the messages that may be lost could still be in flight, so the silence begins with the last message.
-        let last = self.limits.silence.is_some() && tally.all_due;
+        let last = self.limits.silence.is_some() && tally.is_all_due;
         if last || self.outstanding_messages(tally) <= 1 {
-            self.progress = now;
+            self.last_progress = now;
         }
     }
 
     /// Records a delivery.
     #[inline]
     pub fn note_delivery(&mut self, now: Time, tally: FlowProgress) {
-        self.progress = now;
+        self.last_progress = now;
         self.finish_if_done(tally);
     }
 
@@ -213,8 +214,8 @@ impl Flow {
     }
 
     /// Ends the flow because an application has aborted.
-    pub fn note_abort(&mut self, now: Time, quit: AbortReason) {
-        self.stop(RunEnd::by(quit, now));
+    pub fn note_abort(&mut self, now: Time, abort_reason: AbortReason) {
+        self.stop(RunEnd::from_abort(abort_reason, now));
     }
 
     /// Ends the flow because a connection received invalid octets or a system call failed. `reason` uses the terms of the RFC.
@@ -232,11 +233,11 @@ impl Flow {
         if self.run_end.is_some() {
             return Time::MAX;
         }
-        let stalls_after = self
+        let stall_timeout = self
             .silence(tally)
-            .map_or(self.limits.stalls_after, |silence| silence.min(self.limits.stalls_after));
+            .map_or(self.limits.stall_timeout, |silence| silence.min(self.limits.stall_timeout));
         // A flow without a connection has not stalled: the transport reports when it fails to connect.
-        let look = if self.connected.is_some() { self.progress + stalls_after } else { Time::MAX };
+        let look = if self.connected.is_some() { self.last_progress + stall_timeout } else { Time::MAX };
         look.min(self.end_of_grace(tally)).min(self.connect_by())
     }
 
@@ -245,20 +246,20 @@ impl Flow {
         let outstanding = self.outstanding_messages(tally);
         if let (true, Some(within)) = (now >= self.connect_by(), self.limits.connect_timeout) {
             self.stop(RunEnd::NotConnected { within });
-        } else if self.silence(tally).is_some_and(|silence| now >= self.progress + silence) {
+        } else if self.silence(tally).is_some_and(|silence| now >= self.last_progress + silence) {
             self.stop(RunEnd::Finished);
         } else if now >= self.end_of_grace(tally) {
             // Unreliable messages that have not arrived by now count as lost.
             let lossy = self.limits.silence.is_some();
             self.stop(if lossy { RunEnd::Finished } else { RunEnd::OutOfTime { outstanding } });
-        } else if self.connected.is_some() && now >= self.progress + self.limits.stalls_after {
+        } else if self.connected.is_some() && now >= self.last_progress + self.limits.stall_timeout {
             // Lost unreliable messages do not stall a flow whose schedule continues.
             let waits = outstanding > 0 && self.limits.silence.is_none();
             if waits || tally.waits_for_reply {
-                self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
+                self.stop(RunEnd::Stalled { since: self.last_progress, at: now, outstanding });
             } else {
                 // No message is in flight: the schedule has long intervals.
-                self.progress = now;
+                self.last_progress = now;
             }
         }
     }
@@ -266,7 +267,7 @@ impl Flow {
     /// Ends the flow because no further event can occur.
     pub fn deadlock(&mut self, now: Time, tally: FlowProgress) {
         let outstanding = self.outstanding_messages(tally);
-        self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
+        self.stop(RunEnd::Stalled { since: self.last_progress, at: now, outstanding });
     }
 
     fn stop(&mut self, why: RunEnd) {
@@ -274,19 +275,19 @@ impl Flow {
     }
 
     fn finish_if_done(&mut self, tally: FlowProgress) {
-        if tally.all_due && self.outstanding_messages(tally) == 0 {
+        if tally.is_all_due && self.outstanding_messages(tally) == 0 {
             self.stop(RunEnd::Finished);
         }
     }
 
     /// Returns the number of messages that are due and not settled.
     fn outstanding_messages(&self, tally: FlowProgress) -> u64 {
-        tally.due.saturating_sub(tally.done + self.abandoned)
+        tally.messages_due.saturating_sub(tally.messages_done + self.abandoned)
     }
 
     /// Returns the length of silence that ends the flow, if every message is due.
     fn silence(&self, tally: FlowProgress) -> Option<Duration> {
-        self.limits.silence.filter(|_| tally.all_due)
+        self.limits.silence.filter(|_| tally.is_all_due)
     }
 
     /// Returns the time by which the flow has to be connected; [`Time::MAX`] if it is connected or there is no limit.
@@ -298,8 +299,8 @@ impl Flow {
     }
 
     fn end_of_grace(&self, tally: FlowProgress) -> Time {
-        match (tally.last_due, self.limits.grace) {
-            (Some(last), Some(grace)) if tally.all_due => last + grace,
+        match (tally.last_due_time, self.limits.grace) {
+            (Some(last), Some(grace)) if tally.is_all_due => last + grace,
             _ => Time::MAX,
         }
     }
@@ -314,13 +315,19 @@ mod tests {
     }
 
     fn limits(transport: &str, workload: &str) -> FlowLimits {
-        FlowLimits::of(&toml::from_str(workload).unwrap(), &transport.parse().unwrap(), Time::ZERO)
+        FlowLimits::new(&toml::from_str(workload).unwrap(), &transport.parse().unwrap(), Time::ZERO)
     }
 
     const ONEWAY: &str = "kind = 'oneway'";
 
-    fn tally(due: u64, done: u64, all_due: bool) -> FlowProgress {
-        FlowProgress { due, done, last_due: Some(secs(1)), all_due, waits_for_reply: false }
+    fn tally(messages_due: u64, messages_done: u64, is_all_due: bool) -> FlowProgress {
+        FlowProgress {
+            messages_due,
+            messages_done,
+            last_due_time: Some(secs(1)),
+            is_all_due,
+            waits_for_reply: false,
+        }
     }
 
     /// Returns a connected flow after nine of ten messages.
@@ -334,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_have_finished_when_they_are_silent() {
+    fn datagram_flow_finishes_after_a_silence() {
         let (mut flow, tally) = after_nine("udp", ONEWAY);
         assert_eq!(flow.deadline(tally), secs(12));
         flow.check(secs(11), tally);
@@ -345,7 +352,7 @@ mod tests {
 
     /// RFC 3758: the sender reports abandoned messages, but a retransmission may take as long as RTO.max before that.
     #[test]
-    fn partial_reliability_has_the_time_of_its_retransmissions_before_silence_is_an_end() {
+    fn partially_reliable_flow_waits_for_retransmissions_before_it_ends() {
         let (mut flow, tally) = after_nine("sctp:lifetime=100ms", ONEWAY);
         flow.check(secs(100), tally);
         assert_eq!(flow.run_end(), None);
@@ -368,7 +375,7 @@ mod tests {
 
     /// RFC 768: nothing reports the loss of a datagram.
     #[test]
-    fn the_silence_of_datagrams_begins_with_the_last_one_and_a_loss_stalls_no_schedule() {
+    fn datagram_silence_starts_at_the_last_datagram() {
         let mut flow = Flow::new(limits("udp", "kind = 'oneway'\ninterval = '200s'"));
         flow.note_opening();
         flow.note_opened(Time::ZERO);
@@ -380,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reliable_transport_that_is_silent_has_stalled() {
+    fn silent_reliable_flow_has_stalled() {
         let (mut flow, tally) = after_nine("tcp", ONEWAY);
         // 15 timeouts of 1 s, 2 s, 4 s and so on up to RTO.max, 120 s, and a last one that ends the connection.
         flow.check(secs(1328), tally);
@@ -391,12 +398,12 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_reply_is_a_stall_and_a_slow_schedule_is_not() {
+    fn waiting_for_a_reply_can_stall_but_a_slow_schedule_cannot() {
         for (waits_for_reply, stalls) in [(true, true), (false, false)] {
             let mut flow = Flow::new(limits("udp", "kind = 'simco'"));
             flow.note_opening();
             flow.note_opened(Time::ZERO);
-            let tally = FlowProgress { last_due: None, waits_for_reply, ..tally(0, 0, false) };
+            let tally = FlowProgress { last_due_time: None, waits_for_reply, ..tally(0, 0, false) };
             assert_eq!(flow.deadline(tally), secs(96));
             flow.check(secs(96), tally);
             assert_eq!(flow.was_aborted(), stalls, "{:?}", flow.run_end());
@@ -409,7 +416,7 @@ mod tests {
     #[test]
     fn a_connection_that_is_not_open_in_time_ends_the_run() {
         let mut flow = Flow::new(limits("tcp", "kind = 'oneway'\nconnect_timeout = '10s'"));
-        let none = FlowProgress { last_due: None, ..tally(0, 0, false) };
+        let none = FlowProgress { last_due_time: None, ..tally(0, 0, false) };
         flow.note_opening();
         assert_eq!(flow.deadline(none), secs(10));
         flow.check(secs(10), none);
@@ -420,7 +427,7 @@ mod tests {
     #[test]
     fn an_unconnected_flow_has_not_stalled() {
         let mut flow = Flow::new(limits("sctp", ONEWAY));
-        let none = FlowProgress { last_due: None, ..tally(0, 0, false) };
+        let none = FlowProgress { last_due_time: None, ..tally(0, 0, false) };
         flow.note_opening();
         assert_eq!(flow.deadline(none), Time::MAX);
         flow.check(secs(100_000), none);
@@ -460,7 +467,7 @@ mod tests {
 
     /// A failure reported by the driver ends a flow; the first reason counts.
     #[test]
-    fn the_first_reason_for_the_end_is_kept() {
+    fn first_reason_for_the_end_is_kept() {
         let (mut done, _) = after_nine("tcp", ONEWAY);
         assert!(!done.is_finished() && !done.was_aborted());
         done.end();
@@ -490,12 +497,12 @@ mod tests {
         flow.note_sending(secs(200), tally(11, 9, false));
         assert_eq!(flow.deadline(tally(11, 9, false)), secs(1427), "two are in flight");
         flow.note_sending(secs(300), tally(11, 9, true));
-        assert_eq!(flow.deadline(tally(11, 9, true)), secs(1427), "and what is lost is told of");
+        assert_eq!(flow.deadline(tally(11, 9, true)), secs(1427), "a silence ends only unreliable flows");
     }
 
     /// At the time limit, unreliable messages count as lost and the flow ends normally; a reliable flow ends as out of time.
     #[test]
-    fn a_late_limit_ends_datagrams_normally() {
+    fn late_limit_ends_a_datagram_flow_normally() {
         let workload = "kind = 'oneway'\nlate_limit = '1s'";
         for (transport, well) in [("udp", true), ("tcp", false)] {
             let (mut flow, _) = after_nine(transport, workload);
@@ -509,12 +516,12 @@ mod tests {
         }
     }
 
-    /// QUIC's timeout is three idle timeouts (RFC 9000 section 10.1), or TCP's without an idle timeout.
+    /// A QUIC flow has stalled after three idle timeouts (RFC 9000 section 10.1); without an idle timeout the maximum RTO of TCP counts.
     #[test]
-    fn quic_has_three_idle_timeouts() {
-        let stalls_after = |transport: &str| limits(transport, ONEWAY).stalls_after;
-        assert_eq!(stalls_after("quic:idle_timeout=10s"), Duration::from_secs(30));
-        assert_eq!(stalls_after("quic:idle_timeout=0s"), Duration::from_secs(360));
+    fn quic_stalls_after_three_idle_timeouts() {
+        let stall_timeout = |transport: &str| limits(transport, ONEWAY).stall_timeout;
+        assert_eq!(stall_timeout("quic:idle_timeout=10s"), Duration::from_secs(30));
+        assert_eq!(stall_timeout("quic:idle_timeout=0s"), Duration::from_secs(360));
     }
 
     #[test]
@@ -523,6 +530,6 @@ mod tests {
         assert_eq!(silence("quic:datagrams"), Some(FINAL_SILENCE));
         assert_eq!(silence("quic"), None);
         assert_eq!(silence("udp"), Some(FINAL_SILENCE));
-        assert_eq!(silence("udp:sip=invite"), Some(TIMEOUT_OF_DATAGRAMS * STALLED_TIMEOUTS));
+        assert_eq!(silence("udp:sip=invite"), Some(DATAGRAM_TIMEOUT * TIMEOUTS_UNTIL_STALL));
     }
 }

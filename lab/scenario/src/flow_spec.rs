@@ -13,7 +13,7 @@ use crate::{OnwardRequests, Scenario, ScenarioError};
 #[derive(Debug, Clone, Copy)]
 pub struct FlowSpec<'s> {
     /// Position of the flow's table.
-    pub place: FlowPosition,
+    pub position: FlowPosition,
     /// Transport of the flow's messages.
     pub transport: &'s TransportSpec,
     /// Workload of the flow.
@@ -80,14 +80,14 @@ impl<'s> FlowSpec<'s> {
         }
         match (transport.kind() == Kind::Unix, workload.from() == workload.to()) {
             (false, true) => return Err(ScenarioError::SameEnds(workload.from().to_owned())),
-            (true, false) => return Err(ScenarioError::TwoHosts(workload.from().to_owned())),
+            (true, false) => return Err(ScenarioError::UnixSocketBetweenNodes(workload.from().to_owned())),
             _ => {}
         }
         if transport.kind() == Kind::Udp && workload.is_greedy() {
-            return Err(ScenarioError::NothingSetsThePace);
+            return Err(ScenarioError::GreedyOverDatagrams);
         }
         if workload.waits_for_replies() && transport.gives_up() {
-            return Err(ScenarioError::WaitsForTheLost(workload.kind.workload().name()));
+            return Err(ScenarioError::WaitsForLostReply(workload.kind.workload().name()));
         }
         match (transport.protocol(), workload.longest()) {
             (Protocol::Sctp { config, .. }, Some(longest))
@@ -104,20 +104,26 @@ impl Scenario {
     /// Returns the measured flow.
     pub fn measured_flow(&self) -> FlowSpec<'_> {
         let Self { transport, workload, messages, .. } = self;
-        FlowSpec { place: FlowPosition::Measured, transport, workload, messages: Some(*messages), count: 1 }
+        FlowSpec {
+            position: FlowPosition::Measured,
+            transport,
+            workload,
+            messages: Some(*messages),
+            count: 1,
+        }
     }
 
     /// Returns the measured flow, then the background flows, then the onward flows.
     pub fn flow_specs(&self) -> impl Iterator<Item = FlowSpec<'_>> {
         let background = self.background.iter().enumerate().map(|(index, entry)| FlowSpec {
-            place: FlowPosition::Background(index),
+            position: FlowPosition::Background(index),
             transport: &entry.transport,
             workload: &entry.workload,
             messages: entry.messages,
             count: entry.count,
         });
         let onward = self.onward.iter().enumerate().map(|(index, OnwardRequests { transport, workload })| {
-            FlowSpec { place: FlowPosition::Onward(index), transport, workload, messages: None, count: 1 }
+            FlowSpec { position: FlowPosition::Onward(index), transport, workload, messages: None, count: 1 }
         });
         [self.measured_flow()].into_iter().chain(background).chain(onward)
     }
@@ -170,9 +176,14 @@ mod tests {
             let workload = toml::from_str(&format!("kind = 'echo'\nsize = '{size}B'")).unwrap();
             let transport = transport.parse().unwrap();
             let topology = Topology::new(&toml::from_str("").unwrap()).unwrap();
-            let place = FlowPosition::Measured;
-            let spec =
-                FlowSpec { place, transport: &transport, workload: &workload, messages: Some(1), count: 1 };
+            let position = FlowPosition::Measured;
+            let spec = FlowSpec {
+                position,
+                transport: &transport,
+                workload: &workload,
+                messages: Some(1),
+                count: 1,
+            };
             spec.check(&topology)
         };
         assert_eq!(check("sctp", 212_992), Ok(()));

@@ -115,7 +115,7 @@ mod tests {
 
     /// The paths are examples of RFC 9535 section 1.5.
     #[test]
-    fn names_indices_and_wildcards_select_as_the_rfc_says() {
+    fn names_indices_and_wildcards_select_as_in_rfc_9535() {
         let value = json!({"a": {"b c": [1, 2, 6]}, "d": {"x": 1, "y": 2}, "ä": 3});
         assert_eq!(found("$", &value), std::slice::from_ref(&value));
         assert_eq!(found("$.a['b c'][0]", &value), [json!(1)]);

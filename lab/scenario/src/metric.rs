@@ -109,7 +109,7 @@ impl TryFrom<MetricTable> for MetricReader {
         let MetricTable { regex, json, from, take, unit, better } = written;
         let find = match (regex, json) {
             (Some(regex), None) => {
-                MetricPattern::Regex(Regex::new(&regex).map_err(|problem| unread(&regex, &problem))?)
+                MetricPattern::Regex(Regex::new(&regex).map_err(|problem| regex_problem(&regex, &problem))?)
             }
             (None, Some(path)) => {
                 let wrong = |problem| {
@@ -130,7 +130,7 @@ impl TryFrom<MetricTable> for MetricReader {
                 "from = {from:?}: write \"stdout\", \"stderr\", or the absolute path of a file on the node"
             )),
         })?;
-        let better = better.unwrap_or_else(|| Better::usual(&unit));
+        let better = better.unwrap_or_else(|| Better::default_for(&unit));
         Ok(Self { find, from, take, unit, better })
     }
 }
@@ -151,7 +151,7 @@ impl From<MetricReader> for MetricTable {
 }
 
 /// Returns the last line of a regular expression's error, which describes it; the lines before it mark the position.
-fn unread(regex: &str, problem: &regex_lite::Error) -> String {
+fn regex_problem(regex: &str, problem: &regex_lite::Error) -> String {
     let problem = problem.to_string();
     let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
     format!("regex = {regex:?}: {last}")
@@ -159,7 +159,7 @@ fn unread(regex: &str, problem: &regex_lite::Error) -> String {
 
 impl Better {
     /// Returns the default for a unit: less for times, more for everything else.
-    fn usual(unit: &str) -> Self {
+    fn default_for(unit: &str) -> Self {
         if is_time(unit) { Self::Less } else { Self::More }
     }
 }
@@ -175,7 +175,7 @@ impl MetricReader {
     }
 
     /// Returns the number in `text`; `None` if there is none.
-    pub fn of(&self, text: &str) -> Option<f64> {
+    pub fn read(&self, text: &str) -> Option<f64> {
         let found = match &self.find {
             MetricPattern::Regex(regex) => regex
                 .captures_iter(text)
@@ -183,12 +183,12 @@ impl MetricReader {
                 .collect(),
             MetricPattern::Json(path) => numbers(path, text),
         };
-        self.take.of(&found)
+        self.take.aggregate(&found)
     }
 }
 
 impl MetricAggregation {
-    fn of(self, numbers: &[f64]) -> Option<f64> {
+    fn aggregate(self, numbers: &[f64]) -> Option<f64> {
         let (first, last) = (*numbers.first()?, *numbers.last()?);
         let sum: f64 = numbers.iter().sum();
         Some(match self {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_is_the_match_of_the_group_and_several_are_aggregated() {
+    fn metric_is_the_matched_group_and_several_are_aggregated() {
         let text = "file 1 took 10.5 ms\nfile 2 took 20.5 ms\nfile 3 took long\n";
         let of = |more: &str| read(&format!("regex = 'took ([0-9.]+) ms'\n{more}")).unwrap().of(text);
         assert_eq!((of(""), of("take = 'sum'")), (Some(15.5), Some(31.0)));
@@ -257,7 +257,7 @@ mod tests {
 
     /// The paths are examples of RFC 9535 section 1.5.
     #[test]
-    fn a_path_finds_numbers_in_each_json_text_after_other_lines() {
+    fn json_path_finds_numbers_in_each_json_text_after_other_lines() {
         let text = "warming up {…\n{\"end\": {\"bits\": 9.5e6, \"name\": \"x\"}, \"all\": [1, 2, 6]}\n{\"end\": {\"bits\": 10.5e6}}\nbye\n";
         let of = |path: &str| read(&format!("json = '{path}'")).unwrap().of(text);
         assert_eq!(of("$.end.bits"), Some(10e6));

@@ -67,7 +67,7 @@ impl Scenario {
     /// Checks that every onward flow starts at a server that receives requests, and ends at a server that does not depend on it.
     pub(crate) fn check_onward(&self) -> Result<(), ScenarioError> {
         if !self.onward.is_empty() && !is_answered(&self.workload) {
-            return Err(ScenarioError::NotAnswered(self.workload.kind.workload().name()));
+            return Err(ScenarioError::OnwardWithoutReplies(self.workload.kind.workload().name()));
         }
         let mut reached = vec![self.workload.to()];
         for (index, OnwardRequests { workload, .. }) in self.onward.iter().enumerate() {
@@ -81,17 +81,17 @@ impl Scenario {
     fn check_asking(&self, workload: &WorkloadSpec, reached: &[&str]) -> Result<(), ScenarioError> {
         let (from, to) = (workload.from(), workload.to());
         if !is_answered(workload) {
-            return Err(ScenarioError::NotAnswered(workload.kind.workload().name()));
+            return Err(ScenarioError::OnwardWithoutReplies(workload.kind.workload().name()));
         }
         if workload.load().is_some_and(|load| *load != Load::default()) {
             return Err(ScenarioError::OnwardLoad);
         }
         if !reached.contains(&from) {
-            return Err(ScenarioError::AsksUnasked(from.to_owned()));
+            return Err(ScenarioError::OnwardFromIdleServer(from.to_owned()));
         }
         // This also excludes cycles.
         if reached.contains(&to) && self.onward_count(to) > 0 {
-            return Err(ScenarioError::AskedByTwo(to.to_owned()));
+            return Err(ScenarioError::AmbiguousOnwardServer(to.to_owned()));
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ mod tests {
     const ECHO: &str = "kind = 'echo'";
 
     #[test]
-    fn a_proxy_asks_its_middlebox_and_then_the_next_proxy() {
+    fn proxy_may_send_onward_requests_to_its_middlebox_and_the_next_proxy() {
         assert_eq!(check(ECHO, &[("b c", "kind = 'simco'"), ("b d", ECHO)]), Ok(()));
         assert_eq!(check(ECHO, &[("b c", ECHO), ("c d", ECHO), ("d a", "kind = 'pingpong'")]), Ok(()));
     }

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_a_line_or_words_and_with_ready_a_service() {
+    fn program_is_a_line_or_words_and_a_service_if_ready_is_set() {
         let curl = read("node = \"client\"\ncommand = \"curl -s http://server/\"").unwrap();
         assert_eq!(curl.command.words(), ["/bin/sh", "-c", "curl -s http://server/"]);
         assert!(curl.is_awaited());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_words_and_the_parts_between_shell_operators() {
+    fn command_names_are_words_split_at_shell_operators() {
         let line = Command::Line("cd /srv && PATH=/x nginx -c 'a.conf' | tee log".into());
         let names = ["cd", "/srv", "PATH", "/x", "nginx", "-c", "a.conf", "tee", "log"];
         assert_eq!(
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_is_written_as_it_is_read() {
+    fn root_round_trips() {
         for text in ["host", "root.tar"] {
             assert_eq!(String::from(Root::from(text.to_owned())), text);
         }

@@ -17,7 +17,7 @@ pub fn check_quic(
     /// Octets of a short header, the authentication tag, and the type and length of the frame.
     const PACKET_OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, mapping, .. } = transport.protocol() else { return Ok(()) };
-    let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
+    let (mtu, headers) = (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER) as u64);
     let min = Config::MIN_MTU + headers;
     if mtu < min {
         return Err(format!(
@@ -48,15 +48,15 @@ mod tests {
 
     /// RFC 9000 section 14: the path must carry UDP datagrams of 1200 octets, plus 28 octets of UDP and IP headers.
     #[test]
-    fn a_path_carries_1200_octets() {
+    fn quic_needs_a_path_that_carries_1200_octets() {
         let oneway = "kind = 'oneway'";
         assert!(check("quic", oneway, 1227).unwrap_err().contains("at least 1228 octets"));
         assert_eq!(check("quic", oneway, 1228), Ok(()));
         assert!(
             on("ip = 'v6'\nmtu = '1280B'", "quic", oneway).is_ok(),
-            "48 over IPv6, where no link has less than 1280"
+            "an IPv6 link has at least 1280 octets, of which the headers take 48"
         );
-        assert_eq!(check("tcp", oneway, 600), Ok(()), "others ask nothing");
+        assert_eq!(check("tcp", oneway, 600), Ok(()), "only QUIC needs this MTU");
     }
 
     /// RFC 9221 section 5: a DATAGRAM frame is never fragmented. 1500 octets less 28 of UDP and IP headers and 38 of QUIC.
@@ -69,6 +69,6 @@ mod tests {
         assert!(refused.contains("frame of 1434"), "{refused}");
         assert_eq!(sized("quic:datagrams,mtu=1200B", 1162, 1500), Ok(()));
         assert!(sized("quic:datagrams,mtu=1200B", 1163, 1500).is_err());
-        assert_eq!(sized("quic", 100_000, 1500), Ok(()), "a stream has room");
+        assert_eq!(sized("quic", 100_000, 1500), Ok(()), "a stream takes a message of any size");
     }
 }

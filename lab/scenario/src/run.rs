@@ -55,7 +55,7 @@ pub struct BackgroundRun {
 
 impl BackgroundRun {
     /// Returns the result of a flow with these `records` during the measured `transfer`.
-    pub fn during(
+    pub fn from_records(
         transfer: Option<Transfer>,
         records: &[Record],
         connect_time: Option<Duration>,

@@ -72,12 +72,12 @@ impl RunEnd {
     }
 
     /// Returns the end of a run whose application aborted at `at`.
-    pub(crate) fn by(quit: AbortReason, at: Time) -> Self {
-        match quit {
+    pub(crate) fn from_abort(abort_reason: AbortReason, at: Time) -> Self {
+        match abort_reason {
             AbortReason::BehindSchedule { message, scheduled } => {
                 Self::BehindSchedule { message, scheduled, at }
             }
-            AbortReason::Connection(reason) | AbortReason::Nonsense(reason) => {
+            AbortReason::Connection(reason) | AbortReason::InvalidData(reason) => {
                 Self::Failed { reason: reason.into() }
             }
         }

@@ -52,7 +52,7 @@ pub enum Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSample {
     /// The index of the queue in the order of [`Topology::queues`](hol_network::Topology::queues).
-    pub line: u32,
+    pub queue: u32,
     /// Packets in the queue, including the one in transmission.
     pub packets: u64,
     /// Octets of these packets, with their IP headers.
@@ -65,13 +65,13 @@ pub struct QueueSample {
 
 impl Sample {
     /// The limit of samples in a run; more would need some hundred megabytes.
-    pub const MAX: u64 = 1 << 21;
+    pub const MAX_PER_RUN: u64 = 1 << 21;
     /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
     /// Returns the sample with this flow index, on the clock of the run, which started `late` before the flow.
     #[must_use]
-    pub fn of_flow(self, flow: u32, late: Duration) -> Self {
+    pub fn with_flow(self, flow: u32, late: Duration) -> Self {
         let value = match self.value {
             SampleValue::Sender(sender) => SampleValue::Sender(SenderSample { flow, ..sender }),
             queue @ SampleValue::Queue(_) => queue,

@@ -62,7 +62,7 @@ impl Scenario {
         self.check_filters()?;
         self.check_services()?;
         for flow in self.flow_specs().skip(1) {
-            flow.check(&topology).map_err(|problem| flow.place.locate(problem))?;
+            flow.check(&topology).map_err(|problem| flow.position.locate(problem))?;
         }
         self.check_onward()?;
         for program in &self.programs {
@@ -93,7 +93,7 @@ impl Scenario {
                 return Err(ScenarioError::IdleProcessor(node.clone()));
             }
             if own.any(|flow| flow.transport.lacks_flow_control()) {
-                return Err(ScenarioError::ServiceOfDatagrams(node.clone()));
+                return Err(ScenarioError::ServiceOverDatagrams(node.clone()));
             }
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Scenario {
     /// Checks that programs contradict neither themselves nor the workload.
     fn check_programs(&self) -> Result<(), ScenarioError> {
         if self.flow_specs().skip(1).any(|flow| flow.workload.is_programs()) {
-            return Err(ScenarioError::ProgramsBeside);
+            return Err(ScenarioError::ProgramsAsOtherFlow);
         }
         if self.runs_programs() && !self.programs.iter().any(Program::is_awaited) {
             return Err(ScenarioError::NoProgram);
@@ -160,7 +160,7 @@ impl Scenario {
     }
 
     /// Returns the node whose middlebox has a packet filter, if there is one.
-    pub fn filtered(&self) -> Option<&str> {
+    pub fn filtered_node(&self) -> Option<&str> {
         self.hosts.iter().find(|(_, host)| host.filter != Filter::None).map(|(name, _)| name.as_str())
     }
 }

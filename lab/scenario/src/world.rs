@@ -41,7 +41,7 @@ pub trait World: fmt::Debug + Send + Sync {
     }
 
     /// Returns a description of the path between the hosts if it exists already and `[network]` does not define it.
-    fn given_path(&self) -> Option<String> {
+    fn existing_path(&self) -> Option<String> {
         None
     }
 

@@ -52,8 +52,8 @@ pub struct WorldReport {
 
 impl WorldReport {
     /// Adds a caution, if there is one.
-    pub fn warn(&mut self, of: Option<String>) {
-        let all: Vec<String> = self.caution.take().into_iter().chain(of).collect();
+    pub fn add_caution(&mut self, caution: Option<String>) {
+        let all: Vec<String> = self.caution.take().into_iter().chain(caution).collect();
         self.caution = (!all.is_empty()).then(|| all.join("; "));
     }
 }
@@ -184,13 +184,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cautions_add_up() {
+    fn cautions_are_joined() {
         let mut world_report = WorldReport::default();
-        world_report.warn(None);
+        world_report.add_caution(None);
         assert_eq!(world_report.caution, None);
-        world_report.warn(Some("one".into()));
-        world_report.warn(None);
-        world_report.warn(Some("another".into()));
+        world_report.add_caution(Some("one".into()));
+        world_report.add_caution(None);
+        world_report.add_caution(Some("another".into()));
         assert_eq!(world_report.caution.as_deref(), Some("one; another"));
     }
 }

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn impossible_numbers_of_a_sample_are_omitted() {
-        assert!(MAX_NUMBER.checked_mul(Sample::MAX + 1).is_some());
+        assert!(MAX_NUMBER.checked_mul(Sample::MAX_PER_RUN + 1).is_some());
         for absurd in [MAX_NUMBER + 1, u64::MAX] {
             let SampleValue::Sender(decoded) =
                 CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).value

@@ -70,7 +70,7 @@ impl EndResult {
         let (mut ledger, own) = (ledger.validated()?, clock(origin));
         let time =
             |time: Time| Time::from_nanos(clock(origin.saturating_add(time.as_nanos())).saturating_sub(own));
-        ledger.on_clock(time);
+        ledger.convert_times(time);
         local.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
         let verdict = verdict.map(|verdict| Verdict {
             connected: verdict.connected.map(time),
@@ -89,7 +89,7 @@ impl EndResult {
         if are_apart {
             let (from, to) = (server.origin, client.origin);
             let time = |time: Time| Time::from_nanos(time.as_nanos().saturating_add(from).saturating_sub(to));
-            server.ledger.on_clock(time);
+            server.ledger.convert_times(time);
             server.local.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
         }
         let (mut records, mut wrong) = (Vec::new(), 0);

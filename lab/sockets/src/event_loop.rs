@@ -104,7 +104,7 @@ impl EventLoop<'_> {
     pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
         let [client, server] = self.end_results(ended)?;
         let Assignment { transport, workload, .. } = self.assignment;
-        let joined = client.join(server, workload.reading(transport.gives_up()));
+        let joined = client.join(server, workload.ledger_join(transport.gives_up()));
         let (run, _) = joined.expect("the client's end has the rules");
         self.end_connections()?;
         Ok(run)

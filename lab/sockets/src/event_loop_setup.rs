@@ -134,7 +134,7 @@ pub(crate) fn event_loop<'p>(
         .map(|(application, end)| with_processor(application, assignment.processors[end].clone(), &clock));
     let held = (opener.has_timers(), assignment.is_batching);
     let waits = || assignment.reports_receive_time.then(|| ReadDelayRecorder::since(clock.origin()));
-    let rules = || FlowSupervisor::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
+    let rules = || FlowSupervisor::Rules(Flow::new(FlowLimits::new(workload, transport, Time::ZERO)));
     let (is_single_ended, supervisor, peer_reports) = match here {
         LocalEnd::Both => (false, rules(), None),
         LocalEnd::Client(peer_reports, _) => (true, rules(), Some(peer_reports)),
@@ -202,7 +202,7 @@ fn with_processor(
     clock: &Clock,
 ) -> Box<dyn Application> {
     match processor {
-        Some(processor) => processor.since(clock.epoch()).run(application),
+        Some(processor) => processor.with_clock_zero(clock.epoch()).run(application),
         None => application,
     }
 }

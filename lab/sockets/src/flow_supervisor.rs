@@ -128,7 +128,7 @@ impl FlowSupervisor<'_> {
     pub(crate) fn note_abort(&mut self, now: Time, quit: AbortReason) {
         match (self, quit) {
             (Self::Rules(flow), _) => flow.note_abort(now, quit),
-            (Self::Host(reporter), AbortReason::Connection(reason) | AbortReason::Nonsense(reason)) => {
+            (Self::Host(reporter), AbortReason::Connection(reason) | AbortReason::InvalidData(reason)) => {
                 reporter.fail(reason);
             }
             (Self::Host(_), AbortReason::BehindSchedule { .. }) => unreachable!("a server has no schedule"),
@@ -179,8 +179,8 @@ mod tests {
 
     use super::*;
 
-    fn progress(done: u64) -> EndsProgress {
-        [Progress::default(), Progress { done, ..Progress::default() }]
+    fn progress(messages_done: u64) -> EndsProgress {
+        [Progress::default(), Progress { messages_done, ..Progress::default() }]
     }
 
     #[test]
@@ -201,8 +201,8 @@ mod tests {
         assert_eq!(supervisor.deadline(progress(1)), at(201));
         supervisor.check(at(201), progress(7));
         let second = reports.try_recv().unwrap();
-        assert!(second.delivered && !second.accepted && second.progress.done == 7);
-        supervisor.note_abort(at(202), AbortReason::Nonsense("no number"));
+        assert!(second.delivered && !second.accepted && second.progress.messages_done == 7);
+        supervisor.note_abort(at(202), AbortReason::InvalidData("no number"));
         supervisor.check(at(202), progress(7));
         assert_eq!(reports.try_recv().unwrap().failed.as_deref(), Some("no number"));
         assert_eq!(supervisor.run_end(), None, "the client's host decides that");

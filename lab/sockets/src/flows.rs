@@ -128,7 +128,7 @@ impl FlowRuns {
         for (flow, run) in (0..).zip(&mut flows) {
             let late = Duration::from_nanos(run.epoch.saturating_sub(epoch));
             run.records.iter_mut().for_each(|record| *record = record.shifted_by(late));
-            run.samples.iter_mut().for_each(|sample| *sample = sample.of_flow(flow, late));
+            run.samples.iter_mut().for_each(|sample| *sample = sample.with_flow(flow, late));
             run.ended += late;
             run.run_end = run.run_end.clone().shifted_by(late);
         }

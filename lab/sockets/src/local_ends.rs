@@ -238,7 +238,7 @@ pub fn joined(
     }
     let (mut flows, mut wrong) = (Vec::new(), 0);
     for (assignment, [client, server]) in assignments.iter().zip(local_ends) {
-        let reading = assignment.workload.reading(assignment.transport.gives_up());
+        let reading = assignment.workload.ledger_join(assignment.transport.gives_up());
         let (run, more) = client?.join(server?, reading)?;
         flows.push(run);
         wrong += more;

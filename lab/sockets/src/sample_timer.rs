@@ -25,7 +25,7 @@ impl SampleTimer {
 
     /// Sets the alarm to the next multiple after `now`, unless there are as many samples as allowed.
     pub(crate) fn set(&mut self, clock: &Clock, now: Time) -> io::Result<()> {
-        let next = if self.samples.len() as u64 > Sample::MAX { Time::MAX } else { self.after(now) };
+        let next = if self.samples.len() as u64 > Sample::MAX_PER_RUN { Time::MAX } else { self.after(now) };
         self.alarm.set(clock, next)
     }
 

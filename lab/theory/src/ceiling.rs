@@ -10,7 +10,7 @@ pub struct Stream {
     /// Octets of each message.
     pub size: u64,
     /// Octets of each message on the bottleneck, including its share of the headers.
-    pub on_wire: f64,
+    pub wire_octets: f64,
     /// Interval between messages; zero sends each as soon as the previous one has been accepted.
     pub interval: Duration,
     /// Rate of the bottleneck.
@@ -22,7 +22,7 @@ pub struct Stream {
 impl Stream {
     /// Returns the goodput from the first message sent to the last delivered, in kbit/s.
     pub fn ceiling_kbps(&self) -> f64 {
-        let serialization = self.on_wire * 8.0 / self.rate.bits_per_second() as f64;
+        let serialization = self.wire_octets * 8.0 / self.rate.bits_per_second() as f64;
         // The slower of the sender and the bottleneck determines the time between two messages.
         let pace = serialization.max(self.interval.as_secs_f64());
         let span = (self.messages - 1) as f64 * pace + serialization + self.delay.as_secs_f64();
@@ -34,10 +34,10 @@ impl Stream {
 mod tests {
     use super::*;
 
-    fn kbps(messages: u64, on_wire: f64, interval_ms: u64, delay_ms: u64) -> f64 {
+    fn kbps(messages: u64, wire_octets: f64, interval_ms: u64, delay_ms: u64) -> f64 {
         let rate = BitRate::from_bits_per_second(400_000).unwrap();
         let [interval, delay] = [interval_ms, delay_ms].map(Duration::from_millis);
-        Stream { messages, size: 500, on_wire, interval, rate, delay }.ceiling_kbps()
+        Stream { messages, size: 500, wire_octets, interval, rate, delay }.ceiling_kbps()
     }
 
     // Eklund 2004, 400 kbit/s and messages of 500 octets: in packets without headers, with SCTP's headers (548), and in TCP segments of
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_full_link_carries_its_rate_minus_headers_and_one_delay() {
         let tcp = 500.0 * 1500.0 / 1448.0;
-        for (messages, on_wire, delay, expected) in [
+        for (messages, wire_octets, delay, expected) in [
             (100, 500.0, 75, 372.0),
             (100, 548.0, 75, 341.5),
             (1000, 500.0, 75, 397.0),
@@ -54,14 +54,17 @@ mod tests {
             (1000, 548.0, 25, 364.1),
             (1000, tcp, 25, 385.2),
         ] {
-            let full = kbps(messages, on_wire, 0, delay);
+            let full = kbps(messages, wire_octets, 0, delay);
             assert!((full - expected).abs() < 0.2, "{full} instead of {expected}");
-            assert!((kbps(messages, on_wire, 10, delay) - full).abs() < 0.2, "10 ms is more than it carries");
+            assert!(
+                (kbps(messages, wire_octets, 10, delay) - full).abs() < 0.2,
+                "10 ms is more than it carries"
+            );
         }
     }
 
     #[test]
-    fn a_slow_sender_sets_the_pace() {
+    fn slow_sender_limits_the_throughput() {
         for (interval, delay, expected) in
             [(20, 75, 199.3), (30, 75, 133.1), (20, 25, 199.8), (30, 25, 133.3)]
         {

@@ -7,14 +7,14 @@ use crate::{Recovery, Transfer};
 /// The distribution of the time between two transmissions of a packet.
 pub(crate) struct Detection {
     /// Times in ns until later packets reveal the first loss, each with its probability.
-    first: Vec<(u64, f64)>,
+    first_loss: Vec<(u64, f64)>,
     /// Times in ns until later packets reveal the loss of a retransmission; empty if only the timer does.
-    again: Vec<(u64, f64)>,
+    repeated_loss: Vec<(u64, f64)>,
     /// The retransmission timeout in ns, without back-off.
     pub rto: u64,
     /// The delay of the timer at the first timeout in addition to the RTO, in ns, because the acknowledgement of the packet before restarts
     /// it (which RFC 7765 corrects).
-    restart: u64,
+    restart_delay: u64,
     /// The maximum RTO after back-off, in ns.
     rto_max: u64,
 }
@@ -35,7 +35,7 @@ const TRUNCATION_PROBABILITY: f64 = 1e-12;
 
 impl Detection {
     /// Returns the distribution for a transfer.
-    pub fn of(transfer: &Transfer) -> Self {
+    pub fn new(transfer: &Transfer) -> Self {
         let arrives = 1.0 - transfer.loss.value();
         let round_trip = transfer.round_trip();
         // Packets and ACKs of the same connection count.
@@ -70,14 +70,23 @@ impl Detection {
                 (first, again, tcp_rto(rto_min), 120_000_000_000)
             }
         };
-        Self { first, again, rto, restart: round_trip.saturating_sub(period), rto_max }
+        Self {
+            first_loss: first,
+            repeated_loss: again,
+            rto,
+            restart_delay: round_trip.saturating_sub(period),
+            rto_max,
+        }
     }
 
     /// Returns the times to the next transmission of a packet that was lost, for the `first` time or again, after `timeouts` timeouts.
     pub fn steps(&self, first: bool, timeouts: u32) -> Vec<Step> {
         let backed_off = self.rto.saturating_mul(1 << timeouts.min(20)).min(self.rto_max.max(self.rto));
-        let (fast, timer) =
-            if first { (&self.first, backed_off + self.restart) } else { (&self.again, backed_off) };
+        let (fast, timer) = if first {
+            (&self.first_loss, backed_off + self.restart_delay)
+        } else {
+            (&self.repeated_loss, backed_off)
+        };
         let in_time = fast.iter().take_while(|(delay, _)| *delay <= timer);
         let mut steps: Vec<Step> = in_time
             .map(|(delay, probability)| Step { delay: *delay, probability: *probability, timeouts: 0 })
@@ -146,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_acks_delay_the_third_duplicate_only_at_the_end() {
+    fn lost_acks_delay_only_the_last_third_duplicate() {
         let law = duplicates(0.9);
         assert!((law.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9);
         assert!((mean(&law) - (3.0 / 0.9 + 0.1 / 0.81)).abs() < 1e-9);

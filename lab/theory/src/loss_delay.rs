@@ -32,7 +32,7 @@ pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
 
 /// Returns the probability of each delay above zero. A packet is delayed if one or more of its transmissions are lost.
 fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
-    let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
+    let (loss, detection) = (transfer.loss.value(), Detection::new(transfer));
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
     let mut arrived = BTreeMap::new();
     // The probability of each delay of the next transmission and number of timeouts before it.
@@ -43,7 +43,7 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
             for step in detection.steps(losses == 1, timeouts) {
                 let (delay, probability) =
                     (late.saturating_add(step.delay), probability * loss * step.probability);
-                if !negligible(transfer, delay, probability) {
+                if !is_negligible(transfer, delay, probability) {
                     *again.entry((delay, timeouts + step.timeouts)).or_insert(0.0) += probability;
                 }
             }
@@ -61,7 +61,7 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
 
 /// Returns true if a delay adds less than ten nanoseconds to the mean,
 /// `probability * (delay + delay² / (2 spacing))`.
-fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
+fn is_negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     let spacing = transfer.period().saturating_mul(transfer.streams.into()) as f64;
     let delay = delay as f64;
     probability * delay * (1.0 + delay / (2.0 * spacing)) < 10.0
@@ -69,7 +69,7 @@ fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
 
 /// Returns the mean number of timeouts that begin during another one, on one connection.
 pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
-    let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
+    let (loss, detection) = (transfer.loss.value(), Detection::new(transfer));
     let by_timer = |first| -> f64 {
         let steps = detection.steps(first, 0);
         steps.iter().filter(|step| step.timeouts > 0).map(|step| step.probability).sum()

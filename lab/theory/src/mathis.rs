@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_of_twelve_packets_at_one_percent() {
+    fn mean_window_is_twelve_packets_at_one_percent_loss() {
         let loss = Ratio::new(0.01).unwrap();
         assert!((mean_window(loss, Acks::Every) - 12.25).abs() < 0.01);
         assert!(mean_window(Ratio::ZERO, Acks::Every).is_infinite());
@@ -44,7 +44,7 @@ mod tests {
 
     // Pfuetzenreuter 2004 measured 1520, 522 and 152 kbit/s at 30, 100 and 300 ms one way, 1 % loss.
     #[test]
-    fn bulk_transfers_of_2004_come_near_the_formula() {
+    fn bulk_transfers_of_2004_are_near_the_mathis_formula() {
         let loss = Ratio::new(0.01).unwrap();
         for (one_way, measured) in [(30, 1520e3), (100, 522e3), (300, 152e3)] {
             let rate = throughput(ByteCount(1448), Duration::from_millis(2 * one_way), loss, Acks::Delayed);

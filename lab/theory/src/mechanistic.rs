@@ -17,7 +17,7 @@ use crate::{Arrivals, Recovery, Transfer};
 pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
     let mut world = Transmission::new(transfer, seed, n);
     world.schedule_request(0);
-    while let Some(Reverse((now, _, event))) = world.agenda.pop() {
+    while let Some(Reverse((now, _, event))) = world.events.pop() {
         world.now = now;
         world.handle(event);
     }
@@ -67,7 +67,7 @@ struct Transmission<'a> {
     transfer: &'a Transfer,
     now: u64,
     /// The events by time, then by order of creation.
-    agenda: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     scheduled: u64,
     directions: [Direction; 2],
     arrivals: Rng,
@@ -88,7 +88,7 @@ impl<'a> Transmission<'a> {
         Self {
             transfer,
             now: 0,
-            agenda: BinaryHeap::new(),
+            events: BinaryHeap::new(),
             scheduled: 0,
             directions: [direction("up"), direction("down")],
             arrivals: seed.derive("arrivals").rng(),
@@ -99,7 +99,7 @@ impl<'a> Transmission<'a> {
 
     fn schedule(&mut self, time: u64, event: Event) {
         self.scheduled += 1;
-        self.agenda.push(Reverse((time, self.scheduled, event)));
+        self.events.push(Reverse((time, self.scheduled, event)));
     }
 
     fn schedule_request(&mut self, message: usize) {
@@ -130,7 +130,7 @@ impl<'a> Transmission<'a> {
             }
             Event::Timer(channel) => {
                 let (way, which) = channel;
-                let resend = self.directions[way].senders[which].expire(self.now);
+                let resend = self.directions[way].senders[which].handle_timer(self.now);
                 self.resend(channel, &resend);
             }
         }
@@ -168,7 +168,7 @@ impl<'a> Transmission<'a> {
         matches!(self.transfer.recovery, Recovery::Ideal { .. })
     }
 
-    /// Adds an event for the current timer. Events of earlier timers stay in the agenda; the sender ignores them.
+    /// Adds an event for the current timer. Events of earlier timers stay in the queue; the sender ignores them.
     fn set_timer(&mut self, channel: Channel) {
         if let Some(deadline) = self.directions[channel.0].senders[channel.1].newly_set() {
             self.schedule(deadline, Event::Timer(channel));

@@ -18,7 +18,7 @@ mod tests {
 
     // Pfuetzenreuter 2004, 10 Mbit/s and 1 % loss: 2.05, 1.19, 1.09, 1.007 at 5, 30, 100, 300 ms one way.
     #[test]
-    fn the_timer_floors_explain_the_ping_pong_of_2004() {
+    fn minimum_rto_explains_the_ping_pong_times_of_2004() {
         let loss = Ratio::new(0.01).unwrap();
         for (one_way, measured) in [(5, 2.05), (30, 1.19), (100, 1.09), (300, 1.007)] {
             let round_trip = Duration::from_millis(2 * one_way);
@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_lost_takes_a_round_trip_and_half_lost_takes_for_ever() {
+    fn mean_is_a_round_trip_without_loss_and_infinite_at_half_loss() {
         let (round_trip, rto) = (Duration::from_millis(20), Duration::from_secs(1));
         assert_eq!(mean_response_time(round_trip, rto, Ratio::ZERO), Some(20.0));
         assert_eq!(mean_response_time(round_trip, rto, Ratio::new(0.5).unwrap()), None);

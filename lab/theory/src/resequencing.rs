@@ -26,7 +26,7 @@ pub(crate) struct DelayDistribution {
 
 impl DelayDistribution {
     /// Returns the distribution for a transfer.
-    pub fn of(transfer: &Transfer) -> Self {
+    pub fn new(transfer: &Transfer) -> Self {
         let spacing = transfer.period().saturating_mul(transfer.streams.into());
         Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }
     }
@@ -34,14 +34,14 @@ impl DelayDistribution {
     /// Returns the probability that a message waits no longer than `x`.
     fn cdf(&self, x: u64) -> f64 {
         match self.arrivals {
-            Arrivals::Periodic => self.periodic(x),
-            Arrivals::Poisson => self.poisson(x),
+            Arrivals::Periodic => self.cdf_periodic(x),
+            Arrivals::Poisson => self.cdf_poisson(x),
         }
     }
 
     /// Returns the product of `F(x + i s)` over all `i >= 0`. `F` is constant between levels, so equal factors are counted and raised to a
     /// power.
-    fn periodic(&self, x: u64) -> f64 {
+    fn cdf_periodic(&self, x: u64) -> f64 {
         let mut counted = 0;
         let mut log = 0.0;
         for Level { delay, reached } in &self.levels {
@@ -55,7 +55,7 @@ impl DelayDistribution {
     }
 
     /// Returns `F(x) exp(-mu * integral of 1 - F from x)`: the losses for which messages still wait are a Poisson process, too.
-    fn poisson(&self, x: u64) -> f64 {
+    fn cdf_poisson(&self, x: u64) -> f64 {
         let (mut below, mut integral, mut lost) = (0, 0.0, None);
         for Level { delay, reached } in &self.levels {
             integral += reached * (delay - x.clamp(below, *delay)) as f64;
@@ -115,7 +115,7 @@ impl DelayDistribution {
     }
 
     /// Returns the probability that two independent delays together exceed `x`.
-    fn both_exceed(&self, x: u64) -> f64 {
+    fn sum_exceeds(&self, x: u64) -> f64 {
         let atoms = self.atoms();
         let within = atoms.iter().take_while(|(value, _)| *value <= x);
         let not_above: f64 = within.map(|(value, probability)| probability * self.cdf(x - value)).sum();
@@ -126,13 +126,13 @@ impl DelayDistribution {
 impl Transfer {
     /// Returns the mean response time in ms: a round trip, and the resequencing delay of both directions.
     pub fn mean_response(&self) -> f64 {
-        (self.round_trip() as f64 + 2.0 * DelayDistribution::of(self).mean()) / 1e6
+        (self.round_trip() as f64 + 2.0 * DelayDistribution::new(self).mean()) / 1e6
     }
 
     /// Returns the share of the transactions that take longer than `response`.
     pub fn ccdf(&self, response: Duration) -> f64 {
         match response.as_nanos().checked_sub(self.round_trip()) {
-            Some(beyond) => DelayDistribution::of(self).both_exceed(beyond),
+            Some(beyond) => DelayDistribution::new(self).sum_exceeds(beyond),
             None => 1.0,
         }
     }
@@ -140,6 +140,6 @@ impl Transfer {
     /// Returns the share of the transactions that take longer than a round trip: the height of the CCDF's
     /// plateau.
     pub fn share_delayed(&self) -> f64 {
-        1.0 - DelayDistribution::of(self).cdf(0).powi(2)
+        1.0 - DelayDistribution::new(self).cdf(0).powi(2)
     }
 }

@@ -74,9 +74,9 @@ impl Discipline {
         const PACKETS_IN_64_BITS: u16 = 8;
         let (message, rest) = entry.split_at_checked(HEADER_LENGTH)?;
         let mut read = Self {
-            interface: word(message, 1)?,
-            handle: word(message, 2)?,
-            parent: word(message, 3)?,
+            interface: read_u32(message, 1)?,
+            handle: read_u32(message, 2)?,
+            parent: read_u32(message, 3)?,
             ..Self::default()
         };
         for (kind, value) in attributes(rest) {
@@ -88,11 +88,11 @@ impl Discipline {
                     for (kind, value) in attributes(value) {
                         match kind {
                             // `struct gnet_stats_basic`: octets in 64 bits, packets in 32.
-                            BASIC_STATISTICS => read.passed = word(value, 2)?.into(),
+                            BASIC_STATISTICS => read.passed = read_u32(value, 2)?.into(),
                             PACKETS_IN_64_BITS => read.passed = u64::from_ne_bytes(*value.first_chunk()?),
                             // `struct gnet_stats_queue`.
                             QUEUE_STATISTICS => {
-                                let at = |place| word(value, place).map(u64::from);
+                                let at = |place| read_u32(value, place).map(u64::from);
                                 (read.packets, read.octets, read.drops) = (at(0)?, at(1)?, at(2)?);
                             }
                             _ => {}
@@ -111,7 +111,7 @@ impl Discipline {
     }
 }
 
-fn word(octets: &[u8], place: usize) -> Option<u32> {
+fn read_u32(octets: &[u8], place: usize) -> Option<u32> {
     octets.get(4 * place..)?.first_chunk().map(|octets| u32::from_ne_bytes(*octets))
 }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_counted_in_64_bits_where_the_kernel_does() {
+    fn packet_count_has_64_bits_if_the_kernel_reports_them() {
         let many = 1_u64 << 33;
         let entry = entry(|statistics| statistics.with(1, &[0; 16]).with(8, &many.to_ne_bytes()));
         assert_eq!(Discipline::read(&entry).unwrap().passed, many);

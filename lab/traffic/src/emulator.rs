@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn certain_is_all_bits_and_never_is_none() {
+    fn probability_one_is_all_ones_and_zero_is_zero() {
         assert_eq!(encode_probability(Ratio::new(1.0).unwrap()), u32::MAX);
         assert_eq!(encode_probability(Ratio::ZERO), 0);
         assert_eq!(encode_probability(Ratio::new(0.01).unwrap()), 42_949_673);

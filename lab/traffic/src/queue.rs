@@ -13,7 +13,7 @@ use crate::shaper::{Shaper, ShaperQueue, queue_without_transmission};
 const ETHERNET_HEADER: i64 = 14;
 
 /// Sets the overhead of packets for all disciplines of an interface, in the message for the first of them.
-pub fn lengths(message: Message, overhead: ByteCount) -> Message {
+pub fn with_overhead(message: Message, overhead: ByteCount) -> Message {
     const TCA_STAB: u16 = 8;
     const STAB_BASE: u16 = 1;
     // linux/pkt_sched.h, `struct tc_sizespec`: the overhead is the second number.
@@ -23,7 +23,7 @@ pub fn lengths(message: Message, overhead: ByteCount) -> Message {
 }
 
 /// Adds the rate of a shaper.
-pub fn pace(message: Message, pace: &Shaper) -> Message {
+pub fn with_rate(message: Message, shaper: &Shaper) -> Message {
     const TCA_CBS_PARMS: u16 = 1;
     /// Enough for any packet.
     const ENOUGH_CREDIT: i32 = 1 << 20;

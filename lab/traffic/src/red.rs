@@ -37,13 +37,13 @@ pub struct IdleAverageDecay {
 /// Maximum deviation of the weight from a power of two: that of ns-2's default 0.002 from 1/512.
 const WEIGHT_TOLERANCE: f64 = 0.025;
 /// A table with longer steps would not fit into the kernel's 32 bits.
-const LONGEST_STEP: f64 = 23.0;
+const MAX_STEP_LOG: f64 = 23.0;
 /// Maximum accepted by the kernel.
 const MAX_HALVINGS: f64 = 31.0;
 
 impl RedParameters {
     /// Converts `spec` on a link with `settings`, if the kernel supports it.
-    pub(crate) fn of(spec: &RedSpec, settings: &Settings) -> Result<Self, Refusal> {
+    pub(crate) fn from_spec(spec: &RedSpec, settings: &Settings) -> Result<Self, Refusal> {
         if spec.gentle {
             let why = "Linux's RED drops every packet from `max` on; remove `gentle`";
             return Err(("network.discipline: gentle", why.to_owned()));
@@ -67,7 +67,7 @@ impl RedParameters {
             return Err(("network.discipline: max", why));
         }
         let transmission = settings.rate.serialization(spec.packet.0, 0).0;
-        let idle_decay = IdleAverageDecay::of(transmission.as_secs_f64() * 1e6 / nearest);
+        let idle_decay = IdleAverageDecay::with_time_constant(transmission.as_secs_f64() * 1e6 / nearest);
         Ok(Self { min: min as u32, max: max as u32, weight_log, drop: spec.drop, ecn: spec.ecn, idle_decay })
     }
 }
@@ -75,8 +75,8 @@ impl RedParameters {
 impl IdleAverageDecay {
     /// Creates a table for a decay to 1/e in `time`, in µs: as if packets arrived at an empty queue back to
     /// back.
-    fn of(time: f64) -> Self {
-        let step_log = time.log2().round().clamp(0.0, LONGEST_STEP);
+    fn with_time_constant(time: f64) -> Self {
+        let step_log = time.log2().round().clamp(0.0, MAX_STEP_LOG);
         let halvings_a_step = step_log.exp2() / time * std::f64::consts::LOG2_E;
         let halvings = |steps: usize| (steps as f64 * halvings_a_step).round().min(MAX_HALVINGS) as u8;
         Self { step_log: step_log as u8, halvings: std::array::from_fn(halvings) }
@@ -92,18 +92,18 @@ mod tests {
     }
 
     fn of(spec: &RedSpec) -> Result<RedParameters, Refusal> {
-        RedParameters::of(spec, &Settings::default())
+        RedParameters::from_spec(spec, &Settings::default())
     }
 
     #[test]
-    fn the_default_weight_is_taken_for_the_nearest_power_of_two() {
+    fn default_weight_is_rounded_to_the_nearest_power_of_two() {
         let early = of(&octets()).unwrap();
         assert_eq!((early.min, early.max, early.weight_log), (7500, 22_500, 9));
         assert_eq!(of(&RedSpec { weight: 1.0, ..octets() }).unwrap().weight_log, 0);
     }
 
     #[test]
-    fn while_idle_the_average_is_halved_as_often_as_the_model_has_it_fall() {
+    fn idle_average_decays_as_in_the_model() {
         // 500 octets at 100 Mbit/s take 40 µs, and 512 such times are 20.48 ms.
         let IdleAverageDecay { step_log, halvings } = of(&octets()).unwrap().idle_decay;
         let fallen = |steps: f64| (1.0 - 1.0 / 512.0_f64).powf(steps * f64::from(1 << step_log) / 40.0);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_linux_treats_differently_are_refused_with_the_key_and_the_cure() {
+    fn settings_that_linux_treats_differently_are_refused_with_a_remedy() {
         let refused = [
             (RedSpec::default(), "min, max", "octets"),
             (RedSpec { gentle: true, ..octets() }, "gentle", "remove"),

@@ -30,7 +30,7 @@ pub struct ShapedLink {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ChangingSettings {
     /// Whether any setting may change.
-    pub anything: bool,
+    pub any: bool,
     /// Whether the delay changes.
     pub delay: bool,
     /// Whether the loss changes.
@@ -47,9 +47,9 @@ pub enum Stage {
     /// Drops packets by number, beyond a limit of octets, or beyond a token rate.
     Filter(Filter),
     /// Releases packets at the rate of the link.
-    Pace(Shaper),
+    Shaper(Shaper),
     /// Queues packets.
-    Waiting(ShaperQueue),
+    Queue(ShaperQueue),
     /// Passes packets to the next interface: the stages before this one are on an interface before the link's
     /// own, the others on the link's own.
     Transit,
@@ -116,9 +116,9 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Unsup
 }
 
 /// Room for all packets in flight, in packets: only the limit of the queue has an effect.
-const UNDER_WAY: u32 = 1_000_000;
+const UNLIMITED_PACKETS: u32 = 1_000_000;
 /// A rate above that of any link, in octets per second: takes no time, but keeps packets in order.
-const NO_TIME: u64 = 1 << 50;
+const INSTANT_RATE: u64 = 1 << 50;
 /// Octets that the interface counts beyond IP.
 const ETHERNET_HEADER: i64 = 14;
 
@@ -129,17 +129,17 @@ const IDLE_EMULATOR: Emulator = Emulator {
     distribution: None,
     rate: 0,
     overhead: 0,
-    limit: UNDER_WAY,
+    limit: UNLIMITED_PACKETS,
     loss: Loss::Independent(Ratio::ZERO),
     overtaking: None,
     corrupt: Ratio::ZERO,
 };
 
 impl ChangingSettings {
-    fn of(changes: &[ScheduledChange], link: LinkId) -> Self {
+    fn from_changes(changes: &[ScheduledChange], link: LinkId) -> Self {
         let own = || changes.iter().filter(|scheduled| scheduled.link == link);
         Self {
-            anything: own().next().is_some(),
+            any: own().next().is_some(),
             delay: own().any(|scheduled| matches!(scheduled.change, LinkChange::Delay(_))),
             loss: own().any(|scheduled| matches!(scheduled.change, LinkChange::Loss(_))),
             rate: own().any(|scheduled| matches!(scheduled.change, LinkChange::Rate(_))),
@@ -149,17 +149,17 @@ impl ChangingSettings {
     /// Adds the changes that a loss in timed bursts causes.
     fn with_timed_bursts(self, loss: &LossSpec) -> Self {
         let has_bursts = matches!(loss, LossSpec::TimedBursts(_));
-        Self { anything: self.anything || has_bursts, loss: self.loss || has_bursts, ..self }
+        Self { any: self.any || has_bursts, loss: self.loss || has_bursts, ..self }
     }
 }
 
 impl ShapedLink {
     /// Returns all link directions of a network, or an error for an unsupported setting.
-    pub fn all_of(network: &Topology) -> Result<Vec<Self>, Unsupported> {
+    pub fn from_topology(network: &Topology) -> Result<Vec<Self>, Unsupported> {
         let links = (0..).zip(network.links()).map(|(id, link)| Self {
             name: link.name.clone(),
             settings: link.settings.clone(),
-            changing: ChangingSettings::of(network.link_changes(), LinkId(id))
+            changing: ChangingSettings::from_changes(network.link_changes(), LinkId(id))
                 .with_timed_bursts(&link.settings.loss),
         });
         links.map(|link| link.check().map(|()| link)).collect()
@@ -171,7 +171,7 @@ impl ShapedLink {
         let discipline = &self.settings.discipline;
         // A rate keeps packets in order although their delays differ.
         let in_order = *jitter > Duration::ZERO || self.changing.delay;
-        let rate = if in_order { NO_TIME } else { 0 };
+        let rate = if in_order { INSTANT_RATE } else { 0 };
         let distribution = settings.jitter_distribution.table();
         let delay = Emulator { delay: *delay, jitter: *jitter, distribution, rate, ..IDLE_EMULATOR };
         let mut stages = vec![Stage::Emulator(delay)];
@@ -183,14 +183,14 @@ impl ShapedLink {
         stages.extend(octets.map(|octets| Stage::Filter(Filter::Admit(octets))));
         match self.paced(settings) {
             Some(Ok((pace, waiting))) => {
-                stages.push(Stage::Pace(pace));
-                stages.extend(waiting.into_iter().map(Stage::Waiting));
+                stages.push(Stage::Shaper(pace));
+                stages.extend(waiting.into_iter().map(Stage::Queue));
                 stages.extend([Stage::Transit, Stage::Emulator(transmitter(settings))]);
             }
             _ => {
                 let limit = match queue {
                     QueueLimit::Packets(packets) => u32::try_from(*packets).unwrap_or(u32::MAX),
-                    QueueLimit::Bytes(_) => UNDER_WAY,
+                    QueueLimit::Bytes(_) => UNLIMITED_PACKETS,
                 };
                 stages.push(Stage::Emulator(Emulator { limit, ..transmitter(settings) }));
             }
@@ -214,7 +214,7 @@ impl ShapedLink {
     }
 
     /// Returns the stages of known duration on the link's own interface, which are measured before the run.
-    pub fn floor(&self) -> Vec<Stage> {
+    pub fn baseline_stages(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE_EMULATOR };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);
         vec![Stage::Transit, delay, transmitter]
@@ -229,7 +229,7 @@ impl ShapedLink {
     /// Returns the share of packets lost at random; `None` if it changes or is not random.
     pub fn expected_loss(&self) -> Option<Ratio> {
         match &self.settings.loss {
-            LossSpec::Independent(ratio) if !self.changing.anything => Some(*ratio),
+            LossSpec::Independent(ratio) if !self.changing.any => Some(*ratio),
             _ => None,
         }
     }
@@ -245,12 +245,12 @@ impl ShapedLink {
     fn paced(&self, settings: &Settings) -> Option<Result<(Shaper, Vec<ShaperQueue>), Refusal>> {
         let is_paced = self.changing.rate || self.settings.discipline != Discipline::DropTail;
         let paced =
-            || ShaperQueue::of(&self.settings).and_then(|waiting| Ok((Shaper::of(settings)?, waiting)));
+            || ShaperQueue::nested(&self.settings).and_then(|waiting| Ok((Shaper::new(settings)?, waiting)));
         is_paced.then(paced)
     }
 
     /// Returns whether some stages are on an interface before the link's own.
-    pub fn crosses(&self) -> bool {
+    pub fn has_entry_stages(&self) -> bool {
         matches!(self.paced(&self.settings), Some(Ok(_)))
     }
 
@@ -348,12 +348,12 @@ mod tests {
     /// Returns the stages of the first link of a table.
     fn stages(text: &str) -> Vec<Stage> {
         let network = Topology::new(&toml::from_str(text).unwrap()).unwrap();
-        let link = ShapedLink::all_of(&network).unwrap().remove(0);
+        let link = ShapedLink::from_topology(&network).unwrap().remove(0);
         link.stages(&link.settings)
     }
 
     #[test]
-    fn a_line_delays_then_transmits_then_loses() {
+    fn link_stages_are_delay_then_transmitter_then_loss() {
         let loss = Loss::Independent(Ratio::new(0.01).unwrap());
         let expected = [
             Emulator { delay: Duration::from_millis(40), ..IDLE_EMULATOR },
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_a_queue_of_octets_enter_and_leave_it_around_the_rate() {
+    fn queue_in_octets_is_limited_around_the_transmitter() {
         let [_, admit, rate, release] = &stages("queue = '64KiB'")[..] else { panic!("four stages") };
         assert_eq!(*admit, Stage::Filter(Filter::Admit(65_536)));
         assert_eq!(*rate, Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE_EMULATOR }));
@@ -375,27 +375,27 @@ mod tests {
     fn jitter_and_a_changing_delay_keep_the_order() {
         for text in ["jitter = '2ms'", "events = [{ at = '1s', delay = '5ms' }]"] {
             let Stage::Emulator(delay) = &stages(text)[0] else { panic!("an emulator") };
-            assert_eq!(delay.rate, NO_TIME, "{text}");
+            assert_eq!(delay.rate, INSTANT_RATE, "{text}");
         }
     }
 
     #[test]
-    fn packets_that_may_be_dropped_early_wait_before_the_transmitter_not_in_it() {
+    fn packets_under_aqm_wait_before_the_transmitter() {
         let red = "discipline = { red = { min = '7500B', max = '15000B' } }\nqueue = '50p'\nloss = '1%'";
-        let [Stage::Emulator(_), Stage::Pace(pace), Stage::Waiting(ShaperQueue::Early(early)), rest @ ..] =
+        let [Stage::Emulator(_), Stage::Shaper(pace), Stage::Queue(ShaperQueue::Early(early)), rest @ ..] =
             &stages(red)[..]
         else {
             panic!("delay, pace, queue")
         };
         assert_eq!(*pace, Shaper { gain: 21_616_161, scale: 214 });
         assert_eq!((early.min, early.max), (7500, 15_000));
-        assert_eq!(rest[..2], [Stage::Waiting(ShaperQueue::Fifo(QueueLimit::Packets(50))), Stage::Transit]);
+        assert_eq!(rest[..2], [Stage::Queue(ShaperQueue::Fifo(QueueLimit::Packets(50))), Stage::Transit]);
         assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE_EMULATOR }));
         assert_eq!(rest.len(), 4, "what is lost is lost after the transmission");
     }
 
     #[test]
-    fn held_back_packets_are_those_that_do_not_overtake() {
+    fn reordering_delays_all_packets_except_those_that_overtake() {
         let stages = stages("reorder = '5%'\nreorder_by = '3ms'");
         let Stage::Emulator(hold) = &stages[2] else { panic!("an emulator") };
         assert_eq!((hold.delay, hold.overtaking), (Duration::from_millis(3), Ratio::new(0.95)));

@@ -66,13 +66,13 @@ impl ShaperQueue {
 
     /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average
     /// falls at the initial rate, because Linux would restart it with a new one.
-    pub(crate) fn of(start: &Settings) -> Result<Vec<Self>, Refusal> {
+    pub(crate) fn nested(start: &Settings) -> Result<Vec<Self>, Refusal> {
         Ok(match (&start.discipline, start.queue) {
             // Filters count its octets before the shaper, and release them after the transmitter.
             (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::UNLIMITED_QUEUE)],
             (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
             (Discipline::Red(spec), queue) => {
-                vec![Self::Early(Box::new(RedParameters::of(spec, start)?)), Self::Fifo(queue)]
+                vec![Self::Early(Box::new(RedParameters::from_spec(spec, start)?)), Self::Fifo(queue)]
             }
             (Discipline::Codel(spec), queue) => vec![Self::Codel { spec: *spec, limit: packets(queue)? }],
             (Discipline::FairCodel(spec), queue) => {
@@ -112,7 +112,7 @@ impl Shaper {
     const MAX_RATE_SHORTFALL: f64 = 0.001;
 
     /// Returns the shaper of a link, if the kernel supports it.
-    pub(crate) fn of(settings: &Settings) -> Result<Self, Refusal> {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, Refusal> {
         let (rate, port) =
             (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::INTERFACE_RATE_KBPS));
         let exact = rate * port / (port - rate);
@@ -133,10 +133,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_takes_as_long_at_the_pace_as_on_the_line() {
+    fn shaper_paces_packets_at_the_link_rate() {
         for rate in ["5kbit", "16kbit", "64500bit", "400kbit", "10Mbit", "1Gbit", "7Gbit"] {
             let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
-            let Shaper { gain, scale } = Shaper::of(&settings).unwrap();
+            let Shaper { gain, scale } = Shaper::new(&settings).unwrap();
             let gain = f64::from(gain) / f64::from(scale);
             let slower = (1.0 / gain + 1.0 / f64::from(Shaper::INTERFACE_RATE_KBPS))
                 * settings.rate.bits_per_second() as f64
@@ -145,12 +145,12 @@ mod tests {
         }
         for rate in ["700bit", "9Gbit", "10Gbit"] {
             let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
-            assert_eq!(Shaper::of(&settings).unwrap_err().0, "network.rate");
+            assert_eq!(Shaper::new(&settings).unwrap_err().0, "network.rate");
         }
     }
 
     #[test]
-    fn a_queue_holds_what_is_left_beside_the_packet_in_transmission() {
+    fn queue_limit_excludes_the_packet_in_transmission() {
         assert_eq!([50, 2, 1].map(queue_without_transmission), [49, 1, 1]);
     }
 
@@ -161,7 +161,7 @@ mod tests {
             queue,
             ..Settings::default()
         };
-        assert!(ShaperQueue::of(&settings(QueueLimit::Packets(50))).is_ok());
-        assert_eq!(ShaperQueue::of(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0, "network.queue");
+        assert!(ShaperQueue::nested(&settings(QueueLimit::Packets(50))).is_ok());
+        assert_eq!(ShaperQueue::nested(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0, "network.queue");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     /// Creates the sequence of batches of a workload.
-    pub(crate) fn of(batch: Option<Batch>) -> Self {
+    pub(crate) fn new(batch: Option<Batch>) -> Self {
         Self { batch, current: None }
     }
 
@@ -34,7 +34,7 @@ impl Batches {
     pub(crate) fn number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.current.get_or_insert_with(|| {
-            let first = ledger.due() as u32 + 1;
+            let first = ledger.messages_due() as u32 + 1;
             let due = DueMessage {
                 scheduled,
                 lane: 0,

@@ -31,7 +31,7 @@ impl Padded for Bulk {
     }
 
     fn pace(&self) -> Pace {
-        Pace::Taken
+        Pace::Accepted
     }
 
     fn max_duration(&self) -> Option<Duration> {

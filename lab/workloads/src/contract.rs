@@ -115,20 +115,24 @@ pub enum AbortReason {
     /// A required connection failed. The reason is in the terms of the RFC.
     Connection(&'static str),
     /// The peer sent invalid data.
-    Nonsense(&'static str),
+    InvalidData(&'static str),
 }
 
 /// The progress of an application, as needed to decide when a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Number of messages that came due at this end.
-    pub due: u64,
+    #[serde(rename = "due")]
+    pub messages_due: u64,
     /// Number of messages known to be done at this end: answered, or received.
-    pub done: u64,
+    #[serde(rename = "done")]
+    pub messages_done: u64,
     /// When the latest message came due.
-    pub last_due: Option<Time>,
+    #[serde(rename = "last_due")]
+    pub last_due_time: Option<Time>,
     /// Whether no more messages will come due.
-    pub all_due: bool,
+    #[serde(rename = "all_due")]
+    pub is_all_due: bool,
     /// Whether no message comes due before the peer has sent something: the reply to a session setup, or to
     /// the last message of a ping-pong.
     #[serde(rename = "awaits_answer")]

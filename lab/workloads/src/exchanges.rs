@@ -94,13 +94,13 @@ impl Exchanges {
     }
 
     /// Returns when the message of this number is due.
-    pub(crate) fn due(&self, number: u64) -> Duration {
+    pub(crate) fn due_time(&self, number: u64) -> Duration {
         let (round, place) = (number / self.0.len() as u64, number % self.0.len() as u64);
         self.period().saturating_mul(round) + self.0[place as usize].at
     }
 
     /// Returns the exchange of the message with this number.
-    pub(crate) fn of(&self, number: u32) -> &Exchange {
+    pub(crate) fn get(&self, number: u32) -> &Exchange {
         &self.0[number as usize % self.0.len()]
     }
 

@@ -62,12 +62,12 @@ pub(crate) struct CompositeEntry {
     /// The message whose delivery ends the record: the first message, until a later one is known to end the record.
     pub(crate) message: u32,
     /// Which part of the reply to that message ends the record: the first or the last.
-    pub(crate) part: Part,
+    pub(crate) part: ReplyPart,
 }
 
 /// The first or last part of a reply that is written in parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Part {
+pub(crate) enum ReplyPart {
     First,
     Last,
 }
@@ -142,7 +142,7 @@ impl Ledger {
 
     /// Converts the ledger's times with `clock`. Packet times are dropped, because they are unknown where a
     /// conversion is needed.
-    pub fn on_clock(&mut self, clock: impl Fn(Time) -> Time) {
+    pub fn convert_times(&mut self, clock: impl Fn(Time) -> Time) {
         let arrival = |arrived: &mut MessageArrival| arrived.delivered = clock(arrived.delivered);
         for sent in self.sent_messages.notes_mut() {
             (sent.scheduled, sent.written) = (clock(sent.scheduled), clock(sent.written));
@@ -166,7 +166,7 @@ impl Ledger {
     }
 
     /// Returns the messages that came due.
-    pub fn due(&self) -> u64 {
+    pub fn messages_due(&self) -> u64 {
         self.sent_messages.end().into()
     }
 
@@ -176,7 +176,7 @@ impl Ledger {
     }
 
     /// Returns the scheduled time of the latest message.
-    pub fn last_due(&self) -> Option<Time> {
+    pub fn last_due_time(&self) -> Option<Time> {
         self.last_due
     }
 
@@ -214,13 +214,13 @@ impl Ledger {
     /// Notes a record of several messages; `first` is the first of them.
     pub fn note_composite_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
-        self.composites.insert(entry.0, CompositeEntry { message: first, part: Part::First });
+        self.composites.insert(entry.0, CompositeEntry { message: first, part: ReplyPart::First });
         entry
     }
 
     /// Ends a record of several messages with the reply to message `last`.
     pub fn note_composite_reply(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
-        self.composites.insert(entry.0, CompositeEntry { message: last, part: Part::Last });
+        self.composites.insert(entry.0, CompositeEntry { message: last, part: ReplyPart::Last });
         self.note_composite_end(entry, reply);
     }
 
@@ -327,7 +327,7 @@ impl Ledger {
 
 impl EntryId {
     /// Returns the entry of a message that has come due.
-    pub(crate) const fn of(number: u32) -> Self {
+    pub(crate) const fn from_number(number: u32) -> Self {
         Self(number)
     }
 
@@ -339,26 +339,26 @@ impl EntryId {
 
 impl MessageArrival {
     /// Returns the transfer times of a message written at `written`.
-    pub(crate) fn leg(self, written: Time) -> TransferTimes {
+    pub(crate) fn transfer_times(self, written: Time) -> TransferTimes {
         let Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, delivered } = self;
         TransferTimes { written, first_sent, last_sent: sent, arrived, delivered }
     }
 
     /// Returns the transfer times of a frame written at `written` and completed by any packet; earlier
     /// transit does not count. Zero if packet departures are unknown.
-    pub(crate) fn leg_of_frame(self, written: Time) -> TransferTimes {
+    pub(crate) fn frame_transfer_times(self, written: Time) -> TransferTimes {
         let DeliveryTimes { first_sent, sent, arrived } = self.delivery_times;
         // Parity may restore a frame before it is written.
         let written = written.min(self.delivered);
         let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(|time| time.max(written));
-        Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, ..self }.leg(written)
+        Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, ..self }.transfer_times(written)
     }
 
     /// Returns the transfer times of a message in parts, the last of which was `written` then; with
     /// overtaking another part may arrive last. Zero if packet departures are unknown.
-    pub(crate) fn leg_of_parts(self, written: Time) -> TransferTimes {
+    pub(crate) fn multipart_transfer_times(self, written: Time) -> TransferTimes {
         let first_sent = self.delivery_times.first_sent;
-        self.leg(if first_sent == Time::ZERO { written } else { written.min(first_sent) })
+        self.transfer_times(if first_sent == Time::ZERO { written } else { written.min(first_sent) })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hol_measure::{Outcome, Record, RecordKind};
 
-use crate::ledger::{CompositeEntry, Ledger, Part, SentEntry};
+use crate::ledger::{CompositeEntry, Ledger, ReplyPart, SentEntry};
 
 /// A message that may be lost silently counts as lost when this many later ones have been settled, since an
 /// endless run cannot wait.
@@ -60,8 +60,8 @@ impl LedgerJoin {
             written = client.sent_messages.get(message).map_or(written, |sent| sent.written);
             received = server.received_messages.get(message).copied().flatten();
             reply_written = match part {
-                Part::First => server.reply_starts.get(&message).copied(),
-                Part::Last => received.map(|received| received.reply_written),
+                ReplyPart::First => server.reply_starts.get(&message).copied(),
+                ReplyPart::Last => received.map(|received| received.reply_written),
             };
         }
         let outcome = match received {
@@ -80,11 +80,11 @@ impl LedgerJoin {
             reply_size,
             scheduled,
             request: received.map(|received| match kind {
-                RecordKind::Frame => received.request.leg_of_frame(written),
-                _ => received.request.leg(written),
+                RecordKind::Frame => received.request.frame_transfer_times(written),
+                _ => received.request.transfer_times(written),
             }),
             reply: reply_written.zip(reply).map(|(written, reply)| {
-                if in_parts { reply.leg_of_parts(written) } else { reply.leg(written) }
+                if in_parts { reply.multipart_transfer_times(written) } else { reply.transfer_times(written) }
             }),
             outcome,
         })
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ledgers_of_two_hosts_are_joined_as_if_they_had_been_one() {
+    fn ledgers_of_two_hosts_give_the_records_of_one_host() {
         let (client, server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let here = records(client.clone(), server.clone(), reading);
@@ -146,11 +146,11 @@ mod tests {
     }
 
     #[test]
-    fn a_conversion_to_another_clock_converts_all_times_and_drops_packet_times() {
+    fn clock_conversion_converts_all_times_and_drops_packet_times() {
         let (client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let by_one = records(client.clone(), server.clone(), reading);
-        server.on_clock(|time| time + Duration::from_millis(2));
+        server.convert_times(|time| time + Duration::from_millis(2));
         let by_two = records(client, server, reading);
         for (one, two) in by_one.iter().zip(&by_two) {
             let later = |time: Time| time + Duration::from_millis(2);
@@ -163,7 +163,7 @@ mod tests {
 
     /// A host with the secret may still run a faulty program.
     #[test]
-    fn a_remote_ledger_is_recounted_and_refused_if_it_settled_something() {
+    fn remote_ledger_is_recounted_and_refused_if_it_settled_a_message() {
         let (client, server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let text = serde_json::to_string(&server).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_message_is_abandoned_if_the_transport_may_give_it_up() {
+    fn missing_message_is_abandoned_if_the_transport_may_abandon_it() {
         let (client, server) = both();
         let abandoned = |has_replies| {
             let records = records(client.clone(), server.clone(), LedgerJoin { has_replies, gives_up: true });
@@ -189,12 +189,12 @@ mod tests {
 
     /// A packet of an earlier frame may complete a frame, and so may parity before the frame was written.
     #[test]
-    fn the_time_of_a_frame_begins_when_it_is_due_whichever_packet_it_waited_for() {
+    fn latency_of_a_frame_starts_at_its_scheduled_time() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         for at in [20, 40] {
             client.note_due(Time::from_millis(at), DueMessage { kind: RecordKind::Frame, ..due(at) });
         }
-        client.note_written(EntryId::of(1), Time::from_millis(99));
+        client.note_written(EntryId::from_number(1), Time::from_millis(99));
         server.note_request(0, arrived(30));
         let late = server.note_request(1, arrived(60));
         server.note_late(late);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_reply_and_one_to_no_message_are_reported() {
+    fn duplicate_replies_and_replies_to_unknown_messages_are_reported() {
         let (mut client, _) = both();
         assert!(!client.note_reply(0, arrived(40), false));
         assert!(!client.note_reply(3, arrived(40), false));
@@ -229,11 +229,11 @@ mod tests {
         assert_eq!(settle(&mut client, &mut server), 1, "message 1 has no reply yet");
         assert!(client.note_reply(1, arrived(36), false));
         assert_eq!(settle(&mut client, &mut server), 3);
-        assert_eq!((client.due(), server.received(), left), (3, 3, vec![0, 1, 2]));
+        assert_eq!((client.messages_due(), server.received(), left), (3, 3, vec![0, 1, 2]));
     }
 
     #[test]
-    fn a_message_lost_without_notice_is_settled_after_a_quarter_of_a_million_later_ones() {
+    fn silently_lost_message_is_settled_after_262144_later_ones() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         let reading = LedgerJoin { has_replies: false, gives_up: true };
         let mut outcomes = Vec::new();
@@ -248,7 +248,11 @@ mod tests {
         assert_eq!((outcomes.len() as u64, outcomes[0]), (LATER_MESSAGES + 2, Outcome::Abandoned));
         assert!(outcomes[1..].iter().all(|outcome| *outcome == Outcome::Completed));
         server.note_request(0, arrived(99));
-        assert_eq!(server.received(), LATER_MESSAGES + 2, "it came after all, and is no news");
+        assert_eq!(
+            server.received(),
+            LATER_MESSAGES + 2,
+            "the late arrival of a settled message does not count"
+        );
     }
 
     #[test]
@@ -290,7 +294,7 @@ mod tests {
         /// Records that are passed on during a run, and the rest at its end, equal those of a run that keeps
         /// all to the end: every field, in the same order, so the same digest and the same statistics.
         #[test]
-        fn records_are_the_same_whenever_they_leave(
+        fn records_do_not_depend_on_when_they_are_settled(
             mut lives: Vec<(Option<u8>, Option<u8>)>,
             has_replies: bool,
             gives_up: bool,

@@ -14,8 +14,6 @@ mod error;
 mod exchanges;
 mod files;
 mod host;
-#[cfg(test)]
-mod in_parts;
 mod ledger;
 mod ledger_join;
 mod load;
@@ -25,6 +23,8 @@ mod openings;
 mod padded;
 mod padding;
 mod page;
+#[cfg(test)]
+mod partial_transport;
 mod pending_requests;
 mod pingpong;
 mod processor;

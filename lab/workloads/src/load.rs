@@ -48,10 +48,10 @@ pub enum Arrivals {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// Time alone: an open loop.
-    Every(Duration),
-    /// The transport took the last message.
-    Taken,
-    /// The reply to the last message arrived.
+    Interval(Duration),
+    /// The transport has accepted the last message: a greedy sender.
+    Accepted,
+    /// The reply to the last message has arrived: a closed loop.
     Replied,
 }
 
@@ -74,18 +74,18 @@ impl Load {
     pub fn pace(&self) -> Pace {
         const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
         match self.interval {
-            Some(Duration::ZERO) => Pace::Taken,
-            Some(interval) => Pace::Every(interval),
-            None => Pace::Every(self.rate.map_or(DEFAULT_INTERVAL, Frequency::period)),
+            Some(Duration::ZERO) => Pace::Accepted,
+            Some(interval) => Pace::Interval(interval),
+            None => Pace::Interval(self.rate.map_or(DEFAULT_INTERVAL, Frequency::period)),
         }
     }
 
     /// Returns messages per second and source; `None` where the transport sets the pace.
     pub fn rate(&self) -> Option<Frequency> {
         match (self.pace(), self.rate) {
-            (Pace::Every(_), Some(rate)) => Some(rate),
-            (Pace::Every(interval), None) => Frequency::new(1.0 / interval.as_secs_f64()),
-            (Pace::Taken | Pace::Replied, _) => None,
+            (Pace::Interval(_), Some(rate)) => Some(rate),
+            (Pace::Interval(interval), None) => Frequency::new(1.0 / interval.as_secs_f64()),
+            (Pace::Accepted | Pace::Replied, _) => None,
         }
     }
 
@@ -102,7 +102,7 @@ impl Load {
 
     /// Rejects contradictory keys.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
-        let greedy = self.pace() == Pace::Taken;
+        let greedy = self.pace() == Pace::Accepted;
         match self {
             Self { rate: Some(_), interval: Some(_), .. } => Err(WorkloadError::RateAndInterval),
             Self { arrivals: Some(_), .. } if greedy => Err(WorkloadError::Paced("arrivals")),
@@ -115,10 +115,10 @@ impl Load {
     /// Returns the due times of `messages` messages; random intervals derive from the run's `seed`.
     pub(crate) fn pacer(&self, messages: u64, seed: Seed) -> Pacer {
         match (self.pace(), self.arrivals()) {
-            (Pace::Every(interval), Arrivals::Periodic) => {
+            (Pace::Interval(interval), Arrivals::Periodic) => {
                 Pacer::new(Gaps::Constant(interval), self.sources, messages)
             }
-            (Pace::Every(mean), Arrivals::Poisson) => {
+            (Pace::Interval(mean), Arrivals::Poisson) => {
                 let rng = seed.derive("workload/arrivals").rng();
                 Pacer::new(Gaps::Exponential { mean, rng }, self.sources, messages)
             }
@@ -138,7 +138,7 @@ pub(crate) struct Pacer {
     gaps: Gaps,
     sources: u16,
     /// Sources that have sent their message of this step.
-    served: u16,
+    sources_served: u16,
     messages_left: u64,
     next: Time,
     /// Messages come due for this long after the start.
@@ -154,7 +154,7 @@ enum Gaps {
         mean: Duration,
         rng: Rng,
     },
-    UntilTaken,
+    UntilAccepted,
     UntilReply(Users),
     /// A message is due whenever a request of a server waits for this client.
     Onward(OnwardClient),
@@ -173,17 +173,17 @@ pub(crate) struct Users {
     think: Duration,
     rng: Rng,
     /// When the users who are not waiting for a reply send their next messages.
-    due: BinaryHeap<Reverse<Time>>,
+    next_sends: BinaryHeap<Reverse<Time>>,
 }
 
 impl Users {
     /// Creates users who start at the same time.
     pub(crate) fn new(number: u32, think: Duration, seed: Seed) -> Self {
-        Self { number, think, rng: seed.derive("workload/think").rng(), due: BinaryHeap::new() }
+        Self { number, think, rng: seed.derive("workload/think").rng(), next_sends: BinaryHeap::new() }
     }
 
     fn next(&self) -> Time {
-        self.due.peek().map_or(Time::MAX, |Reverse(next)| *next)
+        self.next_sends.peek().map_or(Time::MAX, |Reverse(next)| *next)
     }
 
     fn think(&mut self) -> Duration {
@@ -199,7 +199,7 @@ impl Pacer {
     pub(crate) fn untimed(pace: Pace, messages: u64) -> Self {
         match pace {
             Pace::Replied => Self::closed(Users::new(1, Duration::ZERO, Seed(0)), messages),
-            Pace::Every(_) | Pace::Taken => Self::new(Gaps::UntilTaken, 1, messages),
+            Pace::Interval(_) | Pace::Accepted => Self::new(Gaps::UntilAccepted, 1, messages),
         }
     }
 
@@ -223,7 +223,7 @@ impl Pacer {
         Self {
             gaps,
             sources,
-            served: 0,
+            sources_served: 0,
             messages_left: messages,
             next: Time::MAX,
             max_duration: None,
@@ -237,7 +237,7 @@ impl Pacer {
     }
 
     /// Stops making messages due once the duration has passed.
-    pub(crate) fn stop_in_time(&mut self, now: Time) {
+    pub(crate) fn stop_at_end(&mut self, now: Time) {
         if now >= self.end {
             (self.messages_left, self.next) = (0, Time::MAX);
         }
@@ -250,15 +250,15 @@ impl Pacer {
             for _ in 0..users.number {
                 // The first message of a lone user without pauses is due at once.
                 let after = users.think();
-                users.due.push(Reverse(now + after));
+                users.next_sends.push(Reverse(now + after));
             }
         }
-        self.next = if self.messages_left == 0 { Time::MAX } else { self.following(now) };
+        self.next = if self.messages_left == 0 { Time::MAX } else { self.due_after(now) };
         self.end = self.max_duration.map_or(Time::MAX, |duration| now + duration);
     }
 
     /// Returns the number of messages that have not come due.
-    pub(crate) fn left(&self) -> u64 {
+    pub(crate) fn messages_left(&self) -> u64 {
         self.messages_left
     }
 
@@ -282,25 +282,25 @@ impl Pacer {
     pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.messages_left -= 1;
         // If the transport sets the pace, a message is due when the last one was accepted.
-        let due = if matches!(self.gaps, Gaps::UntilTaken) { now } else { self.next };
+        let due = if matches!(self.gaps, Gaps::UntilAccepted) { now } else { self.next };
         if let Gaps::Onward(client) = &mut self.gaps {
             client.take_request();
             return now;
         }
-        self.served = (self.served + 1) % self.sources;
+        self.sources_served = (self.sources_served + 1) % self.sources;
         if let Gaps::UntilReply(users) = &mut self.gaps {
-            users.due.pop();
+            users.next_sends.pop();
         }
-        self.next = match self.served {
+        self.next = match self.sources_served {
             _ if self.messages_left == 0 => Time::MAX,
-            0 => self.following(due),
+            0 => self.due_after(due),
             _ => due,
         };
         due
     }
 
     /// Returns when the message after the one due at `due` is due.
-    fn following(&mut self, due: Time) -> Time {
+    fn due_after(&mut self, due: Time) -> Time {
         match &self.gaps {
             Gaps::UntilReply(users) => users.next(),
             _ => due + self.gap(),
@@ -314,7 +314,7 @@ impl Pacer {
 
     /// Returns whether messages can be late, which is so if time makes them due.
     pub(crate) fn is_open_loop(&self) -> bool {
-        !matches!(self.gaps, Gaps::UntilTaken | Gaps::UntilReply(_))
+        !matches!(self.gaps, Gaps::UntilAccepted | Gaps::UntilReply(_))
     }
 
     /// Handles the reply to a message.
@@ -322,7 +322,7 @@ impl Pacer {
         match &mut self.gaps {
             Gaps::UntilReply(users) if self.messages_left > 0 => {
                 let after = users.think();
-                users.due.push(Reverse(now + after));
+                users.next_sends.push(Reverse(now + after));
                 self.next = users.next();
             }
             Gaps::Onward(client) => client.on_reply(number),
@@ -335,11 +335,11 @@ impl Pacer {
             Gaps::Constant(gap) => *gap,
             Gaps::Exponential { mean, rng } => Duration::from_secs_f64(rng.exponential(mean.as_secs_f64())),
             Gaps::Scripted { exchanges, done } => {
-                let before = done.checked_sub(1).map_or(Duration::ZERO, |last| exchanges.due(last));
+                let before = done.checked_sub(1).map_or(Duration::ZERO, |last| exchanges.due_time(last));
                 *done += 1;
-                exchanges.due(*done - 1).saturating_sub(before)
+                exchanges.due_time(*done - 1).saturating_sub(before)
             }
-            Gaps::UntilTaken | Gaps::UntilReply(_) | Gaps::Onward(_) => Duration::ZERO,
+            Gaps::UntilAccepted | Gaps::UntilReply(_) | Gaps::Onward(_) => Duration::ZERO,
         }
     }
 }
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_listed() {
+    fn every_key_of_a_load_is_listed() {
         let load = Load {
             rate: Frequency::new(1.0),
             interval: Some(Duration::ZERO),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_in_step_have_a_message_due_each_at_a_time() {
+    fn synchronous_sources_send_at_the_same_times() {
         let mut pacer = Load { sources: 2, ..Load::default() }.pacer(5, Seed(2));
         pacer.start(Time::ZERO);
         let due: Vec<Time> = (0..5).map(|_| pacer.advance(Time::ZERO)).collect();
@@ -398,8 +398,8 @@ mod tests {
     }
 
     #[test]
-    fn at_the_transports_pace_a_message_is_due_when_requested() {
-        let mut pacer = Pacer::untimed(Pace::Taken, 3);
+    fn greedy_message_is_due_when_the_transport_has_room() {
+        let mut pacer = Pacer::untimed(Pace::Accepted, 3);
         pacer.start(Time::from_millis(1));
         let due = [1, 1, 8].map(|ms| pacer.advance(Time::from_millis(ms)));
         assert_eq!((due, pacer.next()), ([1, 1, 8].map(Time::from_millis), Time::MAX));
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_stands_for_a_rate_and_none_at_all_for_the_transports_own_pace() {
+    fn interval_sets_the_rate_and_zero_leaves_it_to_the_transport() {
         let every = |interval| Load { interval: Some(interval), ..Load::default() };
         let (twenty, none) = (every(Duration::from_millis(20)), every(Duration::ZERO));
         assert_eq!((twenty.rate(), none.rate()), (Frequency::new(50.0), None));

@@ -14,7 +14,7 @@ pub(crate) struct ConnectionOpenings {
 
 impl ConnectionOpenings {
     /// Creates the openings of a stream layout.
-    pub(crate) fn of(lanes: StreamLayout) -> Self {
+    pub(crate) fn new(lanes: StreamLayout) -> Self {
         let all = u32::from(lanes.connections);
         Self { to_open: 0..all, missing_count: all }
     }

@@ -16,7 +16,7 @@ use crate::{
 
 /// A workload whose messages are padding.
 pub trait Padded {
-    /// Its name in an experiment.
+    /// Name of the workload in experiments.
     const NAME: &'static str;
     /// A one-line description for lists of workloads.
     const ABOUT: &'static str;
@@ -33,7 +33,7 @@ pub trait Padded {
     fn max_duration(&self) -> Option<Duration> {
         None
     }
-    /// Returns the settings of its load, if time makes its messages due.
+    /// Returns the settings of the load, if time makes its messages due.
     fn load(&self) -> Option<&Load> {
         None
     }

@@ -23,7 +23,7 @@ pub(crate) struct Padding {
     zeros: Zeros,
     /// The last long message. If nothing else refers to it, its buffer is used for the next one, because its
     /// zeros are unchanged.
-    last: Bytes,
+    last_message: Bytes,
 }
 
 impl Zeros {
@@ -44,7 +44,7 @@ impl Padding {
 
     /// Creates padding for messages of this size.
     pub(crate) fn new(size: usize) -> Self {
-        Self { size, zeros: Zeros::default(), last: Bytes::new() }
+        Self { size, zeros: Zeros::default(), last_message: Bytes::new() }
     }
 
     /// Builds the message with this number.
@@ -52,9 +52,9 @@ impl Padding {
         if self.size < Self::LONG_MESSAGE {
             return message(&mut self.zeros, self.size, number);
         }
-        let last = std::mem::take(&mut self.last).try_into_mut();
+        let last = std::mem::take(&mut self.last_message).try_into_mut();
         let message = with_header(last.unwrap_or_else(|_| BytesMut::zeroed(self.size)), number);
-        self.last = message.clone();
+        self.last_message = message.clone();
         message
     }
 }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_says_its_length_and_number_and_is_zero_otherwise() {
+    fn message_has_its_length_and_number_and_then_zeros() {
         for size in [1000, 4096] {
             let mut padding = Padding::new(size);
             for message_number in 0..200 {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_still_referred_to_is_not_overwritten() {
+    fn referenced_message_is_not_overwritten() {
         let mut padding = Padding::new(4096);
         let held: Vec<Bytes> = (0..3).map(|number| padding.message(number)).collect();
         let numbers: Vec<_> = held.iter().map(|message| number(message)).collect();

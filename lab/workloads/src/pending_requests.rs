@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_passes_through_all_clients_and_then_back() {
+    fn onward_request_passes_through_all_clients_and_back() {
         let woken = Arc::new(AtomicU32::new(0));
         let wake = |value| {
             let woken = woken.clone();

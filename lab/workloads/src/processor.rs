@@ -20,18 +20,18 @@ pub struct Processor {
     /// When the processor has served all messages read so far, in ns; shared by clones with different clocks.
     idle_from: Arc<AtomicU64>,
     /// The zero of this clone's clock, in ns.
-    zero: u64,
+    clock_zero: u64,
 }
 
 impl Processor {
     /// Creates a processor that takes `service` per message.
     pub(crate) fn new(service: Duration) -> Self {
-        Self { service, idle_from: Arc::default(), zero: 0 }
+        Self { service, idle_from: Arc::default(), clock_zero: 0 }
     }
 
-    /// Returns the same processor for applications whose clock started at `zero` ns of the common clock.
-    pub fn since(self, zero: u64) -> Self {
-        Self { zero, ..self }
+    /// Returns the same processor for applications whose clock started at `clock_zero` ns of the common clock.
+    pub fn with_clock_zero(self, clock_zero: u64) -> Self {
+        Self { clock_zero, ..self }
     }
 
     /// Runs an application on this processor.
@@ -40,16 +40,16 @@ impl Processor {
             application,
             processor: self,
             waiting_inputs: VecDeque::new(),
-            state: ProcessorState::None,
+            state: ProcessorState::Idle,
         })
     }
 
     /// Reserves the processor for a message that is read now; returns when its service starts.
     fn reserve(&self, now: Time) -> Time {
-        let now = self.zero + now.as_nanos();
+        let now = self.clock_zero + now.as_nanos();
         let after = |idle_from: u64| Some(idle_from.max(now).saturating_add(self.service.as_nanos()));
         let before = self.idle_from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
-        Time::from_nanos(before.unwrap_or_default().max(now) - self.zero)
+        Time::from_nanos(before.unwrap_or_default().max(now) - self.clock_zero)
     }
 }
 
@@ -67,11 +67,11 @@ struct ProcessorBoundApplication {
 #[derive(Debug, Clone, Copy)]
 enum ProcessorState {
     /// Serves no message of the application.
-    None,
+    Idle,
     /// Starts to serve the oldest waiting message at this time.
-    Begins(Time),
+    StartsAt(Time),
     /// Serves a message until this time.
-    Ends(Time),
+    EndsAt(Time),
 }
 
 impl ProcessorBoundApplication {
@@ -84,9 +84,9 @@ impl ProcessorBoundApplication {
 
     /// Passes inputs to the application up to the next message, for which it reserves the processor.
     fn start_next_message(&mut self, now: Time) {
-        while matches!(self.state, ProcessorState::None) {
+        while matches!(self.state, ProcessorState::Idle) {
             match self.waiting_inputs.front() {
-                Some(Input::Message(_)) => self.state = ProcessorState::Begins(self.processor.reserve(now)),
+                Some(Input::Message(_)) => self.state = ProcessorState::StartsAt(self.processor.reserve(now)),
                 Some(_) => self.take_oldest(now),
                 None => return,
             }
@@ -105,14 +105,14 @@ impl Application for ProcessorBoundApplication {
 
     fn poll(&mut self, now: Time) -> Output {
         match self.state {
-            ProcessorState::Begins(at) | ProcessorState::Ends(at) if at > now => return Output::Wait(at),
-            ProcessorState::Begins(at) => {
-                self.state = ProcessorState::Ends(at + self.processor.service);
+            ProcessorState::StartsAt(at) | ProcessorState::EndsAt(at) if at > now => return Output::Wait(at),
+            ProcessorState::StartsAt(at) => {
+                self.state = ProcessorState::EndsAt(at + self.processor.service);
                 self.take_oldest(now);
                 return Output::Processed;
             }
-            ProcessorState::Ends(_) => self.state = ProcessorState::None,
-            ProcessorState::None => {}
+            ProcessorState::EndsAt(_) => self.state = ProcessorState::Idle,
+            ProcessorState::Idle => {}
         }
         // Output for the last message comes before the next message.
         match self.application.poll(now) {
@@ -130,7 +130,7 @@ impl Application for ProcessorBoundApplication {
     }
 
     fn is_reading(&self) -> bool {
-        matches!(self.state, ProcessorState::None) && self.waiting_inputs.is_empty()
+        matches!(self.state, ProcessorState::Idle) && self.waiting_inputs.is_empty()
     }
 
     fn connected(&self, opened: Option<Time>) -> Option<Time> {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_served_one_after_the_other_and_nothing_is_read_meanwhile() {
+    fn messages_are_served_one_at_a_time_and_reading_stops_meanwhile() {
         let mut server = echo(&Processor::new(Duration::from_millis(5)));
         let mut padding = Padding::new(8);
         assert!(server.is_reading());
@@ -191,7 +191,7 @@ mod tests {
         deliver(server.as_mut(), 1, &mut padding, 1);
         server.handle(Time::from_millis(1), Input::PeerClosed(ID));
         assert_eq!(poll(server.as_mut(), 1), (0, Time::from_millis(6)));
-        assert_eq!((server.is_reading(), server.progress().done), (false, 1));
+        assert_eq!((server.is_reading(), server.progress().messages_done), (false, 1));
         assert_eq!(poll(server.as_mut(), 6), (1, Time::from_millis(11)));
         assert!(!server.is_reading());
         assert_eq!(poll(server.as_mut(), 11), (1, Time::MAX));
@@ -199,9 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn applications_of_a_host_take_turns_whatever_their_clocks() {
+    fn applications_of_a_host_share_its_processor_in_order_of_reading() {
         let processor = Processor::new(Duration::from_millis(5));
-        let (mut one, mut other) = (echo(&processor.clone().since(0)), echo(&processor.since(2_000_000)));
+        let (mut one, mut other) =
+            (echo(&processor.clone().with_clock_zero(0)), echo(&processor.with_clock_zero(2_000_000)));
         let mut padding = Padding::new(8);
         deliver(one.as_mut(), 10, &mut padding, 0);
         assert_eq!(poll(one.as_mut(), 10), (0, Time::from_millis(15)));

@@ -43,17 +43,17 @@ pub(crate) struct Receiver<A> {
     answers: A,
     /// Requests that wait for replies to onward requests, if the server sends any.
     pending_requests: Option<PendingRequests>,
-    /// Replies to those requests.
+    /// Replies that wait until the onward requests have their replies, by request.
     waiting_replies: BTreeMap<u64, Outgoing>,
     /// Replies to requests on which the server still works, by the end of that work and the order of arrival.
     in_service: BTreeMap<(Time, u64), Outgoing>,
-    served: u64,
+    requests_served: u64,
     /// Replies that the transport has not yet accepted.
     outbox: VecDeque<Outgoing>,
     blocked: bool,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -65,11 +65,11 @@ impl<A: ReplySource> Receiver<A> {
             pending_requests: None,
             waiting_replies: BTreeMap::new(),
             in_service: BTreeMap::new(),
-            served: 0,
+            requests_served: 0,
             outbox: VecDeque::new(),
             blocked: false,
             to_close: VecDeque::new(),
-            quit: None,
+            abort_reason: None,
             ledger: Ledger::new(messages),
         }
     }
@@ -96,7 +96,7 @@ impl<A: ReplySource> Receiver<A> {
                 }
             }
             Ok(None) => {}
-            Err(reason) => self.quit = Some(AbortReason::Nonsense(reason)),
+            Err(reason) => self.abort_reason = Some(AbortReason::InvalidData(reason)),
         }
     }
 
@@ -110,8 +110,8 @@ impl<A: ReplySource> Receiver<A> {
 
     /// Delays a reply until the server has done its work.
     fn serve(&mut self, ready: Time, reply: Outgoing) {
-        self.in_service.insert((ready, self.served), reply);
-        self.served += 1;
+        self.in_service.insert((ready, self.requests_served), reply);
+        self.requests_served += 1;
     }
 
     /// Passes on the replies whose processing has ended; returns when that of the next one ends.
@@ -145,14 +145,14 @@ impl<A: ReplySource> Application for Receiver<A> {
             }
             Input::Writable(_) => self.blocked = false,
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
+            Input::Failed(_, reason) => self.abort_reason = Some(AbortReason::Connection(reason)),
             Input::Opened(_) | Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
         let next = self.release_served(now);
         self.take_ready();
@@ -174,7 +174,7 @@ impl<A: ReplySource> Application for Receiver<A> {
 
     #[inline]
     fn progress(&self) -> Progress {
-        Progress { done: self.ledger.received(), ..Progress::default() }
+        Progress { messages_done: self.ledger.received(), ..Progress::default() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {
@@ -209,25 +209,25 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_returns_unchanged_on_its_stream() {
+    fn echo_returns_the_message_on_its_stream() {
         let mut server = server("echo");
         let message = padding::Padding::new(100).message(5);
         deliver(server.as_mut(), 3, message.clone());
         let Output::Send(reply) = server.poll(Time::ZERO) else { panic!("no reply") };
         assert_eq!((reply.stream, &reply.payload), (3, &message));
-        assert_eq!(server.progress().done, 1);
+        assert_eq!(server.progress().messages_done, 1);
     }
 
     #[test]
-    fn a_oneway_server_only_observes() {
+    fn oneway_server_sends_no_replies() {
         let mut server = server("oneway");
         deliver(server.as_mut(), 0, padding::Padding::new(8).message(0));
         assert!(matches!(server.poll(Time::ZERO), Output::Wait(Time::MAX)));
-        assert_eq!(server.progress().done, 1);
+        assert_eq!(server.progress().messages_done, 1);
     }
 
     #[test]
-    fn a_full_transport_keeps_replies_in_order_and_the_connection_open() {
+    fn replies_wait_in_order_for_a_full_transport_before_the_close() {
         let mut server = server("echo");
         let mut padding = padding::Padding::new(8);
         (0..3).for_each(|number| deliver(server.as_mut(), 0, padding.message(number)));

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workload_is_written_by_its_name() {
+    fn workload_is_serialized_with_its_kind() {
         for kind in Kind::all() {
             let json = serde_json::to_value(&kind).expect("it is plain data");
             assert_eq!(json["kind"], kind.workload().name());
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_that_is_listed_is_known_and_no_other() {
+    fn listed_keys_are_exactly_the_known_keys() {
         for kind in Kind::all() {
             let refused = |key: &str| {
                 let json = format!("{{\"kind\":\"{}\",\"{key}\":[[]]}}", kind.workload().name());

@@ -10,7 +10,7 @@ use crate::contract::Outgoing;
 pub(crate) struct RejectedMessages {
     messages: VecDeque<Outgoing>,
     /// Number of messages that remain to be tried again.
-    to_retry: usize,
+    retries_left: usize,
 }
 
 impl RejectedMessages {
@@ -21,19 +21,19 @@ impl RejectedMessages {
 
     /// Marks all messages to be tried again, because a connection has room.
     pub(crate) fn retry(&mut self) {
-        self.to_retry = self.messages.len();
+        self.retries_left = self.messages.len();
     }
 
     /// Returns the next message to try again.
     pub(crate) fn next(&mut self) -> Option<Outgoing> {
-        self.to_retry = self.to_retry.checked_sub(1)?;
+        self.retries_left = self.retries_left.checked_sub(1)?;
         self.messages.pop_front()
     }
 
     /// Discards the message of a failed connection.
     pub(crate) fn forget(&mut self, connection: ConnectionId) {
         self.messages.retain(|message| message.connection != connection);
-        self.to_retry = self.to_retry.min(self.messages.len());
+        self.retries_left = self.retries_left.min(self.messages.len());
     }
 
     /// Returns the oldest message.

@@ -70,7 +70,7 @@ impl Workload for Replay {
     }
 
     fn pace(&self) -> Pace {
-        Pace::Every(self.exchanges.period() / self.exchanges.0.len() as u64)
+        Pace::Interval(self.exchanges.period() / self.exchanges.0.len() as u64)
     }
 
     fn size(&self) -> Option<u64> {
@@ -96,7 +96,7 @@ impl Workload for Replay {
 
     fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
         let pacer = Pacer::scripted(self.exchanges.clone(), messages);
-        Box::new(Sender::new(ReplayMessages::of(self), lanes, pacer, messages, None))
+        Box::new(Sender::new(ReplayMessages::new(self), lanes, pacer, messages, None))
     }
 
     fn onward_client(
@@ -105,13 +105,13 @@ impl Workload for Replay {
         client: OnwardClient,
         _: Seed,
     ) -> Option<Box<dyn Application>> {
-        let sender = Sender::new(ReplayMessages::of(self), lanes, Pacer::onward(client), ENDLESS, None);
+        let sender = Sender::new(ReplayMessages::new(self), lanes, Pacer::onward(client), ENDLESS, None);
         self.exchanges.are_answered().then(|| Box::new(sender) as Box<dyn Application>)
     }
 
     fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         Box::new(
-            Receiver::new(ReplayMessages::of(self), messages).with_pending_requests(host.pending_requests),
+            Receiver::new(ReplayMessages::new(self), messages).with_pending_requests(host.pending_requests),
         )
     }
 
@@ -129,7 +129,7 @@ struct ReplayMessages {
 }
 
 impl ReplayMessages {
-    fn of(replay: &Replay) -> Self {
+    fn new(replay: &Replay) -> Self {
         let (exchanges, kind) = (replay.exchanges.clone(), replay.record_kind());
         Self { exchanges, zeros: Zeros::default(), kind }
     }
@@ -141,7 +141,7 @@ impl RequestSource for ReplayMessages {
     }
 
     fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
-        let octets = self.exchanges.of(number).octets.0 as usize;
+        let octets = self.exchanges.get(number).octets.0 as usize;
         (number, padding::message(&mut self.zeros, octets, number))
     }
 
@@ -157,7 +157,7 @@ impl ReplySource for ReplayMessages {
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
         let number = padding::number(&request).ok_or("the message has no number")?;
-        let reply = self.exchanges.of(number).reply;
+        let reply = self.exchanges.get(number).reply;
         Ok(reply.map(|octets| padding::message(&mut self.zeros, octets.0 as usize, number)))
     }
 }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_are_written_as_they_are_read_and_begin_again_behind_the_last() {
+    fn exchanges_round_trip_and_repeat_after_the_last() {
         let spec = read("[\"0s 100B 8B\",\"30ms 2kB 9B\"]").unwrap();
         assert_eq!(
             serde_json::from_value::<WorkloadSpec>(serde_json::to_value(&spec).unwrap()).unwrap(),
@@ -180,12 +180,12 @@ mod tests {
         );
         assert_eq!((spec.check(), spec.longest(), spec.has_replies()), (Ok(()), Some(2000), true));
         let crate::Kind::Replay(replay) = &spec.kind else { panic!("{spec:?}") };
-        let due: Vec<u64> = (0..5).map(|number| replay.exchanges.due(number).as_millis()).collect();
+        let due: Vec<u64> = (0..5).map(|number| replay.exchanges.due_time(number).as_millis()).collect();
         assert_eq!(due, [0, 30, 60, 90, 120]);
     }
 
     #[test]
-    fn exchanges_that_cannot_be_are_refused_with_the_cure() {
+    fn invalid_exchanges_are_refused_with_a_remedy() {
         for (exchanges, cure) in [
             ("[]", "add at least one"),
             ("[\"2ms 9B\",\"1ms 9B\"]", "exchange 2, \"1ms 9B\", is due before"),

@@ -79,7 +79,7 @@ const HEAD_PART: u32 = u32::MAX;
 impl Rpc {
     /// Returns the load with its own default: a Poisson process.
     fn load_or_poisson(&self) -> Load {
-        let is_timed = self.load.pace() != Pace::Taken;
+        let is_timed = self.load.pace() != Pace::Accepted;
         let arrivals = self.load.arrivals.or(is_timed.then_some(Arrivals::Poisson));
         Load { arrivals, ..self.load.clone() }
     }
@@ -173,8 +173,8 @@ impl Workload for Rpc {
     }
 
     fn classes(&self) -> Vec<SizeClass> {
-        let of_replies = self.reply.classes(true);
-        if of_replies.is_empty() { self.request.classes(false) } else { of_replies }
+        let reply_classes = self.reply.classes(true);
+        if reply_classes.is_empty() { self.request.classes(false) } else { reply_classes }
     }
 
     fn record_kind(&self) -> RecordKind {
@@ -299,7 +299,7 @@ impl ReplySource for RpcReplies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::in_parts::InParts;
+    use crate::partial_transport::PartialTransport;
     use crate::{Delivery, Input, Outgoing, Output, WorkloadSpec};
     use hol_transport::DeliveryTimes;
     use proptest::prelude::*;
@@ -350,7 +350,7 @@ mod tests {
         }
         assert!(replies.contains(&1000) && replies.contains(&2000), "{replies:?}");
         let mut sizes = Vec::new();
-        let reading = spec.reading(false);
+        let reading = spec.ledger_join(false);
         reading.settle_all(client.ledger(), server.ledger(), |record| {
             sizes.push(record.reply_size as usize);
             assert_eq!(record.size, 300);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_works_on_all_requests_at_the_same_time() {
+    fn server_processes_requests_in_parallel() {
         let spec = spec(",\"service\":\"50ms\",\"rate\":\"1000/s\",\"arrivals\":\"periodic\"");
         let mut client = spec.client(ONE, 100, Seed(1));
         let mut server = spec.server(ONE, 100, Host::default());
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn users_send_again_when_they_have_their_reply_and_have_thought() {
+    fn user_sends_again_after_the_reply_and_a_think_time() {
         let spec = spec(",\"users\":3,\"think\":\"1s\"");
         let mut client = spec.client(ONE, 5, Seed(1));
         let mut server = spec.server(ONE, 5, Host::default());
@@ -403,12 +403,12 @@ mod tests {
             let (_, next) = drain(client.as_mut(), now + Duration::from_millis(3));
             now = if next == Time::MAX { now + Duration::from_millis(3) } else { next };
         }
-        assert_eq!((client.progress().done, client.progress().all_due), (5, true));
+        assert_eq!((client.progress().messages_done, client.progress().is_all_due), (5, true));
         assert!(max <= 3, "{max}");
     }
 
     #[test]
-    fn a_head_is_written_before_the_rest_and_gets_no_reply() {
+    fn request_head_is_written_before_the_rest_and_gets_no_reply() {
         let spec = spec(",\"users\":1,\"head\":\"40B\",\"request\":\"200B\"");
         let mut client = spec.client(ONE, 1, Seed(1));
         let mut server = spec.server(ONE, 1, Host::default());
@@ -416,11 +416,11 @@ mod tests {
         let lengths: Vec<usize> = parts.iter().map(|part| part.payload.len()).collect();
         assert_eq!(lengths, [40, 160]);
         parts.into_iter().for_each(|part| deliver(server.as_mut(), ms(1), part.payload));
-        assert_eq!((drain(server.as_mut(), ms(1)).0.len(), server.progress().done), (1, 1));
+        assert_eq!((drain(server.as_mut(), ms(1)).0.len(), server.progress().messages_done), (1, 1));
     }
 
     #[test]
-    fn contradictions_are_refused_with_the_cure() {
+    fn contradictory_keys_are_refused_with_a_remedy() {
         for (keys, cure) in [
             (",\"users\":2,\"rate\":\"5/s\"", "remove `rate`"),
             (",\"users\":0", "set at least 1"),
@@ -437,18 +437,18 @@ mod tests {
     }
 
     #[test]
-    fn the_default_load_is_a_poisson_process() {
-        let arrivals = |keys: &str| spec(keys).settled().arrivals();
+    fn default_load_of_rpc_is_a_poisson_process() {
+        let arrivals = |keys: &str| spec(keys).with_defaults().arrivals();
         assert_eq!(arrivals(""), Arrivals::Poisson);
         assert_eq!(arrivals(",\"arrivals\":\"periodic\""), Arrivals::Periodic);
-        assert_eq!(spec(",\"interval\":\"0s\"").settled().check(), Ok(()));
-        assert_eq!(spec(",\"users\":4").settled().rate(), None);
+        assert_eq!(spec(",\"interval\":\"0s\"").with_defaults().check(), Ok(()));
+        assert_eq!(spec(",\"users\":4").with_defaults().rate(), None);
     }
 
     proptest! {
         /// The rest of a request follows its head, whatever parts of them a connection accepts at a time.
         #[test]
-        fn no_request_stands_in_the_middle_of_another(
+        fn requests_are_not_interleaved(
             rooms in prop::collection::vec(1_usize..300, 1..200),
             returns_rest: bool,
             users in 1_u32..6,
@@ -457,7 +457,7 @@ mod tests {
             let lanes = StreamLayout { streams: 2, connections: 2, ..ONE };
             let mut client = spec.client(lanes, 100, Seed(1));
             let mut server = spec.server(lanes, 100, Host::default());
-            let mut transport = InParts::new(returns_rest);
+            let mut transport = PartialTransport::new(returns_rest);
             for id in 0..2 {
                 prop_assert!(matches!(client.poll(ms(0)), Output::Open(_)));
                 client.handle(ms(0), Input::Opened(ConnectionId(id)));

@@ -76,16 +76,16 @@ pub(crate) struct Sender<R> {
     batches: Batches,
     lanes: StreamLayout,
     pacer: Pacer,
-    endless: bool,
+    is_endless: bool,
     late_limit: Option<Duration>,
     openings: ConnectionOpenings,
     setups: SessionSetups,
     rejected: RejectedMessages,
     /// The remaining part of a message whose head was just written.
-    rest: Option<Outgoing>,
+    message_rest: Option<Outgoing>,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
     replies: u64,
 }
@@ -100,18 +100,18 @@ impl<R: RequestSource> Sender<R> {
         late_limit: Option<Duration>,
     ) -> Self {
         Self {
-            batches: Batches::of(requests.batch()),
+            batches: Batches::new(requests.batch()),
             requests,
             lanes,
             pacer,
-            endless: messages == ENDLESS,
+            is_endless: messages == ENDLESS,
             late_limit,
-            openings: ConnectionOpenings::of(lanes),
+            openings: ConnectionOpenings::new(lanes),
             setups: SessionSetups::new(lanes.max_setup_attempts()),
             rejected: RejectedMessages::default(),
-            rest: None,
+            message_rest: None,
             to_close: VecDeque::new(),
-            quit: None,
+            abort_reason: None,
             ledger: Ledger::default(),
             replies: 0,
         }
@@ -136,8 +136,9 @@ impl<R: RequestSource> Sender<R> {
 
     /// Returns whether messages remain to be sent or answered.
     fn has_more(&self) -> bool {
-        let answered = self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.due();
-        self.pacer.left() > 0 || !answered
+        let answered =
+            self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.messages_due();
+        self.pacer.messages_left() > 0 || !answered
     }
 
     /// Returns whether no connection accepts the next message.
@@ -165,7 +166,7 @@ impl<R: RequestSource> Sender<R> {
     fn next_message(&mut self, now: Time) -> Outgoing {
         let scheduled = self.pacer.advance(now);
         let parent = self.batches.number(&mut self.ledger, now, scheduled);
-        let number = self.ledger.due() as u32;
+        let number = self.ledger.messages_due() as u32;
         let (turn, payload) = self.requests.next(now, number);
         let head = self.requests.head(number);
         let lane = self.lane(turn);
@@ -177,7 +178,7 @@ impl<R: RequestSource> Sender<R> {
         match head {
             None => message,
             Some(head) => {
-                self.rest = Some(message);
+                self.message_rest = Some(message);
                 self.outgoing(lane, head)
             }
         }
@@ -186,7 +187,7 @@ impl<R: RequestSource> Sender<R> {
     /// Records that the next message is never sent; with batches, records the next batch instead and skips
     /// its messages.
     fn note_unsent(&mut self, now: Time) {
-        if let Some(messages) = self.batches.skip(&mut self.ledger, now, self.pacer.left()) {
+        if let Some(messages) = self.batches.skip(&mut self.ledger, now, self.pacer.messages_left()) {
             self.pacer.skip(messages);
             return;
         }
@@ -194,12 +195,12 @@ impl<R: RequestSource> Sender<R> {
             self.pacer.start(now);
         }
         drop(self.next_message(now));
-        self.rest = None;
+        self.message_rest = None;
     }
 
     /// Sends the rest of a message once its connection has accepted the whole head.
     fn send_rest(&mut self, now: Time) -> Output {
-        let Some(rest) = self.rest.take_if(|rest| !self.rejected.waits_for(rest.connection)) else {
+        let Some(rest) = self.message_rest.take_if(|rest| !self.rejected.waits_for(rest.connection)) else {
             return self.wait_for_room(now);
         };
         rest.entry.iter().for_each(|entry| self.ledger.note_written(*entry, now));
@@ -213,7 +214,7 @@ impl<R: RequestSource> Sender<R> {
 
     /// Returns the lane of a turn, without full connections if possible.
     fn lane(&self, turn: u32) -> u16 {
-        self.lanes.in_turn(turn, |connection| !self.rejected.waits_for(connection))
+        self.lanes.lane_of_turn(turn, |connection| !self.rejected.waits_for(connection))
     }
 
     fn take_reply(&mut self, now: Time, delivery: &Delivery) {
@@ -223,13 +224,13 @@ impl<R: RequestSource> Sender<R> {
                 return self.session_open(now, connection);
             }
             Ok(RepliedRequest::SessionRefused(_)) => {
-                self.quit = Some(AbortReason::Nonsense("the peer rejected the session"));
+                self.abort_reason = Some(AbortReason::InvalidData("the peer rejected the session"));
                 return;
             }
             Ok(RepliedRequest::Message(number)) => (number, false),
             Ok(RepliedRequest::Refused(number)) => (number, true),
             Err(reason) => {
-                self.quit = Some(AbortReason::Nonsense(reason));
+                self.abort_reason = Some(AbortReason::InvalidData(reason));
                 return;
             }
         };
@@ -238,7 +239,7 @@ impl<R: RequestSource> Sender<R> {
             self.replies += 1 + u64::from(self.batches.on_reply(&mut self.ledger, number, reply));
             self.pacer.on_reply(now, number);
         } else {
-            self.quit = Some(AbortReason::Nonsense("the peer sent a reply without a request"));
+            self.abort_reason = Some(AbortReason::InvalidData("the peer sent a reply without a request"));
         }
     }
 }
@@ -251,17 +252,17 @@ impl<R: RequestSource> Application for Sender<R> {
             Input::Full(outgoing) => self.rejected.add(outgoing),
             Input::Writable(_) => self.rejected.retry(),
             Input::PeerClosed(_) if self.has_more() => {
-                self.quit = Some(AbortReason::Connection("closed by the peer"));
+                self.abort_reason = Some(AbortReason::Connection("closed by the peer"));
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
+            Input::Failed(_, reason) => self.abort_reason = Some(AbortReason::Connection(reason)),
             Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
         if let Some(connection) = self.openings.next() {
             return Output::Open(connection);
@@ -275,11 +276,11 @@ impl<R: RequestSource> Application for Sender<R> {
             }
             return Output::Send(outgoing);
         }
-        self.pacer.stop_in_time(now);
+        self.pacer.stop_at_end(now);
         if self.is_blocked() {
             return self.wait_for_room(now);
         }
-        if self.rest.is_some() {
+        if self.message_rest.is_some() {
             return self.send_rest(now);
         }
         if let Some((connection, attempt)) = self.setups.next(now)
@@ -288,7 +289,7 @@ impl<R: RequestSource> Application for Sender<R> {
             return Output::Send(self.outgoing(self.lane(turn), payload));
         }
         if self.pacer.next() > now {
-            return Output::Wait(self.pacer.next().min(self.setups.due()));
+            return Output::Wait(self.pacer.next().min(self.setups.repeat_time()));
         }
         Output::Send(self.next_message(now))
     }
@@ -296,10 +297,10 @@ impl<R: RequestSource> Application for Sender<R> {
     #[inline]
     fn progress(&self) -> Progress {
         Progress {
-            due: self.ledger.due(),
-            done: self.replies,
-            last_due: self.ledger.last_due(),
-            all_due: self.pacer.left() == 0,
+            messages_due: self.ledger.messages_due(),
+            messages_done: self.replies,
+            last_due_time: self.ledger.last_due_time(),
+            is_all_due: self.pacer.messages_left() == 0,
             waits_for_reply: self.pacer.waits_for_reply(),
         }
     }
@@ -311,16 +312,16 @@ impl<R: RequestSource> Application for Sender<R> {
     /// Records all remaining messages of the schedule as never sent; an endless schedule has no remaining messages.
     fn end(&mut self, now: Time) -> bool {
         const PART_OCTETS: u64 = 4096;
-        if self.endless {
+        if self.is_endless {
             return true;
         }
         for _ in 0..PART_OCTETS {
-            if self.pacer.left() == 0 {
+            if self.pacer.messages_left() == 0 {
                 return true;
             }
             self.note_unsent(now);
         }
-        self.pacer.left() == 0
+        self.pacer.messages_left() == 0
     }
 }
 
@@ -368,16 +369,16 @@ mod tests {
 
     /// A greedy sender with a time limit ends with the messages that it has passed on by then.
     #[test]
-    fn a_greedy_sender_stops_when_its_time_is_over() {
+    fn greedy_sender_stops_after_its_maximum_duration() {
         let mut client = client_of("{\"kind\":\"bulk\",\"lasts\":\"2s\"}", ONE, 1000);
         open(client.as_mut(), ms(500), ONE);
         send(client.as_mut(), ms(500));
         send(client.as_mut(), ms(2499));
         assert!(matches!(client.poll(ms(2500)), Output::Wait(Time::MAX)));
-        let Progress { due, all_due, .. } = client.progress();
-        assert_eq!((due, all_due), (2, true));
-        assert!(client.end(ms(2500)), "what was not sent is no message of the run");
-        assert_eq!(client.progress().due, 2);
+        let Progress { messages_due, is_all_due, .. } = client.progress();
+        assert_eq!((messages_due, is_all_due), (2, true));
+        assert!(client.end(ms(2500)), "messages that were not sent do not belong to the run");
+        assert_eq!(client.progress().messages_due, 2);
     }
 
     #[track_caller]
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_take_the_streams_in_turn() {
+    fn messages_use_the_streams_in_turn() {
         let mut client = opened("oneway", 3, 5);
         let streams: Vec<u16> = (1..=5).map(|k| send(client.as_mut(), ms(10 * k)).stream).collect();
         assert_eq!(streams, [0, 1, 2, 0, 1]);
@@ -424,19 +425,19 @@ mod tests {
     /// The load generator of Kiesel et al. 2006 (IKR report 53): the measurement is aborted when a message
     /// could not be passed to the transport within one second of its scheduled time.
     #[test]
-    fn a_blocked_channel_aborts_the_run_a_late_limit_after_the_scheduled_time() {
+    fn blocked_connection_aborts_the_run_after_the_late_limit() {
         let mut client = client_of("{\"kind\":\"oneway\",\"late_limit\":\"1s\"}", ONE, 1000);
         open(client.as_mut(), ms(0), ONE);
         let first = send(client.as_mut(), ms(10));
         client.handle(ms(10), Input::Full(first));
         assert_eq!(wait(client.as_mut(), ms(10)), ms(1010));
         assert_eq!(wait(client.as_mut(), ms(1009)), ms(1010));
-        let Output::Stop(quit) = client.poll(ms(1010)) else { panic!("it goes on") };
-        assert_eq!(quit, AbortReason::BehindSchedule { message: 0, scheduled: ms(10) });
+        let Output::Stop(abort_reason) = client.poll(ms(1010)) else { panic!("it goes on") };
+        assert_eq!(abort_reason, AbortReason::BehindSchedule { message: 0, scheduled: ms(10) });
     }
 
     #[test]
-    fn without_a_late_limit_messages_wait_for_as_long_as_it_takes() {
+    fn messages_wait_indefinitely_without_a_late_limit() {
         let mut client = opened("oneway", 1, 1000);
         let first = send(client.as_mut(), ms(10));
         client.handle(ms(10), Input::Full(first));
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_channel_delays_messages_but_not_their_schedule() {
+    fn blocked_connection_delays_messages_but_not_their_schedule() {
         let mut client = opened("oneway", 1, 3);
         let first = send(client.as_mut(), ms(10));
         client.handle(ms(10), Input::Full(first));
@@ -468,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_connection_does_not_hold_up_a_greedy_client_on_another() {
+    fn full_connection_does_not_block_a_greedy_client_on_another() {
         let lanes =
             StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut client = client("bulk", lanes, ENDLESS);
@@ -488,18 +489,18 @@ mod tests {
     }
 
     #[test]
-    fn the_end_notes_every_message_that_was_not_sent() {
+    fn end_of_run_records_every_unsent_message() {
         for kind in ["oneway", "pingpong"] {
             let mut client = opened(kind, 1, 4);
             drop(send(client.as_mut(), ms(10)));
-            assert!(!client.progress().all_due);
+            assert!(!client.progress().is_all_due);
             assert!(client.end(ms(15)));
-            assert_eq!((client.progress().due, client.progress().all_due), (4, true));
+            assert_eq!((client.progress().messages_due, client.progress().is_all_due), (4, true));
         }
     }
 
     #[test]
-    fn pingpong_sends_when_the_reply_came() {
+    fn pingpong_sends_after_the_reply() {
         let mut client = client("pingpong", ONE, 2);
         open(client.as_mut(), ms(7), ONE);
         let first = send(client.as_mut(), ms(7));
@@ -525,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_request_has_a_reply_and_the_run_continues() {
+    fn run_continues_after_a_refused_request() {
         use hol_simco::{Message, Refusal, Tid};
         let mut client = opened("simco", 1, 2);
         drop(send(client.as_mut(), ms(0)));
@@ -535,24 +536,24 @@ mod tests {
         drop(send(client.as_mut(), ms(10)));
         let refusal = Message::refusal(Tid(1), Refusal::ConfigurationFailed);
         reply(client.as_mut(), ms(30), refusal.to_bytes());
-        assert_eq!(client.progress().done, 1);
+        assert_eq!(client.progress().messages_done, 1);
         drop(send(client.as_mut(), ms(30)));
     }
 
     #[test]
-    fn nonsense_from_the_other_side_and_a_failed_connection_end_the_run() {
+    fn invalid_reply_and_failed_connection_abort_the_run() {
         let mut client = opened("echo", 1, 2);
         let first = send(client.as_mut(), ms(10));
         reply(client.as_mut(), ms(30), first.payload.clone());
         reply(client.as_mut(), ms(30), first.payload);
-        assert!(matches!(client.poll(ms(30)), Output::Stop(AbortReason::Nonsense(_))));
+        assert!(matches!(client.poll(ms(30)), Output::Stop(AbortReason::InvalidData(_))));
         let mut client = opened("echo", 1, 2);
         client.handle(ms(5), Input::Failed(ConnectionId(0), "connection reset"));
         assert!(matches!(client.poll(ms(5)), Output::Stop(AbortReason::Connection("connection reset"))));
     }
 
     #[test]
-    fn a_peer_that_closes_is_an_end_when_all_is_done_and_a_failure_before() {
+    fn peer_close_is_a_failure_only_before_all_messages_are_done() {
         let mut client = opened("echo", 1, 1);
         let first = send(client.as_mut(), ms(10));
         reply(client.as_mut(), ms(30), first.payload);

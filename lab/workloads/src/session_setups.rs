@@ -53,7 +53,7 @@ impl SessionSetups {
     }
 
     /// Returns when to repeat the setups that have no reply.
-    pub(crate) fn due(&self) -> Time {
+    pub(crate) fn repeat_time(&self) -> Time {
         if self.unanswered.is_empty() { Time::MAX } else { self.repeat_at }
     }
 
@@ -84,25 +84,25 @@ mod tests {
 
     /// RFC 8085 section 3.1.1: an initial second, and an exponential backoff.
     #[test]
-    fn an_unanswered_setup_is_sent_again_after_twice_the_time() {
+    fn unanswered_setup_is_repeated_with_exponential_backoff() {
         let mut setups = SessionSetups::new(4);
         setups.start(secs(10), 2);
         assert_eq!(sent(&mut setups, secs(10)), [(0, 0), (1, 0)]);
-        assert_eq!(setups.due(), secs(11));
+        assert_eq!(setups.repeat_time(), secs(11));
         assert!(!setups.on_reply(ConnectionId(0)) && !setups.is_open_already(ConnectionId(1)));
         assert_eq!(sent(&mut setups, secs(11)), [(1, 1)]);
-        assert_eq!((sent(&mut setups, secs(12)), setups.due()), (vec![], secs(13)));
+        assert_eq!((sent(&mut setups, secs(12)), setups.repeat_time()), (vec![], secs(13)));
         assert_eq!(sent(&mut setups, secs(13)), [(1, 2)]);
-        assert_eq!((sent(&mut setups, secs(17)), setups.due()), (vec![(1, 3)], Time::MAX));
+        assert_eq!((sent(&mut setups, secs(17)), setups.repeat_time()), (vec![(1, 3)], Time::MAX));
         assert!(setups.on_reply(ConnectionId(1)));
         assert!(!setups.on_reply(ConnectionId(1)), "a second reply is not the last one");
     }
 
     #[test]
-    fn over_a_reliable_transport_a_setup_is_sent_once() {
+    fn setup_is_sent_once_over_a_reliable_transport() {
         let mut setups = SessionSetups::new(1);
         setups.start(secs(0), 1);
-        assert_eq!((sent(&mut setups, secs(0)), setups.due()), (vec![(0, 0)], Time::MAX));
+        assert_eq!((sent(&mut setups, secs(0)), setups.repeat_time()), (vec![(0, 0)], Time::MAX));
         assert_eq!(sent(&mut setups, secs(500)), []);
     }
 }

@@ -50,13 +50,13 @@ impl Sizes {
         if weights.values().all(|weight| *weight == 0) {
             return Err((1, "the file contains no sizes; write one per line".to_owned()));
         }
-        Ok(Self::Mix(reduced(&weights)))
+        Ok(Self::Mix(join_sizes(&weights)))
     }
 }
 
 /// Joins neighbouring sizes of a long list to their mean, which keeps the number of messages and, but for rounding, of octets. A group has at
 /// most a thousandth of the messages and of the octets, unless a single size has more: rare long messages remain as long as they are.
-fn reduced(weights: &BTreeMap<ByteCount, u64>) -> BTreeMap<ByteCount, u32> {
+fn join_sizes(weights: &BTreeMap<ByteCount, u64>) -> BTreeMap<ByteCount, u32> {
     let octets = |size: &ByteCount, weight: &u64| u128::from(size.0) * u128::from(*weight);
     let total: u64 = weights.values().sum();
     let all_octets: u128 = weights.iter().map(|(size, weight)| octets(size, weight)).sum();
@@ -98,13 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_size_and_perhaps_how_often_it_occurs() {
+    fn line_has_a_size_and_an_optional_count() {
         let weights = read("# octets\n1kB\n1000\r\n200kB, 3\n\n70\t0\n");
         assert_eq!(weights, [(1000, 2), (200_000, 3)].map(|(size, weight)| (ByteCount(size), weight)).into());
     }
 
     #[test]
-    fn a_long_file_keeps_its_mean_and_its_rare_long_messages() {
+    fn long_size_file_keeps_its_mean_and_its_rare_long_messages() {
         let mut all: String = (1000..3000).map(|size| format!("{size}\n")).collect();
         all += "10MB\n";
         let weights = read(&all);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused_with_its_line() {
+    fn invalid_size_is_refused_with_its_line() {
         for (text, line, words) in [
             ("1kB\n12 apples\n", 2, "\"apples\" is not a whole number of messages"),
             ("1kB\n7Mbit\n", 2, "\"7Mbit\" is not a size such as 1460"),

@@ -55,7 +55,7 @@ pub struct SizeClass {
     /// Name of the class in tables, such as `200 kB replies`.
     pub name: String,
     /// Whether the size is the reply's, not the request's.
-    pub of_replies: bool,
+    pub is_reply_size: bool,
     /// The smallest size in octets.
     pub min: u64,
     /// The largest size in octets.
@@ -111,21 +111,21 @@ impl Sizes {
 
     /// Returns classes that contain every size: one for each size of a short mix, otherwise one for each power
     /// of ten. Empty if all sizes are the same.
-    pub(crate) fn classes(&self, of_replies: bool) -> Vec<SizeClass> {
+    pub(crate) fn classes(&self, is_reply_size: bool) -> Vec<SizeClass> {
         let classes = match self {
             Self::Fixed(_) | Self::File(_) => Vec::new(),
             Self::Mix(weights) if weights.len() <= Self::MAX_SIZE_CLASSES => {
-                weights.keys().map(|size| SizeClass::of(size.0, of_replies)).collect()
+                weights.keys().map(|size| SizeClass::of_size(size.0, is_reply_size)).collect()
             }
             Self::Mix(weights) => {
                 let [min, max] = [weights.keys().next(), weights.keys().next_back()];
-                SizeClass::decades(min.map_or(0, |size| size.0), max.map_or(0, |size| size.0), of_replies)
+                SizeClass::decades(min.map_or(0, |size| size.0), max.map_or(0, |size| size.0), is_reply_size)
             }
-            // Two deviations to each side of the median lie 95 % of all.
+            // 95 % of the sizes are within two standard deviations of the median.
             Self::LogNormal(LogNormal { median, sigma, max }) => {
                 let at = |deviations: f64| (median.0 as f64 * (sigma * deviations).exp()) as u64;
                 let largest = max.map_or(u64::MAX, |max| max.0);
-                SizeClass::decades(at(-2.0), at(2.0).min(largest), of_replies)
+                SizeClass::decades(at(-2.0), at(2.0).min(largest), is_reply_size)
             }
         };
         if classes.len() > 1 { classes } else { Vec::new() }
@@ -147,14 +147,14 @@ fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
 
 impl SizeClass {
     /// Returns the class of one size.
-    fn of(size: u64, of_replies: bool) -> Self {
-        let name = format!("{} {}", short_size(size), what(of_replies));
-        Self { name, of_replies, min: size, max: size }
+    fn of_size(size: u64, is_reply_size: bool) -> Self {
+        let name = format!("{} {}", short_size(size), direction(is_reply_size));
+        Self { name, is_reply_size, min: size, max: size }
     }
 
     /// Returns a class for each power of ten from that of `min` to that of `max`; the first and the last
     /// are open.
-    fn decades(min: u64, max: u64, of_replies: bool) -> Vec<Self> {
+    fn decades(min: u64, max: u64, is_reply_size: bool) -> Vec<Self> {
         let [first, last] = [min, max].map(|size| size.max(1).ilog10());
         let class = |power: u32| {
             let (from, below) = (10_u64.pow(power), 10_u64.pow(power + 1));
@@ -165,20 +165,20 @@ impl SizeClass {
             };
             let min = if power == first { 0 } else { from };
             let max = if power == last { u64::MAX } else { below - 1 };
-            Self { name: format!("{} {range}", what(of_replies)), of_replies, min, max }
+            Self { name: format!("{} {range}", direction(is_reply_size)), is_reply_size, min, max }
         };
         (first..=last).map(class).collect()
     }
 
     /// Returns whether a record belongs to the class.
     pub fn has(&self, record: &Record) -> bool {
-        let size = if self.of_replies { record.reply_size } else { record.size };
+        let size = if self.is_reply_size { record.reply_size } else { record.size };
         (self.min..=self.max).contains(&u64::from(size))
     }
 }
 
-const fn what(of_replies: bool) -> &'static str {
-    if of_replies { "replies" } else { "requests" }
+const fn direction(is_reply_size: bool) -> &'static str {
+    if is_reply_size { "replies" } else { "requests" }
 }
 
 /// Writes octets in the largest decimal unit that needs no fraction.
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_drawn_files_are_shorter_than_the_median_and_their_logarithm_has_its_deviation() {
+    fn log_normal_draws_have_their_median_and_deviation() {
         let size = read("{\"median\":\"10kB\",\"sigma\":1.5}");
         let mut rng = Seed(4).rng();
         let mut drawn: Vec<u32> = (0..20_001).map(|_| size.draw(&mut rng, [1, 1 << 30])).collect();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_has_each_size_as_often_as_its_weight_says() {
+    fn mix_draws_each_size_by_its_weight() {
         let mix = read("{\"200kB\":1,\"1kB\":9,\"7B\":0}");
         let mut rng = Seed(4).rng();
         let drawn: Vec<u32> = (0..10_000).map(|_| mix.draw(&mut rng, [8, 1 << 30])).collect();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_written_as_a_quantity_as_weights_or_as_a_distribution() {
+    fn size_is_a_quantity_weights_or_a_distribution() {
         for text in ["\"20kB\"", "{\"median\":\"10kB\",\"sigma\":1.5}", "{\"1kB\":9,\"200kB\":1}"] {
             let again = serde_json::to_string(&read(text)).unwrap();
             assert_eq!(read(&again), read(text));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_ends_at_its_largest_size() {
+    fn log_normal_draws_do_not_exceed_max() {
         let sizes = read("{\"median\":\"10kB\",\"sigma\":1.5,\"most\":\"60kB\"}");
         let mut rng = Seed(4).rng();
         let drawn: Vec<u32> = (0..10_000).map(|_| sizes.draw(&mut rng, [8, 1 << 30])).collect();

@@ -138,7 +138,7 @@ impl WorkloadSpec {
 
     /// Returns whether only the transport limits the rate.
     pub fn is_greedy(&self) -> bool {
-        self.kind.workload().pace() == Pace::Taken
+        self.kind.workload().pace() == Pace::Accepted
     }
 
     /// Returns the function that finds message boundaries in a byte stream over these lanes.
@@ -147,7 +147,7 @@ impl WorkloadSpec {
     }
 
     /// Returns how the ledgers are joined, over a transport that may abandon messages or not.
-    pub fn reading(&self, gives_up: bool) -> LedgerJoin {
+    pub fn ledger_join(&self, gives_up: bool) -> LedgerJoin {
         LedgerJoin { has_replies: self.has_replies(), gives_up }
     }
 
@@ -183,7 +183,7 @@ impl WorkloadSpec {
     }
 
     /// Returns the workload with every default set.
-    pub fn settled(&self) -> Self {
+    pub fn with_defaults(&self) -> Self {
         let (from, to) = (Some(self.from().to_owned()), Some(self.to().to_owned()));
         let mut settled = Self { from, to, ..self.clone() };
         settled.kind.workload_mut().set_defaults();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_all_workloads_stand_beside_those_of_the_kind() {
+    fn common_keys_are_accepted_with_every_kind() {
         let text = "{\"kind\":\"echo\",\"to\":\"b\",\"rate\":\"5/s\",\"size\":\"64B\",\"start\":\"2s\"}";
         let workload = read(text).unwrap();
         assert_eq!((workload.to(), workload.size(), workload.start), ("b", Some(64), Duration::from_secs(2)));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_mixes_that_cannot_be_are_refused_with_the_cure() {
+    fn invalid_sizes_and_mixes_are_refused_with_a_remedy() {
         let check = |json| read(json).unwrap().check().map_err(|e| e.to_string());
         assert!(check("{\"kind\":\"echo\",\"size\":\"7B\"}").unwrap_err().contains("must have 8 to"));
         assert_eq!(check("{\"kind\":\"simco\",\"mix\":{\"enable\":2,\"lifetime\":1,\"delete\":2}}"), Ok(()));
@@ -264,10 +264,10 @@ mod tests {
     }
 
     #[test]
-    fn the_settled_table_names_every_default_and_stays_valid() {
+    fn table_with_defaults_names_every_key_and_stays_valid() {
         for kind in Kind::all() {
             let (name, workload) = (kind.workload().name(), WorkloadSpec::new(kind));
-            let settled = workload.settled();
+            let settled = workload.with_defaults();
             assert_eq!((settled.check(), settled.kind.workload().name()), (Ok(()), name));
             let json = serde_json::to_value(&settled).unwrap();
             assert_eq!(json.get("rate").is_some(), workload.load().is_some(), "{json}");

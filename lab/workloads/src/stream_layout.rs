@@ -37,7 +37,7 @@ impl StreamLayout {
 
     /// Returns the lane of the message in this turn, or the next one whose connection `has_room`; the first
     /// if none has.
-    pub(crate) fn in_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
+    pub(crate) fn lane_of_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
         let streams = u32::from(self.streams);
         let lane = |skipped| ((turn % streams + skipped) % streams) as u16;
         (0..streams).map(lane).find(|lane| has_room(self.connection(*lane))).unwrap_or(lane(0))
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn associations_take_the_streams_in_turn() {
+    fn streams_of_all_associations_are_used_in_turn() {
         let lanes =
             StreamLayout { streams: 6, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let all: Vec<_> = (0..6).map(|lane| (lanes.connection(lane).0, lanes.stream(lane))).collect();
@@ -57,11 +57,11 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_passes_over_connections_without_room() {
+    fn connections_without_room_are_skipped() {
         let lanes =
             StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
-        assert_eq!(lanes.in_turn(9, |_| true), 1);
-        assert_eq!(lanes.in_turn(9, |connection| connection.0 != 1), 2);
-        assert_eq!(lanes.in_turn(9, |_| false), 1);
+        assert_eq!(lanes.lane_of_turn(9, |_| true), 1);
+        assert_eq!(lanes.lane_of_turn(9, |connection| connection.0 != 1), 2);
+        assert_eq!(lanes.lane_of_turn(9, |_| false), 1);
     }
 }

@@ -110,7 +110,7 @@ pub(crate) fn with_tls(
 struct TlsApplication {
     application: Box<dyn Application>,
     handshake: Handshake,
-    connections: BTreeMap<ConnectionId, State>,
+    connections: BTreeMap<ConnectionId, HandshakeState>,
     /// Handshake messages that the transport has not accepted.
     outbox: VecDeque<Outgoing>,
     /// Records that the transport has not accepted, or only in part; the application repeats their messages.
@@ -128,7 +128,7 @@ struct TlsApplication {
 
 /// The state of a connection's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum HandshakeState {
     /// The client waits for the server's answer; with early data its application may send already.
     AwaitsAnswer,
     /// The server waits for the client's first or second message.
@@ -143,23 +143,23 @@ impl TlsApplication {
     }
 
     /// Handles a handshake message of the peer.
-    fn take(&mut self, now: Time, connection: ConnectionId) {
+    fn handle_handshake_message(&mut self, now: Time, connection: ConnectionId) {
         let Handshake { answer, finished, is_early, .. } = self.handshake;
-        let state = self.connections.entry(connection).or_insert(State::AwaitsClient);
+        let state = self.connections.entry(connection).or_insert(HandshakeState::AwaitsClient);
         match *state {
-            State::AwaitsAnswer => {
-                *state = State::Done;
+            HandshakeState::AwaitsAnswer => {
+                *state = HandshakeState::Done;
                 self.send(connection, finished);
                 if !is_early {
                     self.open(now, connection);
                 }
             }
-            State::AwaitsClient => {
-                *state = State::Done;
+            HandshakeState::AwaitsClient => {
+                *state = HandshakeState::Done;
                 self.send(connection, answer);
             }
             // The client's Finished.
-            State::Done => {}
+            HandshakeState::Done => {}
         }
     }
 
@@ -196,8 +196,8 @@ impl TlsApplication {
     fn is_open(&self, connection: ConnectionId) -> bool {
         match self.connections.get(&connection) {
             None => false,
-            Some(State::AwaitsAnswer) => self.handshake.is_early,
-            Some(State::AwaitsClient | State::Done) => true,
+            Some(HandshakeState::AwaitsAnswer) => self.handshake.is_early,
+            Some(HandshakeState::AwaitsClient | HandshakeState::Done) => true,
         }
     }
 }
@@ -206,21 +206,21 @@ impl Application for TlsApplication {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Opened(connection) => {
-                self.connections.insert(connection, State::AwaitsAnswer);
+                self.connections.insert(connection, HandshakeState::AwaitsAnswer);
                 self.send(connection, self.handshake.hello);
                 if self.handshake.is_early {
                     self.open(now, connection);
                 }
             }
             Input::Accepted(connection) => {
-                self.connections.insert(connection, State::AwaitsClient);
+                self.connections.insert(connection, HandshakeState::AwaitsClient);
                 self.application.handle(now, Input::Accepted(connection));
             }
             Input::Message(delivery) if delivery.payload.first() == Some(&APPLICATION_DATA) => {
                 let payload = unprotect(&delivery.payload);
                 self.application.handle(now, Input::Message(Delivery { payload, ..delivery }));
             }
-            Input::Message(delivery) => self.take(now, delivery.connection),
+            Input::Message(delivery) => self.handle_handshake_message(now, delivery.connection),
             Input::Full(outgoing) if self.sends_handshake => {
                 self.outbox.push_front(outgoing);
                 self.is_blocked = true;
@@ -291,7 +291,7 @@ impl Application for TlsApplication {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::in_parts::InParts;
+    use crate::partial_transport::PartialTransport;
     use crate::{Host, StreamLayout, WorkloadSpec};
     use hol_base::Seed;
     use hol_transport::DeliveryTimes;
@@ -302,7 +302,7 @@ mod tests {
     proptest! {
         /// RFC 8446 section 5.2: each record of at most 2^14 octets has 22 more.
         #[test]
-        fn a_message_is_decrypted_as_it_was_encrypted(octets in 0_usize..70_000) {
+        fn unprotect_reverses_protect(octets in 0_usize..70_000) {
             let payload: Bytes = (0..octets).map(|at| at as u8).collect::<Vec<u8>>().into();
             let records = protect(&payload);
             prop_assert_eq!(records.len(), octets + 22 * octets.div_ceil(16_384));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_of_no_record_are_refused() {
+    fn octets_that_are_no_tls_record_are_refused() {
         assert!(length_of(b"GET / HTTP").is_err());
         assert_eq!(length_of(&[HANDSHAKE_RECORD, 0, 0, 1]), Ok(None));
         assert!(length_of(&[APPLICATION_DATA, 0, 0, 0, 4]).is_err());
@@ -330,7 +330,7 @@ mod tests {
         sides[0].handle(Time::ZERO, Input::Opened(id));
         sides[1].handle(Time::ZERO, Input::Accepted(id));
         let (mut sizes, mut now, mut under_way) = (Vec::new(), Time::ZERO, VecDeque::new());
-        while sides[0].progress().done == 0 {
+        while sides[0].progress().messages_done == 0 {
             for (side, application) in sides.iter_mut().enumerate() {
                 while let Output::Send(outgoing) = application.poll(now) {
                     sizes.push(outgoing.payload.len());
@@ -353,7 +353,7 @@ mod tests {
 
     /// RFC 8446 section 2: a round trip before the first message; section 2.3: none with early data.
     #[test]
-    fn the_first_message_waits_for_a_round_trip_and_early_data_does_not() {
+    fn first_message_waits_a_round_trip_unless_it_is_early_data() {
         const PINGPONG: &str = "{\"kind\":\"pingpong\",\"size\":\"100B\"}";
         assert_eq!(exchange(None, PINGPONG, 10), (vec![100, 100], Time::from_millis(20)));
         let (sizes, answered) = exchange(Some(FULL), PINGPONG, 10);
@@ -365,7 +365,7 @@ mod tests {
 
     /// A page that sends before its connection is open sends after the handshake.
     #[test]
-    fn an_application_that_does_not_wait_is_held_back() {
+    fn early_application_waits_for_the_handshake() {
         let (sizes, _) = exchange(Some(FULL), "{\"kind\":\"page\",\"objects\":0,\"early\":true}", 10);
         assert_eq!(&sizes[..3], &[261, 2623, 64]);
     }
@@ -374,7 +374,7 @@ mod tests {
         /// RFC 8446 section 5.1: records do not interrupt each other, whatever parts of them a connection
         /// accepts at a time. A handshake message once interrupted a message of early data.
         #[test]
-        fn no_message_stands_in_the_middle_of_another(
+        fn messages_and_handshakes_are_not_interleaved(
             rooms in prop::collection::vec(1_usize..400, 1..200),
             answered_after in 0_usize..40,
             returns_rest: bool,
@@ -385,7 +385,7 @@ mod tests {
                 StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: Some(handshake) };
             let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"bulk\",\"size\":\"300B\"}").unwrap();
             let (mut client, id) = (spec.client(lanes, crate::ENDLESS, Seed(1)), ConnectionId(0));
-            let mut transport = InParts::new(returns_rest);
+            let mut transport = PartialTransport::new(returns_rest);
             prop_assert!(matches!(client.poll(Time::ZERO), Output::Open(_)));
             client.handle(Time::ZERO, Input::Opened(id));
             for (turn, room) in rooms.iter().enumerate() {

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_on_whatever_has_left() {
+    fn numbers_continue_after_removals() {
         let mut window = Window::default();
         assert_eq!((window.push('a'), window.push('b'), window.pop()), (0, 1, Some((0, 'a'))));
         assert_eq!((window.get(0), window.get(1), window.get(2)), (None, Some(&'b'), None));

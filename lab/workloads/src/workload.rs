@@ -11,7 +11,7 @@ pub type FramingFn = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
 /// The contract of a workload; the fields of an implementation are the keys in experiments.
 pub trait Workload {
-    /// Returns its name in an experiment.
+    /// Returns the name of the workload in experiments.
     fn name(&self) -> &'static str;
     /// Returns a one-line description for lists of workloads.
     fn about(&self) -> &'static str;
@@ -32,7 +32,7 @@ pub trait Workload {
     }
     /// Returns what makes the next message due.
     fn pace(&self) -> Pace;
-    /// Returns the settings of its load, if time makes its messages due.
+    /// Returns the settings of the load, if time makes its messages due.
     fn load(&self) -> Option<&Load> {
         None
     }
@@ -40,7 +40,7 @@ pub trait Workload {
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
     }
-    /// Returns its keys for sizes that may differ.
+    /// Returns the keys for sizes that may differ from message to message.
     fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
         Vec::new()
     }

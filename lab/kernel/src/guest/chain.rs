@@ -71,7 +71,7 @@ impl Chain {
         end: Port,
         detour: Option<Detour>,
     ) -> Result<Self, GuestError> {
-        let (settings, floor) = (link.settings.clone(), link.floor());
+        let (settings, floor) = (link.settings.clone(), link.baseline_stages());
         let (stages, counters) = (Vec::new(), BTreeMap::new());
         let mut chain = Self { link, seed, start, end, detour, stages, settings, changes: 0, counters };
         chain.install(&floor)?;
@@ -173,7 +173,7 @@ impl Chain {
         let parent = above.map_or(ROOT, |above| self.handle(above) | 1);
         let message = discipline::set(port.interface, self.handle(place), parent, kind);
         let message = match before {
-            Some(_) if place == 0 => queue::lengths(message, self.settings.overhead),
+            Some(_) if place == 0 => queue::with_overhead(message, self.settings.overhead),
             _ => message,
         };
         (port, message)
@@ -192,11 +192,11 @@ impl Chain {
                     &format!("set up an emulator (netem) of {name}"),
                 )
             }
-            Stage::Pace(pace) => {
+            Stage::Shaper(pace) => {
                 let (port, message) = discipline_message("cbs");
-                port.routing.request(queue::pace(message, pace), &self.needs("a shaper", "sch_cbs"))
+                port.routing.request(queue::with_rate(message, pace), &self.needs("a shaper", "sch_cbs"))
             }
-            Stage::Waiting(waiting) => {
+            Stage::Queue(waiting) => {
                 let (kind, module) = queue::kind(waiting);
                 let (port, message) = discipline_message(kind);
                 port.routing

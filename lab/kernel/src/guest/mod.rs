@@ -133,7 +133,7 @@ fn await_exact_timers() -> Result<(), GuestError> {
 fn job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
     let job: Job = serde_json::from_slice(&channel.job()?)?;
     if !is_local_kernel() {
-        if job.scenario.filtered().is_some() {
+        if job.scenario.filtered_node().is_some() {
             modules::filter_modules().try_for_each(|file| load(&file))?;
         }
         entropy::inject(Seed(job.seed))?;

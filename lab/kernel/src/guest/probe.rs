@@ -61,7 +61,7 @@ fn measure_baseline(
     let wire = SocketPair {
         sender: socket(topology, from, from.address)?,
         receiver: socket(topology, to, to.address)?,
-        payload: vec![0; packet as usize - plan.network.ip().header() - Datagram::HEADER],
+        payload: vec![0; packet as usize - plan.network.ip().header_length() - Datagram::HEADER],
     };
     wire.sender.connect(wire.receiver.local_addr()?)?;
     wire.receiver.set_read_timeout(Some(timeout))?;

@@ -79,13 +79,13 @@ impl LinkQueueStatistics {
         let place = |of: &dyn Fn(&Stage) -> bool| stages.iter().position(of);
         let transmitter = stages.iter().rposition(is_transmitter).unwrap_or(0);
         let (queue, admits) = (
-            place(&|stage| matches!(stage, Stage::Waiting(_))),
+            place(&|stage| matches!(stage, Stage::Queue(_))),
             place(&|stage| matches!(stage, Stage::Filter(Filter::Admit(_)))),
         );
         let dropping = queue.or(admits).unwrap_or(transmitter);
         // The queue's count includes the drops of its child disciplines.
         let within = stages.iter().enumerate().skip(dropping + 1);
-        let behind = within.filter(|(_, stage)| !matches!(stage, Stage::Waiting(_)));
+        let behind = within.filter(|(_, stage)| !matches!(stage, Stage::Queue(_)));
         let behind = behind.map(|(place, _)| place).find(|place| *place > transmitter);
         let backlogged = queue.into_iter().chain([transmitter]).map(position).collect();
         Self {
@@ -114,7 +114,7 @@ impl LinkQueueStatistics {
         let dropped = of(&self.dropping).drops.saturating_sub(beside);
         let [all_dropped, all_lost] = &mut self.counted;
         let (dropped, lost) = (all_dropped.update(dropped), all_lost.update(lost));
-        Ok(QueueSample { line, packets, octets, dropped, lost: Some(lost) })
+        Ok(QueueSample { queue: line, packets, octets, dropped, lost: Some(lost) })
     }
 }
 
@@ -144,7 +144,7 @@ impl QueueSampler {
                 let left = StdDuration::from_nanos(interval.as_nanos() - now % interval.as_nanos());
                 step = wait(left).map_err(GuestError::from);
                 let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                if all.len() as u64 > Sample::MAX {
+                if all.len() as u64 > Sample::MAX_PER_RUN {
                     return;
                 }
                 step = step.and_then(|()| sample_all(&mut links, beginning.wait(), &mut all));

@@ -283,7 +283,7 @@ impl Topology {
         let ends: Vec<_> = ends.map(|end| (self.node(end.node), end.outer_index, end.near_index)).collect();
         let link = |id: LinkId, start: Port, end: Port| {
             let link = plan.links[usize::from(id.0)].clone();
-            let detour = link.crosses().then(|| detour(&namespace, plan, id)).transpose()?;
+            let detour = link.has_entry_stages().then(|| detour(&namespace, plan, id)).transpose()?;
             Chain::new(link, seed, start, end, detour)
         };
         let (mut chains, mut shared) = (Vec::new(), None);

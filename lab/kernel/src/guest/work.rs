@@ -94,8 +94,8 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         programs: output.results,
         ..WorldReport::default()
     };
-    world_report.warn(output.caution);
-    world_report.warn(lacking);
+    world_report.add_caution(output.caution);
+    world_report.add_caution(lacking);
     let packets = topology.packets()?.saturating_sub(before.0);
     let secrets = if job.capture { outcome.secrets() } else { String::new() };
     let report = Report { world_report, flows: outcome.reports(), packets, secrets };

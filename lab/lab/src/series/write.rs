@@ -59,7 +59,7 @@ impl SeriesFile {
             queues,
             waiting_rows: Vec::new(),
             rows: 0,
-            max: Sample::MAX,
+            max: Sample::MAX_PER_RUN,
             delivered,
             point: point.to_string(),
         })
@@ -130,7 +130,7 @@ impl SeriesFile {
                 row.set("in_flight_octets", in_flight);
                 row.set("sent_again", sent_again);
             }
-            SampleValue::Queue(QueueSample { line, packets, octets, dropped, lost }) => {
+            SampleValue::Queue(QueueSample { queue: line, packets, octets, dropped, lost }) => {
                 row.subject = SampledObject::Queue(Arc::clone(&self.queues[line as usize]));
                 row.set("queue_packets", Some(packets));
                 row.set("queue_octets", Some(octets));
@@ -178,7 +178,7 @@ mod tests {
         let interval = Duration::from_micros(10);
         let mut file = SeriesFile::begin(path, &experiment.points[0], 1, 1, interval).unwrap();
         file.max = 100_000;
-        let queue = QueueSample { line: 0, packets: 0, octets: 0, dropped: 0, lost: None };
+        let queue = QueueSample { queue: 0, packets: 0, octets: 0, dropped: 0, lost: None };
         let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), value: SampleValue::Queue(queue) };
         (0..100_000).for_each(|n| file.add(&sample(n)).unwrap());
         let problem = file.add(&sample(100_000)).unwrap_err();

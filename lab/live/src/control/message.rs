@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::placement::Placement;
 
 /// Maximum number of samples reported of a run: one more than allowed, so that the run is rejected as in every world.
-pub(crate) const MAX_SAMPLES: usize = Sample::MAX as usize + 1;
+pub(crate) const MAX_SAMPLES: usize = Sample::MAX_PER_RUN as usize + 1;
 
 /// A message of the host with the experiment.
 #[derive(Debug, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ pub(crate) fn shaped_links(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupp
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
-    let lines: [ShapedLink; 2] = ShapedLink::all_of(&network)?.try_into().expect("a path has two directions");
+    let lines: [ShapedLink; 2] = ShapedLink::from_topology(&network)?.try_into().expect("a path has two directions");
     lines.iter().try_for_each(check_supported)?;
     Ok(lines)
 }
@@ -47,7 +47,7 @@ fn check_supported(line: &ShapedLink) -> Result<(), Unsupported> {
             refuse("loss = { drop = … }", "the router supports only random loss")
         }
         Stage::Filter(Filter::Police(_)) => refuse("police", "the router does not support police"),
-        Stage::Pace(_) | Stage::Waiting(_) | Stage::Transit => {
+        Stage::Shaper(_) | Stage::Queue(_) | Stage::Transit => {
             refuse("discipline", "the router's queue supports only droptail")
         }
     })

@@ -23,7 +23,7 @@ fn summary(scenario: &Scenario) -> Summary {
 /// With one message in flight only a timer detects a loss: of a request at the client, of a reply at the
 /// server. It doubles each time: RTT + 2 p / (1 - 2 p) RTO. RFC 6298 section 5.5, RFC 9260 section 6.3.3.
 #[test]
-fn ping_pong_with_loss_takes_its_timers() {
+fn ping_pong_with_loss_takes_the_time_of_its_timeouts() {
     const RTT_MS: f64 = 20.0;
     for (transport, rto_ms) in [
         ("tcp:stack=rfc", 1000.0),

@@ -4,7 +4,7 @@ use hol_model::Model;
 use hol_scenario::conformance::{Verdict, cases};
 
 #[test]
-fn the_model_keeps_every_case_or_refuses_it_by_name() {
+fn model_passes_or_refuses_every_conformance_case() {
     let mut kept = 0;
     let mut wrong = Vec::new();
     for case in cases() {

@@ -36,7 +36,7 @@ const CASES: [(&str, u64, u64); 2] =
 /// One request at a time: each takes a round trip and its transmission times, to the nanosecond. The first
 /// batch is ignored, because acknowledgments of the new connection precede it.
 #[test]
-fn without_loss_a_batch_takes_as_many_round_trips_as_it_has_requests_and_their_octets() {
+fn lossless_batch_takes_a_round_trip_per_request_plus_transmission() {
     // A header has 64 octets. Create, write, store; open, read, close; remove.
     let both_ways = [64 + 64, 164 + 64, 64 + 64, 64 + 64, 64 + 164, 64 + 64, 64 + 64];
     for (transport, header, sack) in CASES {
@@ -76,7 +76,7 @@ fn a_block_of_many_segments_is_one_request() {
 /// stops when less than a chunk fits, until its data is acknowledged: once per message, by the receiver's
 /// delayed SACK.
 #[test]
-fn a_block_that_the_receive_buffer_does_not_hold_costs_a_delayed_acknowledgment() {
+fn block_larger_than_the_receive_buffer_costs_a_delayed_acknowledgment() {
     let block = |transport: &str| {
         let keys = "files = 1\nsize = '645120B'\nblock = '64512B'\noperations = ['put']";
         batches(&files(transport, "delay = '5ms'\nrate = '1Mbit'", keys, 2))[1]
@@ -114,7 +114,7 @@ fn files_larger_than_all_buffers_arrive() {
 }
 
 #[test]
-fn of_batches_that_never_began_there_is_a_record_each_and_no_request() {
+fn batches_that_never_began_have_one_record_each_and_no_requests() {
     let network = "delay = '10ms'\nevents = [{ at = '500ms', down = true }]";
     let run = files("tcp", network, "files = 3\noperations = ['put']", 10_000);
     assert!(matches!(run.run_end, RunEnd::Failed { .. }), "{}", run.run_end);

@@ -50,7 +50,7 @@ fn kbps(run: &Run) -> f64 {
 /// Claims ekl-1 and ekl-2: below the capacity every transport carries the offered load: 1000 messages in 999
 /// intervals and the delay of the last one.
 #[test]
-fn at_20_and_30_ms_the_throughput_is_on_the_reference_line() {
+fn throughput_at_20_and_30_ms_matches_the_reference() {
     for (delay, queue) in [(25, 6), (25, 32), (75, 12), (75, 32)] {
         for interval in [20, 30] {
             let seconds = (999 * interval + delay) as f64 / 1e3 + 548.0 * 8.0 / 400e3;
@@ -74,7 +74,7 @@ fn at_20_and_30_ms_the_throughput_is_on_the_reference_line() {
 /// Half a slot of the timer decides whether SCTP loses a burst: runs that always start at the same tick show
 /// only one of both cases.
 #[test]
-fn a_start_at_random_shows_that_one_sample_path_is_not_the_throughput() {
+fn random_starts_change_the_throughput_of_a_deterministic_run() {
     let scenario = eklund("sctp:nagle", 25, 6, 10);
     let throughputs =
         |scenario: &Scenario| -> Vec<f64> { (0..12).map(|seed| kbps(&done(scenario, seed))).collect() };
@@ -90,7 +90,7 @@ fn a_start_at_random_shows_that_one_sample_path_is_not_the_throughput() {
 
 /// Claim ekl-7: "around 95 %" of 400 kbit/s.
 #[test]
-fn tcp_at_25_ms_with_a_buffer_of_32_packets_and_10_ms_carries_370_to_390_kbps() {
+fn tcp_carries_370_to_390_kbps_at_25_ms_with_a_buffer_of_32_packets() {
     let measured = kbps(&done(&eklund("tcp", 25, 32, 10), 1));
     assert!((370.0..=390.0).contains(&measured), "{measured} kbit/s");
 }
@@ -118,7 +118,7 @@ fn greedy_flows_fill_the_bottleneck_and_share_it_fairly() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_digest_and_another_seed_another_background() {
+fn same_seed_gives_the_same_digest_and_another_seed_other_background() {
     let scenario = Scenario { background: vec![greedy("tcp", 2)], ..eklund("sctp", 25, 6, 20) };
     let [one, again, other] = [1, 1, 2].map(|seed| done(&scenario, seed));
     assert_eq!((one.digest(), &one.background), (again.digest(), &again.background));
@@ -127,7 +127,7 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another_background() {
 
 /// Flows that share no link with the measured one do not change its random numbers, nor its digest.
 #[test]
-fn background_traffic_on_another_link_changes_no_result() {
+fn background_traffic_on_another_link_has_no_effect() {
     let network = "nodes = ['client', 'server', 'a', 'b']\nlinks = [{ from = 'client', to = 'server', loss = '2%' }, \
                    { from = 'client', to = 'a' }, { from = 'a', to = 'b', rate = '1Mbit' }]";
     let alone = Scenario {
@@ -147,7 +147,7 @@ fn background_traffic_on_another_link_changes_no_result() {
 
 /// After an earlier connection has carried its messages and closed, the workload has the whole link.
 #[test]
-fn a_connection_before_leaves_the_line_to_the_measured_one() {
+fn background_flow_that_has_ended_leaves_the_link_to_the_measured_flow() {
     let mut earlier = Background { messages: Some(100), ..greedy("tcp", 1) };
     earlier.workload = toml::from_str("kind = 'oneway'\nsize = '500B'\ninterval = '0ms'").unwrap();
     let alone = eklund("tcp", 25, 12, 0);
@@ -164,7 +164,7 @@ fn a_connection_before_leaves_the_line_to_the_measured_one() {
 
 /// Claim ekl-14: with full buffers a connection takes long to open, sometimes too long.
 #[test]
-fn a_connection_that_is_not_open_in_time_is_a_result() {
+fn connection_not_open_in_time_ends_the_run_as_not_connected() {
     let mut scenario = eklund("tcp", 25, 6, 10);
     assert_eq!(done(&scenario, 1).connect_time.unwrap().as_millis(), 52);
     scenario.workload.connect_timeout = Some(Duration::from_millis(30));
@@ -175,7 +175,7 @@ fn a_connection_that_is_not_open_in_time_is_a_result() {
 }
 
 #[test]
-fn ends_that_are_not_there_are_refused_with_the_nodes_that_are() {
+fn unknown_nodes_are_refused_with_the_known_ones() {
     let mut scenario = eklund("tcp", 25, 6, 10);
     scenario.workload.to = Some("sever".to_owned());
     let problem = scenario.check().unwrap_err().to_string();

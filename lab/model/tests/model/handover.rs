@@ -36,14 +36,14 @@ fn takes(run: &Run, ms: u64) {
 
 /// Two round trips over TCP, three over SCTP.
 #[test]
-fn a_file_that_is_through_before_the_client_leaves_does_not_feel_it() {
+fn file_that_arrives_before_the_client_leaves_is_not_delayed() {
     takes(&file(TCP, 900, 500, false), 200);
     takes(&file(SCTP, 900, 500, false), 300);
 }
 
 /// A handshake and a request, from the time of the new address, whatever had been received before.
 #[test]
-fn a_tcp_connection_is_opened_again_as_soon_as_there_is_an_address() {
+fn tcp_connection_is_reopened_as_soon_as_there_is_an_address() {
     for leaves in [20, 120, 170] {
         takes(&file(TCP, leaves, 1000, true), 1000 + 200);
         takes(&file(TCP, leaves, 0, true), leaves + 200);
@@ -60,7 +60,7 @@ fn an_sctp_association_continues_two_round_trips_after_it_gets_an_address() {
 }
 
 #[test]
-fn a_browser_that_opens_nothing_again_gives_up() {
+fn browser_without_reopen_ends_with_an_error() {
     let run_end = format!("{:?}", file(TCP, 120, 1000, false).run_end);
     assert!(run_end.contains("the local address is gone"), "{run_end}");
 }

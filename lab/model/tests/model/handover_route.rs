@@ -77,7 +77,7 @@ fn latency(record: &Record) -> Duration {
 
 /// Packets in flight when the client leaves are lost, and so are those sent until it is attached; no others.
 #[test]
-fn datagrams_are_lost_from_a_delay_before_the_client_leaves_until_it_is_attached() {
+fn datagrams_are_lost_from_one_delay_before_leaving_until_attaching() {
     for (delays, leaves, attached, lost) in [
         // 155 to 305 ms.
         ([50, 50], 205, 305, 15),
@@ -102,7 +102,7 @@ fn datagrams_are_lost_from_a_delay_before_the_client_leaves_until_it_is_attached
 
 /// Nothing is lost, so the gap is the time between two messages plus the additional delay of the second path.
 #[test]
-fn a_host_attached_one_delay_before_leaving_only_gets_another_delay() {
+fn client_attached_one_delay_before_leaving_loses_no_packet() {
     let way = Handover { delays: [50, 70], leaves: 1005, attached: 905 };
     for transport in ["udp", TCP, SCTP, QUIC] {
         let run = way.run(transport, 10, 150);
@@ -117,7 +117,7 @@ fn a_host_attached_one_delay_before_leaving_only_gets_another_delay() {
 /// A lost message arrives after the first timeout at which the client is attached. RFC 6298 section 5.5 and
 /// RFC 9260 section 6.3.3 E2 double the timeout, from a second on: 1, 3 and 7 s after the transmission.
 #[test]
-fn lost_data_arrive_when_the_timer_next_expires() {
+fn lost_data_arrive_after_the_next_timeout() {
     for transport in [TCP, SCTP] {
         for attached in [1500, 2000, 2500, 4000, 4500, 8000] {
             let (run, way) = lost(transport, attached);
@@ -192,7 +192,7 @@ fn both_ends_keep_their_addresses_and_change_the_path_at_once() {
 /// treat two of them as reordering, three as a loss, and the retransmitted packet then arrives twice: RFC
 /// 6675 section 5 step 2, RFC 9260 section 7.2.4, RFC 9002 section 6.1.1.
 #[test]
-fn packets_that_overtake_over_a_shorter_way_are_met_as_any_reordering() {
+fn overtaking_over_a_shorter_path_is_handled_as_reordering() {
     // The new path is so much shorter that its first burst, or its first messages, overtake the last on the
     // old path.
     for (transport, burst, size, shorter, twice) in [

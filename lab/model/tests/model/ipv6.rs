@@ -24,7 +24,7 @@ fn latency(run: &Run) -> Duration {
 }
 
 #[test]
-fn a_datagram_is_20_octets_longer() {
+fn ipv6_datagram_is_20_octets_longer() {
     let took = |ip| {
         let oneway = "kind = 'oneway'\nsize = '1000B'";
         latency(&over(ip, "delay = '10ms'\nrate = '1Mbit'\noverhead = '0B'", "udp", oneway, 1))
@@ -36,7 +36,7 @@ fn a_datagram_is_20_octets_longer() {
 /// Checks the payload of a packet of 1500 octets: RFC 9293 section 3.7.1 with 12 octets of timestamps, RFC
 /// 9260 section 6.9. The throughput of a bottleneck falls in proportion.
 #[test]
-fn a_packet_carries_20_octets_less() {
+fn ipv6_packet_carries_20_octets_less() {
     for (transport, [short, long]) in [("tcp", [1428.0, 1448.0]), ("sctp", [1432.0, 1452.0])] {
         let took = |ip| {
             let oneway = "kind = 'oneway'\nsize = '2MB'";
@@ -49,7 +49,7 @@ fn a_packet_carries_20_octets_less() {
 }
 
 #[test]
-fn every_transport_gets_everything_through() {
+fn every_transport_delivers_all_messages_over_ipv6() {
     let network = "delay = '10ms'\nrate = '10Mbit'\nloss = '2%'\ndiscipline = { fq_codel = {} }";
     for transport in ["tcp", "tcp:cc=bbr", "sctp:streams=8", "sctp:streams=8,interleaving", "quic:streams=8"]
     {

@@ -46,7 +46,7 @@ fn reach_back() -> f64 {
 /// RFC 3119 section 1: after a lost packet of RFC 2250 the next frame cannot be played either, if it needs
 /// the lost data; with RFC 3119 it can.
 #[test]
-fn over_udp_what_can_be_played_is_what_was_not_lost() {
+fn frames_that_udp_does_not_lose_are_playable() {
     let reach_back = reach_back();
     for percent in [1, 10] {
         let (p, line) = (f64::from(percent) / 100.0, lossy(percent));
@@ -63,7 +63,7 @@ fn over_udp_what_can_be_played_is_what_was_not_lost() {
 
 /// Of a group of k frames and n − k of parity a frame cannot be played if it is lost and n − k of the n − 1 others are. RFC 5109 has n = k + 1.
 #[test]
-fn parity_restores_what_the_binomial_distribution_leaves() {
+fn parity_restores_the_binomial_share_of_packets() {
     let p = 0.1_f64;
     for (code, k, n) in [("5/7", 5, 7), ("ulpfec:5/6", 5, 6), ("ulpfec:20/21", 20, 21)] {
         let exactly = |lost: i32| {
@@ -80,7 +80,7 @@ fn parity_restores_what_the_binomial_distribution_leaves() {
 
 /// RFC 5109 section 9: one lost packet of a group can be restored, two cannot.
 #[test]
-fn an_exclusive_or_stands_for_one_packet_of_a_group() {
+fn ulpfec_restores_one_packet_per_group() {
     // Frames 1 to 4 are packets 1 to 4, and their parity is packet 5.
     for (lost, playable) in [("2", 20), ("2, 8", 20), ("5", 20), ("2, 3", 18), ("4, 5", 19)] {
         let line = format!("rate = '10Mbit'\nup = {{ loss = {{ drop = [{lost}] }} }}");
@@ -101,7 +101,7 @@ fn interleaving_spreads_a_run_of_losses() {
 
 /// A link below the rate of the medium: all frames arrive, most of them too late.
 #[test]
-fn a_reliable_transport_delivers_what_cannot_be_played() {
+fn reliable_transport_delivers_frames_too_late_to_be_played() {
     for transport in ["tcp", "sctp"] {
         let run = media(transport, "rate = '180kbit'\ndelay = '30ms'", "", 1000, 1);
         assert_eq!(run.run_end, RunEnd::Finished);
@@ -118,7 +118,7 @@ fn a_reliable_transport_delivers_what_cannot_be_played() {
 
 /// RFC 3758: a frame is retransmitted during its lifetime. An abandoned frame does not end the run early.
 #[test]
-fn partial_reliability_repairs_what_the_buffer_has_time_for() {
+fn partial_reliability_recovers_frames_within_the_buffer_time() {
     let line = lossy(5);
     let [udp, given_up, parity] = [
         ("udp", ""),
@@ -139,7 +139,7 @@ fn partial_reliability_repairs_what_the_buffer_has_time_for() {
 
 /// The medium continues even if the transport blocks: a frame is due when the encoder has produced it.
 #[test]
-fn frames_are_due_by_the_clock_of_the_medium() {
+fn frames_are_due_at_the_frame_rate_of_the_medium() {
     let run = media("tcp:send_buffer=10kB,send_buffer_max=0B", "rate = '100kbit'", "", 200, 1);
     let since = |at: usize| run.records[at].scheduled.since(run.records[0].scheduled);
     assert_eq!(since(49), Duration::from_millis(1280));

@@ -51,7 +51,7 @@ fn times(run: &Run) -> Vec<Duration> {
 }
 
 #[test]
-fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
+fn lossless_call_takes_the_sum_of_its_round_trips() {
     for transport in ["tcp:stack=rfc", "sctp:streams=8,stack=rfc", "udp:stack=rfc"] {
         let run = call(transport, "", 100);
         assert_eq!(run.summary.run_end, RunEnd::Finished, "{transport}");
@@ -70,7 +70,7 @@ fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
 }
 
 #[test]
-fn a_loss_between_the_proxies_holds_up_the_calls_behind_it_over_one_stream_and_not_over_eight() {
+fn loss_between_proxies_delays_later_calls_only_on_the_same_stream() {
     let delayed = |transport| {
         let run = call(transport, "up = { loss = { drop = [60] } }", 100);
         assert_eq!(run.summary.run_end, RunEnd::Finished);
@@ -81,7 +81,7 @@ fn a_loss_between_the_proxies_holds_up_the_calls_behind_it_over_one_stream_and_n
 }
 
 #[test]
-fn every_request_is_sent_once_to_every_server_and_the_run_is_deterministic() {
+fn every_request_reaches_every_server_once_and_runs_repeat() {
     let [run, again] = [(); 2].map(|()| call("tcp", "loss = '2%'", 300));
     assert_eq!(run.digest(), again.digest());
     let asked: Vec<usize> = run.background_records.iter().map(Vec::len).collect();
@@ -93,7 +93,7 @@ fn every_request_is_sent_once_to_every_server_and_the_run_is_deterministic() {
 }
 
 #[test]
-fn an_error_names_the_server_that_no_client_can_reach() {
+fn error_names_the_server_that_no_client_can_reach() {
     let lan = "nodes = ['client', 'server', 'third']\nlans = [{ nodes = ['client', 'server', 'third'] }]";
     let workload = |text: &str| toml::from_str(text).unwrap();
     let transport: hol_stack::TransportSpec = "sctp".parse().unwrap();

@@ -32,7 +32,7 @@ fn are(took: Duration, round_trips: u64, ms: u64) -> bool {
 
 /// Handshakes: RFC 9293 section 3.5, RFC 9260 section 5.1. Windows: RFC 6928 (ten segments), RFC 9260 section 7.2.1.
 #[test]
-fn without_loss_a_page_takes_its_round_trips_and_nothing_else() {
+fn lossless_page_takes_only_its_round_trips() {
     const SMALL: &str = "document = '500B'\nobjects = 4\nsize = '500B'";
     for (transport, keys, round_trips) in [
         // A handshake, the document, the objects.
@@ -77,7 +77,7 @@ fn without_loss_a_page_takes_its_round_trips_and_nothing_else() {
 }
 
 #[test]
-fn a_server_processes_several_files_at_once_but_replies_in_order_on_a_track() {
+fn server_processes_files_in_parallel_but_replies_in_order_on_a_track() {
     const KEYS: &str = "document = '0B'\nobjects = 3\nsize = '500B'\nthink = '70ms'";
     for (way, thoughts) in [("multiplexed", 1), ("pipelined", 1), ("keepalive", 3)] {
         let run = pages("tcp:nagle=off,wakeup=0s", LINE, &format!("{KEYS}\nway = '{way}'"), 1, 1);
@@ -121,7 +121,7 @@ fn a_page_whose_objects_are_larger_than_all_buffers_arrives() {
 
 /// RFC 6335 section 6: there are 16,384 dynamic ports.
 #[test]
-fn more_connections_than_there_are_ports_are_refused_with_the_cure() {
+fn more_connections_than_ports_are_refused_with_a_remedy() {
     let check = |keys: &str, pages| {
         let workload = toml::from_str(&format!("kind = 'page'\n{keys}")).unwrap();
         let transport = "tcp:connections=6".parse().unwrap();
@@ -136,7 +136,7 @@ fn more_connections_than_there_are_ports_are_refused_with_the_cure() {
 }
 
 #[test]
-fn a_transfer_under_way_when_a_link_goes_down_is_unfinished() {
+fn transfer_in_progress_when_a_link_goes_down_is_unfinished() {
     let run = pages("tcp", "delay = '50ms'\nevents = [{ at = '240ms', down = true }]", "", 3, 1);
     let completed = |kind| of(&run, kind).filter(|record| record.outcome == Outcome::Completed).count();
     assert_eq!((completed(RecordKind::Page), completed(RecordKind::Head)), (0, 1));
@@ -148,7 +148,7 @@ proptest! {
 
     /// Whatever the network does, each file arrives completely and once: the browser counts its octets.
     #[test]
-    fn every_page_arrives_complete_over_every_way(
+    fn every_page_arrives_complete_with_every_connection_reuse(
         way in prop::sample::select(vec!["close", "keepalive", "pipelined", "multiplexed"]),
         transport in prop::sample::select(vec![
             "tcp", "tcp:connections=3", "sctp:streams=1", "sctp:streams=5", "sctp:associations=2,streams=4", "sctp:unordered",
@@ -202,7 +202,7 @@ fn a_page_over_quic_takes_a_round_trip_for_the_handshake() {
 
 /// A loss in TCP delays every object, a loss in QUIC only its own object.
 #[test]
-fn objects_on_streams_of_their_own_wait_for_no_other() {
+fn objects_on_separate_streams_do_not_block_each_other() {
     let waits = |transport: &str, way: &str| {
         let keys = format!("way = '{way}'\ndocument = '10kB'\nobjects = 12\nsize = '10kB'");
         let run = pages(transport, "delay = '20ms'\nrate = '20Mbit'\nloss = '2%'", &keys, 100, 3);

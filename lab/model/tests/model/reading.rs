@@ -29,7 +29,7 @@ impl Tap for Windows {
 /// (`net/sctp/associola.c` sctp_assoc_rwnd_increase). The answer to the first message of a packet is bundled
 /// with the SACK before the second is read.
 #[test]
-fn the_reply_to_a_message_precedes_the_reading_of_the_next() {
+fn server_replies_to_a_message_before_it_reads_the_next() {
     let scenario = Scenario::alone(
         toml::from_str("delay = '50ms'\nrate = '100Mbit'").unwrap(),
         "sctp:wakeup=0s,receive_buffer=106496B".parse().unwrap(),

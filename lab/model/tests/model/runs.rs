@@ -94,7 +94,7 @@ fn without_loss_the_mean_is_the_round_trip_time() {
 }
 
 #[test]
-fn a_oneway_message_takes_half_of_it() {
+fn oneway_message_takes_half_a_round_trip() {
     for &transport in RELIABLE {
         let run = run_of(transport, "", "kind = 'oneway'\narrivals = 'poisson'\nsize = '64B'", 300);
         assert_reliable(&run, 300, transport);
@@ -118,7 +118,7 @@ fn the_same_seed_gives_the_same_digest_with_and_without_a_tap() {
 }
 
 #[test]
-fn rules_are_enabled_changed_and_deleted_over_every_transport_and_nothing_is_refused() {
+fn simco_rules_are_changed_over_every_transport_without_refusals() {
     for &transport in RELIABLE {
         let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1, delete = 1 }";
         let [run, again] = [(); 2].map(|()| run_of(transport, "loss = '2%'", workload, 900));
@@ -132,7 +132,7 @@ fn rules_are_enabled_changed_and_deleted_over_every_transport_and_nothing_is_ref
 }
 
 #[test]
-fn a_request_refused_by_a_middlebox_counts_as_failed_and_the_run_continues() {
+fn request_refused_by_a_middlebox_fails_and_the_run_continues() {
     // Rules whose lifetime should be extended end while the middlebox is unreachable.
     let network = "events = [{ at = '3s', down = true }, { at = '20s', down = false }]";
     let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1 }\nlate_limit = '1h'";
@@ -159,7 +159,7 @@ fn optional_settings(mut rng: Rng) -> String {
 ///
 /// `HOL_SEEDS` is the number of mixes; the message of a failure contains its seed.
 #[test]
-fn no_stream_loses_repeats_or_reorders_a_message() {
+fn no_stream_loses_duplicates_or_reorders_a_message() {
     let seeds = std::env::var("HOL_SEEDS").map_or(100, |text| text.parse().expect("HOL_SEEDS is a number"));
     for seed in 0..seeds {
         let mut rng = Seed(seed).derive("mix").rng();
@@ -212,7 +212,7 @@ fn partially_reliable_messages_arrive_or_are_abandoned() {
 }
 
 #[test]
-fn a_protocol_without_endpoints_here_is_refused_by_name() {
+fn protocol_that_the_model_lacks_is_refused_by_name() {
     let scenario = scenario("mptcp", "delay = \"10ms\"", "kind = \"echo\"", 10);
     let error = run(&scenario, Seed(7), None).unwrap_err().to_string();
     assert!(error.contains("does not support mptcp; use the kernel world"), "{error}");
@@ -228,7 +228,7 @@ fn a_backup_path_is_refused_if_all_paths_are_used() {
 }
 
 #[test]
-fn a_packet_filter_is_refused_with_the_world_that_has_one() {
+fn packet_filter_is_refused_and_the_kernel_world_suggested() {
     let host = HostSpec { filter: Filter::Nftables, ..HostSpec::default() };
     let hosts = [("server".to_owned(), host)].into();
     let scenario = Scenario { hosts, ..scenario("tcp", "", "kind = 'simco'", 10) };
@@ -237,7 +237,7 @@ fn a_packet_filter_is_refused_with_the_world_that_has_one() {
 }
 
 #[test]
-fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
+fn lost_datagrams_are_not_resent_and_the_run_ends_after_a_silence() {
     let run = run_of("udp", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
     assert_eq!(run.run_end.clone(), RunEnd::Finished);
     let lost = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
@@ -247,7 +247,7 @@ fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
 
 /// RFC 3261 section 17.1.2.2: the first retransmission follows after T1.
 #[test]
-fn sip_repeats_what_is_lost_after_half_a_second() {
+fn sip_retransmits_after_half_a_second() {
     let run =
         run_of("udp:sip=request", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
     assert_eq!(run.run_end.clone(), RunEnd::Finished);
@@ -258,7 +258,7 @@ fn sip_repeats_what_is_lost_after_half_a_second() {
 }
 
 #[test]
-fn a_greedy_sender_and_a_message_in_fragments_have_no_datagrams() {
+fn greedy_senders_and_fragmented_messages_are_refused_over_datagrams() {
     for (workload, cure) in
         [("kind = 'bulk'", "set `interval`"), ("kind = 'oneway'\nsize = '1473B'", "lower `size`")]
     {
@@ -270,7 +270,7 @@ fn a_greedy_sender_and_a_message_in_fragments_have_no_datagrams() {
 
 /// Claim ikr53-26: the generator aborts the run when it falls a second behind.
 #[test]
-fn a_load_beyond_the_link_falls_behind_schedule() {
+fn load_above_the_link_rate_falls_behind_schedule() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(
             transport,
@@ -300,7 +300,7 @@ fn a_link_that_stays_down_ends_the_run_with_a_reason() {
 
 /// Packet 3 of the client opens SIMCO's session; nothing else is sent before the reply.
 #[test]
-fn a_session_opening_that_is_abandoned_is_sent_again_until_the_association_fails() {
+fn abandoned_session_setup_is_repeated_until_the_association_fails() {
     let drop = |last: u32| {
         let packets: Vec<u32> = (3..=last).collect();
         run_of("sctp:retransmissions=0", &format!("loss = {{ drop = {packets:?} }}"), "kind = \"simco\"", 10)
@@ -311,7 +311,7 @@ fn a_session_opening_that_is_abandoned_is_sent_again_until_the_association_fails
 }
 
 #[test]
-fn ping_pong_needs_a_transport_that_delivers() {
+fn ping_pong_over_an_unreliable_transport_is_refused() {
     let scenario = scenario("sctp:lifetime=1s", "", "kind = \"pingpong\"", 10);
     let refusal = run(&scenario, Seed(1), None).unwrap_err().to_string();
     assert!(refusal.contains("another workload such as echo"), "{refusal}");
@@ -350,7 +350,7 @@ fn association_with_one_address_per_end_uses_one_path() {
 }
 
 #[test]
-fn packets_find_their_way_through_routers() {
+fn packets_are_routed_over_several_hops() {
     let network = "nodes = ['client', 'r1', 'r2', 'server']\ndelay = '2ms'
         links = [{ from = 'client', to = 'r1' }, { from = 'r1', to = 'r2', delay = '6ms' }]
         lans = [{ nodes = ['r2', 'server'] }]";
@@ -364,7 +364,7 @@ fn packets_find_their_way_through_routers() {
 
 /// All transports meet the same losses: the k-th packet of a direction gets the k-th draw.
 #[test]
-fn a_named_packet_is_lost() {
+fn packet_listed_in_drop_is_lost() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "up = { loss = { drop = [20] } }", "kind = 'oneway'", 200);
         assert_reliable(&run, 200, transport);
@@ -376,7 +376,7 @@ fn a_named_packet_is_lost() {
 }
 
 #[test]
-fn the_tap_sees_every_packet_at_both_ends() {
+fn tap_reports_every_packet_at_both_ends() {
     let scenario = scenario("sctp", "loss = '5%'\nqueue = '1p'", "kind = 'echo'\nrate = '5000/s'", 2000);
     let mut counts = Counts::default();
     let run = run(&scenario, Seed(3), Some(&mut counts)).unwrap();
@@ -407,7 +407,7 @@ impl Tap for Counts {
 }
 
 #[test]
-fn without_a_late_limit_an_overload_is_carried_to_its_end() {
+fn overload_without_a_late_limit_completes() {
     for transport in ["tcp", "sctp"] {
         let run =
             run_of(transport, "rate = '400kbit'", "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'", 10_000);
@@ -417,7 +417,7 @@ fn without_a_late_limit_an_overload_is_carried_to_its_end() {
 }
 
 #[test]
-fn contradictions_are_refused_with_the_cure() {
+fn contradictory_scenarios_are_refused_with_a_remedy() {
     let refusal = |network, workload, messages| {
         run(&scenario("tcp", network, workload, messages), Seed(0), None).unwrap_err().to_string()
     };

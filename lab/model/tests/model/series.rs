@@ -58,7 +58,7 @@ fn client(samples: &[Sample]) -> Vec<(Time, SenderSample)> {
 
 fn queues(samples: &[Sample], line: u32) -> Vec<QueueSample> {
     let of_line = samples.iter().filter_map(|sample| match sample.value {
-        SampleValue::Queue(queue) if queue.line == line => Some(queue),
+        SampleValue::Queue(queue) if queue.queue == line => Some(queue),
         _ => None,
     });
     of_line.collect()
@@ -100,7 +100,7 @@ fn the_window_doubles_each_round_trip_in_slow_start() {
 
 /// RFC 5681 section 3.2: a loss halves the window (equation 4), and from then on (section 3.1) it grows by a segment in a round trip.
 #[test]
-fn a_loss_halves_the_window_of_reno_which_then_grows_by_a_segment_a_round_trip() {
+fn reno_halves_its_window_then_grows_by_a_segment_per_round_trip() {
     const RTT: u64 = 100;
     let network = "delay = '50ms'\nrate = '1Gbit'\nqueue = '100000p'\nup = { loss = { drop = [300] } }";
     let (_, samples, _) = watch("tcp:cc=reno", network, BULK, 4000, Some(RTT));
@@ -123,7 +123,7 @@ fn a_loss_halves_the_window_of_reno_which_then_grows_by_a_segment_a_round_trip()
 }
 
 #[test]
-fn a_queue_never_has_more_than_it_holds_and_its_drops_are_those_of_the_run() {
+fn queue_samples_respect_the_limit_and_add_up_to_the_drops_of_the_run() {
     for (queue, packets, octets) in [("20p", 20, u64::MAX), ("30000B", u64::MAX, 30_000)] {
         for discipline in ["'droptail'", "'codel'", "'fq_codel'", "{ red = { min = '5p', max = '15p' } }"] {
             // The limit of fq_codel is in packets.
@@ -148,7 +148,7 @@ fn a_queue_never_has_more_than_it_holds_and_its_drops_are_those_of_the_run() {
 
 /// Packets lost on the link do not count as dropped by the queue.
 #[test]
-fn a_line_that_loses_says_so() {
+fn samples_count_packets_lost_on_the_link() {
     let (summary, samples, _) =
         watch("tcp", "delay = '5ms'\nrate = '10Mbit'\nup = { loss = '2%' }", BULK, 3000, Some(10));
     let last = *queues(&samples, 0).last().unwrap();
@@ -158,7 +158,7 @@ fn a_line_that_loses_says_so() {
 }
 
 #[test]
-fn to_look_changes_nothing_and_is_done_at_every_multiple() {
+fn sampling_does_not_change_a_run_and_happens_at_every_interval() {
     for (transport, network, workload) in [
         ("tcp", "delay = '10ms'\nrate = '10Mbit'\nloss = '1%'", BULK),
         ("tcp:cc=bbr", "delay = '10ms'\nrate = '10Mbit'\nloss = '1%'", BULK),
@@ -184,7 +184,7 @@ fn to_look_changes_nothing_and_is_done_at_every_multiple() {
 }
 
 #[test]
-fn an_association_is_seen_path_by_path_and_bbr_has_a_pace() {
+fn samples_have_each_path_of_an_association_and_the_pacing_rate_of_bbr() {
     let network = "paths = [{ delay = '10ms' }, { delay = '30ms' }]\nrate = '10Mbit'";
     let (_, samples, _) = watch("sctp", network, BULK, 1000, Some(50));
     let seen = client(&samples);
@@ -208,7 +208,7 @@ fn an_association_is_seen_path_by_path_and_bbr_has_a_pace() {
 /// RFC 9002 section 7.3.1: the same for QUIC, whose window counts octets of packets; the octets in flight
 /// never exceed it.
 #[test]
-fn quic_has_a_window_that_opens_by_what_is_acknowledged() {
+fn quic_window_grows_by_the_acknowledged_octets() {
     let network = "delay = '50ms'\nrate = '1Gbit'\nqueue = '100000p'";
     let (_, samples, _) = watch("quic", network, BULK, 3000, Some(10));
     let seen = client(&samples);

@@ -36,7 +36,7 @@ const TRANSPORTS: [&str; 2] = ["tcp", "sctp:nagle=false"];
 
 /// A message waits for the server ρ s / (2 (1 − ρ)) on average: Pollaczek and Khinchine, for a service time s that is constant.
 #[test]
-fn messages_at_random_times_wait_as_long_as_in_md1() {
+fn poisson_messages_wait_as_in_md1() {
     for transport in TRANSPORTS {
         for (load, tolerance) in [(0.3, 0.03), (0.7, 0.05)] {
             let workload = format!("kind = 'oneway'\narrivals = 'poisson'\nrate = '{}/s'", load * 100.0);
@@ -55,7 +55,7 @@ fn messages_at_random_times_wait_as_long_as_in_md1() {
 }
 
 #[test]
-fn a_reply_takes_the_service_time_and_the_record_shows_the_late_server() {
+fn record_shows_the_service_time_of_a_reply() {
     for transport in TRANSPORTS {
         for record in done(&slow(transport, "kind = 'pingpong'", "5ms", 50)).records {
             let (request, reply) = (record.request.unwrap(), record.reply.unwrap());
@@ -67,7 +67,7 @@ fn a_reply_takes_the_service_time_and_the_record_shows_the_late_server() {
 
 /// RFC 9293 section 3.8.6, RFC 9260 section 6.2: waiting messages occupy the window, and close it.
 #[test]
-fn flow_control_holds_a_greedy_sender_to_what_the_server_does() {
+fn flow_control_limits_a_greedy_sender_to_the_service_rate() {
     const SIZE: u64 = 1000;
     for transport in TRANSPORTS {
         let asked = slow(transport, "kind = 'bulk'\nsize = '1000B'", "1ms", 20_000);
@@ -89,7 +89,7 @@ fn flow_control_holds_a_greedy_sender_to_what_the_server_does() {
 }
 
 #[test]
-fn a_server_serves_its_flows_alike() {
+fn server_shares_its_processor_fairly_between_flows() {
     for transport in TRANSPORTS {
         let greedy = "kind = 'bulk'\nsize = '500B'";
         let asked = slow(transport, greedy, "500us", 10_000);
@@ -110,7 +110,7 @@ fn a_server_serves_its_flows_alike() {
 }
 
 #[test]
-fn a_udp_service_and_a_host_without_flows_are_refused_with_the_cure() {
+fn service_with_udp_or_on_a_host_without_flows_is_refused_with_a_remedy() {
     let refusal = |scenario: &Scenario| run(scenario, Seed(1), None).unwrap_err().to_string();
     let asked = slow("udp", "kind = 'oneway'", "1ms", 10);
     assert!(refusal(&asked).contains("use TCP or SCTP"), "{}", refusal(&asked));

@@ -57,7 +57,7 @@ fn a_response_without_a_length_ends_with_its_direction() {
 
 /// Section 7.1: extensions, trailers, and the last chunk.
 #[test]
-fn chunks_end_with_the_empty_one_and_its_trailers() {
+fn chunked_body_ends_with_the_empty_chunk_and_trailers() {
     let response =
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA;x=y\r\n0123456789\r\n0\r\nSum: 1\r\n\r\n";
     assert_eq!(response_ends("GET", response), Some(response.len() as u64));
@@ -86,7 +86,7 @@ fn pipelined_requests_are_answered_in_their_order() {
 
 /// RFC 9110 section 15.2.2: after status 101 both directions use another protocol.
 #[test]
-fn an_upgrade_is_answered_and_ends_http() {
+fn upgrade_is_answered_and_ends_http() {
     let ask = "GET / HTTP/1.1\r\nUpgrade: x\r\n\r\n";
     let mut exchange =
         read(ask.as_bytes(), b"HTTP/1.1 101 Switching Protocols\r\n\r\nHTTP/1.1 200 OK\r\n\r\n");
@@ -96,7 +96,7 @@ fn an_upgrade_is_answered_and_ends_http() {
 
 /// Section 2.2: a line may end with LF alone; sections 3 and 4: the syntax of start lines.
 #[test]
-fn start_lines_are_strict_and_line_ends_are_not() {
+fn start_lines_are_parsed_strictly_and_line_ends_leniently() {
     assert_eq!(found(&read(b"GET / HTTP/1.1\nHost: a\n\n", b"")), [(Some(24), None)]);
     for line in
         ["GET /", "GET / HTTP/2.0", "GET  HTTP/1.1", " / HTTP/1.1", "GET / HTTP/1.1 x", "GET / HTTP/1.x"]
@@ -111,7 +111,7 @@ fn start_lines_are_strict_and_line_ends_are_not() {
 
 /// A response without a request answers nothing.
 #[test]
-fn an_unasked_response_is_passed_over() {
+fn unsolicited_response_is_skipped() {
     let mut exchange = Exchange::default();
     exchange.read(1, b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
     exchange.read(0, b"GET / HTTP/1.1\r\n\r\n");
@@ -120,7 +120,7 @@ fn an_unasked_response_is_passed_over() {
 
 /// Section 3: servers limit the length of a head, and so does this reader, to bound its memory.
 #[test]
-fn a_head_without_end_is_no_http() {
+fn endless_head_is_no_http() {
     let mut exchange = Exchange::default();
     exchange.read(0, b"GET / HTTP/1.1\r\n");
     (0..5000).for_each(|_| exchange.read(0, b"Field: and its value\r\n"));
@@ -130,7 +130,7 @@ fn a_head_without_end_is_no_http() {
 
 /// The messages do not depend on how the octets are divided into segments.
 #[test]
-fn boundaries_of_segments_do_not_matter() {
+fn segment_boundaries_do_not_affect_parsing() {
     let requests =
         b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n";
     let responses = b"HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";

@@ -13,13 +13,13 @@ pub(crate) struct Conversation {
     /// The data sent by each side.
     pub traces: [SenderTrace; 2],
     /// The times of the handshake: request, response, and the opener's next packet.
-    opening: [Option<u64>; 3],
+    handshake_times: [Option<u64>; 3],
     /// Whether the request and the response were retransmitted.
     is_repeated: [bool; 2],
     /// The time at which each timestamp of each side was first captured; `None` after its echo has been captured.
-    clocks: [BTreeMap<u32, Option<u64>>; 2],
+    timestamps: [BTreeMap<u32, Option<u64>>; 2],
     /// The shortest time to the echo of each side's timestamps.
-    echoes: [Option<u64>; 2],
+    shortest_echo_times: [Option<u64>; 2],
     /// The longest segment that both ends accept, in octets of payload.
     pub mss: Option<u16>,
     /// Whether the capture contains the handshake.
@@ -39,10 +39,10 @@ impl Conversation {
         Self {
             sides,
             traces: Default::default(),
-            opening: [None; 3],
+            handshake_times: [None; 3],
             is_repeated: [false; 2],
-            clocks: Default::default(),
-            echoes: [None; 2],
+            timestamps: Default::default(),
+            shortest_echo_times: [None; 2],
             mss: None,
             is_whole: false,
             is_quic: false,
@@ -51,7 +51,7 @@ impl Conversation {
 
     /// Returns whether a packet starts another conversation between the same sockets.
     pub fn is_ended_by(&self, fields: &SequenceFields) -> bool {
-        fields.opening == Some(HandshakePacket::Request)
+        fields.handshake == Some(HandshakePacket::Request)
             && self.traces.iter().any(|trace| !trace.arrived.is_empty())
     }
 
@@ -84,33 +84,33 @@ impl Conversation {
     /// Handles a datagram of QUIC's handshake: the first of the opener, the first reply, and the opener's next one. RFC 9000 section 7.
     pub fn handle_quic_handshake(&mut self, at: u64, side: usize) {
         self.is_quic = true;
-        match (side, self.opening) {
-            (0, [None, ..]) => (self.opening[0], self.is_whole) = (Some(at), true),
+        match (side, self.handshake_times) {
+            (0, [None, ..]) => (self.handshake_times[0], self.is_whole) = (Some(at), true),
             // The first flight may have several datagrams; a retransmission has waited for the timer (RFC 9002 section 6.2.2).
             (0, [Some(first), None, _]) => self.is_repeated[0] |= at > first + FLIGHT_TIME,
-            (1, [Some(_), None, _]) => self.opening[1] = Some(at),
+            (1, [Some(_), None, _]) => self.handshake_times[1] = Some(at),
             (1, [_, Some(first), None]) => self.is_repeated[1] |= at > first + FLIGHT_TIME,
-            (0, [_, Some(_), None]) => self.opening[2] = Some(at),
+            (0, [_, Some(_), None]) => self.handshake_times[2] = Some(at),
             _ => {}
         }
     }
 
     fn open(&mut self, at: u64, side: usize, fields: &SequenceFields) {
-        if let Some(first) = fields.first {
+        if let Some(first) = fields.initial_number {
             self.traces[side].begin(first);
         }
         self.mss = fields.mss.map(|mss| self.mss.map_or(mss, |other| other.min(mss))).or(self.mss);
-        match fields.opening {
+        match fields.handshake {
             Some(HandshakePacket::Request) => {
-                self.is_repeated[0] |= self.opening[0].is_some();
-                (self.opening[0], self.is_whole) = (Some(at), true);
+                self.is_repeated[0] |= self.handshake_times[0].is_some();
+                (self.handshake_times[0], self.is_whole) = (Some(at), true);
             }
             Some(HandshakePacket::Reply) => {
-                self.is_repeated[1] |= self.opening[1].is_some();
-                self.opening[1] = Some(at);
+                self.is_repeated[1] |= self.handshake_times[1].is_some();
+                self.handshake_times[1] = Some(at);
             }
-            None if side == 0 && self.opening[1].is_some() => {
-                self.opening[2].get_or_insert(at);
+            None if side == 0 && self.handshake_times[1].is_some() => {
+                self.handshake_times[2].get_or_insert(at);
             }
             None => {}
         }
@@ -118,31 +118,34 @@ impl Conversation {
 
     /// Stores a side's timestamp, and returns the time from the other side's timestamp to its echo. RFC 7323 section 4.
     fn handle_timestamps(&mut self, at: u64, side: usize, value: u32, echo: u32) -> Option<u64> {
-        let own = &mut self.clocks[side];
+        let own = &mut self.timestamps[side];
         own.entry(value).or_insert(Some(at));
         if own.len() > MAX_TIMESTAMPS {
             own.pop_first();
         }
-        let others = &mut self.clocks[1 - side];
+        let others = &mut self.timestamps[1 - side];
         // An echo may belong to any packet with that timestamp: clocks tick every 1 ms to 1 s (section 5.4). So the first packet and the
         // first echo give an upper bound, and further echoes none.
         let delay = at.saturating_sub(others.get_mut(&echo)?.take()?);
         // The receiver echoes the latest timestamp, so older ones have no further echoes.
         *others = others.split_off(&echo);
-        let shortest = &mut self.echoes[1 - side];
+        let shortest = &mut self.shortest_echo_times[1 - side];
         *shortest = [*shortest, Some(delay)].into_iter().flatten().min();
         Some(delay)
     }
 
     /// Returns the shortest time between a side's packet and the other side's reply to it.
     pub fn shortest_reply_time(&self, side: usize) -> Option<u64> {
-        [self.handshake(side), self.traces[side].shortest, self.echoes[side]].into_iter().flatten().min()
+        [self.handshake(side), self.traces[side].shortest_ack_delay, self.shortest_echo_times[side]]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Returns the time between a side's packet and the other side's reply in the handshake. RFC 6298 section 3: `None` if either packet
     /// was retransmitted.
     pub fn handshake(&self, side: usize) -> Option<u64> {
-        let between = self.opening[side + 1]?.checked_sub(self.opening[side]?)?;
+        let between = self.handshake_times[side + 1]?.checked_sub(self.handshake_times[side]?)?;
         (!self.is_repeated[side..].contains(&true)).then_some(between)
     }
 }

@@ -38,9 +38,9 @@ impl DuplicateFilter {
         if !is_identified && !matches!(parsed_packet.content, TransportContent::Numbered(_)) {
             return false;
         }
-        let Some(print) = Fingerprint::of(ip) else { return false };
-        let patience = if is_identified { IDENTIFIED_TIME } else { UNIDENTIFIED_TIME };
-        if self.seen_at.get(&print).is_some_and(|before| at.saturating_sub(*before) <= patience) {
+        let Some(print) = Fingerprint::from_packet(ip) else { return false };
+        let memory = if is_identified { IDENTIFIED_TIME } else { UNIDENTIFIED_TIME };
+        if self.seen_at.get(&print).is_some_and(|before| at.saturating_sub(*before) <= memory) {
             self.repeats += 1;
             return true;
         }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_of_a_bursty_link_are_estimated() {
+    fn gilbert_parameters_are_estimated() {
         let LossEstimate { loss, bursts, .. } = estimate_loss(&gilbert(50_000, 0.01, 0.25)).unwrap();
         let within = |bounds: Bounds, truth: f64| bounds.low <= truth && truth <= bounds.high;
         let Bursts { good_to_bad, bad_to_good } = bursts.unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_losses_are_no_bursts() {
+    fn independent_losses_are_not_reported_as_bursts() {
         let independent = estimate_loss(&gilbert(50_000, 0.02, 0.98)).unwrap();
         assert_eq!(independent.bursts, None);
         assert!(independent.loss.low <= 0.02 && 0.02 <= independent.loss.high);

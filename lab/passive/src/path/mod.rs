@@ -39,7 +39,7 @@ pub struct PathLearner {
     pairs: BTreeMap<[IpAddr; 2], (u64, u32)>,
     span: Option<[u64; 2]>,
     unread: u64,
-    twice: DuplicateFilter,
+    duplicate_filter: DuplicateFilter,
     /// The number of UDP datagrams, and of those among them with a long header of QUIC.
     datagrams: [u64; 2],
 }
@@ -64,8 +64,8 @@ pub enum EstimateError {
 
 impl PathLearner {
     /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
-    pub fn see(&mut self, at: u64, ip: &[u8]) {
-        let Some(parsed_packet) = ParsedPacket::of(ip) else {
+    pub fn handle_packet(&mut self, at: u64, ip: &[u8]) {
+        let Some(parsed_packet) = ParsedPacket::parse(ip) else {
             self.unread += 1;
             return;
         };
@@ -73,7 +73,7 @@ impl PathLearner {
         let [first, last] = self.span.unwrap_or([at; 2]);
         let at = at.max(last);
         self.span = Some([first, at]);
-        if self.twice.is_duplicate(at, ip, &parsed_packet) {
+        if self.duplicate_filter.is_duplicate(at, ip, &parsed_packet) {
             return;
         }
         let (packets, longest) = self.pairs.entry(ascending(parsed_packet.hosts)).or_default();
@@ -139,22 +139,23 @@ impl PathLearner {
         let client = conversations.first().map_or(pair[0], |conversation| conversation.sides[0].0);
         let server = if pair[0] == client { pair[1] } else { pair[0] };
         let flows = Flows { conversations: &conversations, client };
-        let rates = [0, 1].map(|direction| rate::rate(&flows.deliveries(direction)));
+        let rates = [0, 1].map(|direction| rate::estimate_rate(&flows.deliveries(direction)));
         let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Measured { .. })));
         let round_trip = flows.round_trip(is_busy);
-        let patience = round_trip.as_ref().map(|round_trip| round_trip.shortest * 4 / 5);
+        let max_reordering_delay = round_trip.as_ref().map(|round_trip| round_trip.shortest * 4 / 5);
         Ok(PathEstimate {
             hosts: [client, server],
             packets: *packets,
-            others: self.pairs.values().map(|(packets, _)| packets).sum::<u64>() - packets,
+            other_packets: self.pairs.values().map(|(packets, _)| packets).sum::<u64>() - packets,
             unread: self.unread,
-            twice: self.twice.repeats,
+            duplicates: self.duplicate_filter.repeats,
             is_quic: conversations.iter().all(|conversation| conversation.is_quic),
             conversations: conversations.len(),
             is_whole: conversations.iter().all(|conversation| conversation.is_whole),
-            ns: span[1] - span[0],
+            duration_ns: span[1] - span[0],
             rates,
-            fates: [0, 1].map(|direction| loss::estimate_loss(&flows.outcomes(direction, patience))),
+            losses: [0, 1]
+                .map(|direction| loss::estimate_loss(&flows.outcomes(direction, max_reordering_delay))),
             answered: [0, 1].map(|direction| flows.is_answered(direction)),
             mtu: Mtu { longest: *longest, agreed: flows.agreed_mtu(client) },
             round_trip,
@@ -198,7 +199,7 @@ impl Flows<'_> {
         let prompts = |by_kernel: bool| {
             let mut samples: Vec<f64> = Vec::new();
             for (conversation, side) in self.sides(far) {
-                let prompt = conversation.traces[side].prompt.iter();
+                let prompt = conversation.traces[side].prompt_acks.iter();
                 let prompt = prompt.filter(|prompt| prompt.is_alone || !is_busy);
                 let prompt = prompt.filter(|prompt| !by_kernel || prompt.is_by_kernel);
                 let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side));
@@ -236,10 +237,10 @@ impl Flows<'_> {
         deliveries
     }
 
-    fn outcomes(&self, direction: usize, patience: Option<u64>) -> Vec<Outcome> {
+    fn outcomes(&self, direction: usize, max_reordering_delay: Option<u64>) -> Vec<Outcome> {
         let mut outcomes: Vec<(u64, Outcome)> = self
             .sides(direction)
-            .flat_map(|(conversation, side)| conversation.traces[side].outcomes(patience))
+            .flat_map(|(conversation, side)| conversation.traces[side].outcomes(max_reordering_delay))
             .collect();
         outcomes.sort_by_key(|(at, _)| *at);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()

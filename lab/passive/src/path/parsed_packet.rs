@@ -35,9 +35,9 @@ pub(crate) enum TransportContent {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SequenceFields {
     pub is_sctp: bool,
-    pub opening: Option<HandshakePacket>,
+    pub handshake: Option<HandshakePacket>,
     /// First data number of the packet's sender.
-    pub first: Option<u32>,
+    pub initial_number: Option<u32>,
     /// Data in the packet: first number and count.
     pub data: SmallVec<[(u32, u32); 2]>,
     /// Octets of each of these ranges, and whether a message may end there.
@@ -65,7 +65,7 @@ pub(crate) enum HandshakePacket {
 
 impl ParsedPacket {
     /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment other than the first.
-    pub fn of(ip: &[u8]) -> Option<Self> {
+    pub fn parse(ip: &[u8]) -> Option<Self> {
         let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
             4 => ipv4(ip)?,
             6 => ipv6(ip)?,
@@ -73,7 +73,7 @@ impl ParsedPacket {
         };
         let payload = (length as usize).checked_sub(ip.len() - rest.len())?;
         let rest = &rest[..payload.min(rest.len())];
-        let ports = [half(rest, 0).unwrap_or(0), half(rest, 2).unwrap_or(0)];
+        let ports = [read_u16(rest, 0).unwrap_or(0), read_u16(rest, 2).unwrap_or(0)];
         let content = match protocol {
             17 => TransportContent::Datagram(payload.saturating_sub(8) as u32),
             6 => tcp(rest, payload).map_or(TransportContent::Nothing, TransportContent::Numbered),
@@ -90,7 +90,7 @@ impl ParsedPacket {
 /// most 20 octets. RFC 8999 section 5.1, RFC 9000 section 17.2
 fn is_long_quic(datagram: &[u8]) -> bool {
     const MAX_CONNECTION_ID: usize = 20;
-    let Some((version, own)) = word(datagram, 1).zip(datagram.get(5)) else { return false };
+    let Some((version, own)) = read_u32(datagram, 1).zip(datagram.get(5)) else { return false };
     let own = usize::from(*own);
     let other = datagram.get(6 + own).map(|length| usize::from(*length));
     datagram[0] & 0xc0 == 0xc0
@@ -103,8 +103,8 @@ fn is_long_quic(datagram: &[u8]) -> bool {
 /// sections 3.1, 3.3.2 and 3.3.3.
 fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
     let kind = packet.get(12);
-    let announced = word(packet, 16).filter(|_| matches!(kind, Some(1 | 2)));
-    Some((word(packet, 4)?, announced))
+    let announced = read_u32(packet, 16).filter(|_| matches!(kind, Some(1 | 2)));
+    Some((read_u32(packet, 4)?, announced))
 }
 
 type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);
@@ -112,11 +112,11 @@ type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);
 /// Parses an IPv4 header. RFC 791 section 3.1.
 fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
     let header = usize::from(ip[0] & 0x0f) * 4;
-    let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(word(ip, at)?)));
-    let is_first = half(ip, 6)? & 0x1fff == 0;
+    let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(read_u32(ip, at)?)));
+    let is_first = read_u16(ip, 6)? & 0x1fff == 0;
     let rest = ip.get(header.max(20)..).filter(|_| is_first)?;
     // If the network card segments the packet, the length may not be set yet.
-    let length = match half(ip, 2)? {
+    let length = match read_u16(ip, 2)? {
         0 => ip.len() as u32,
         length => length.into(),
     };
@@ -130,7 +130,7 @@ fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
         Some(IpAddr::from(Ipv6Addr::from(octets)))
     };
     let rest = ip.get(40..)?;
-    Some(([address(8)?, address(24)?], ip[6], 40 + u32::from(half(ip, 4)?), rest))
+    Some(([address(8)?, address(24)?], ip[6], 40 + u32::from(read_u16(ip, 4)?), rest))
 }
 
 /// Parses a TCP header. RFC 9293 section 3.1.
@@ -138,14 +138,14 @@ fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
     const SYN: u8 = 0x02;
     const PSH: u8 = 0x08;
     const ACK: u8 = 0x10;
-    let (seq, ack) = (word(segment, 4)?, word(segment, 8)?);
+    let (seq, ack) = (read_u32(segment, 4)?, read_u32(segment, 8)?);
     let (header, flags) = (usize::from(*segment.get(12)? >> 4) * 4, *segment.get(13)?);
     let mut fields = SequenceFields::default();
     let payload = length.checked_sub(header.max(20))? as u32;
     if flags & SYN != 0 {
-        fields.opening =
+        fields.handshake =
             Some(if flags & ACK == 0 { HandshakePacket::Request } else { HandshakePacket::Reply });
-        fields.first = Some(seq.wrapping_add(1));
+        fields.initial_number = Some(seq.wrapping_add(1));
     } else if payload > 0 {
         fields.data.push((seq, payload));
         fields.carries.push((payload, flags & PSH != 0));
@@ -176,12 +176,13 @@ fn options(mut options: &[u8], fields: &mut SequenceFields) {
         let Some(option) = options.get(..length).filter(|option| !option.is_empty()) else { return };
         options = &options[length..];
         match (kind, length) {
-            (2, 4) => fields.mss = half(option, 2),
+            (2, 4) => fields.mss = read_u16(option, 2),
             (5, 10..) => {
                 let blocks = option[2..].chunks_exact(8);
-                fields.blocks = blocks.filter_map(|block| Some((word(block, 0)?, word(block, 4)?))).collect();
+                fields.blocks =
+                    blocks.filter_map(|block| Some((read_u32(block, 0)?, read_u32(block, 4)?))).collect();
             }
-            (8, 10) => fields.timestamps = word(option, 2).zip(word(option, 6)),
+            (8, 10) => fields.timestamps = read_u32(option, 2).zip(read_u32(option, 6)),
             _ => {}
         }
     }
@@ -191,19 +192,19 @@ fn options(mut options: &[u8], fields: &mut SequenceFields) {
 fn sctp(packet: &[u8]) -> Option<SequenceFields> {
     let mut fields = SequenceFields { is_sctp: true, ..SequenceFields::default() };
     let mut chunks = packet.get(12..)?;
-    while let Some(length) = half(chunks, 2) {
+    while let Some(length) = read_u16(chunks, 2) {
         match chunks[0] {
             0 => {
                 const END: u8 = 0x01;
-                fields.data.extend(word(chunks, 4).map(|tsn| (tsn, 1)));
+                fields.data.extend(read_u32(chunks, 4).map(|tsn| (tsn, 1)));
                 fields.carries.push((u32::from(length).saturating_sub(16), chunks[1] & END != 0));
             }
             1 => {
-                fields.opening = Some(HandshakePacket::Request);
-                fields.first = word(chunks, 16);
+                fields.handshake = Some(HandshakePacket::Request);
+                fields.initial_number = read_u32(chunks, 16);
             }
             // Each INIT gets its own INIT ACK, of which the association uses only one: the first number here may be unused.
-            2 => fields.opening = Some(HandshakePacket::Reply),
+            2 => fields.handshake = Some(HandshakePacket::Reply),
             3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut fields),
             _ => {}
         }
@@ -214,25 +215,25 @@ fn sctp(packet: &[u8]) -> Option<SequenceFields> {
 }
 
 fn sack(chunk: &[u8], fields: &mut SequenceFields) {
-    let Some(next) = word(chunk, 4).map(|tsn| tsn.wrapping_add(1)) else { return };
+    let Some(next) = read_u32(chunk, 4).map(|tsn| tsn.wrapping_add(1)) else { return };
     fields.acknowledged = Some(next);
-    let [gaps, duplicates] = [12, 14].map(|at| usize::from(half(chunk, at).unwrap_or(0)));
+    let [gaps, duplicates] = [12, 14].map(|at| usize::from(read_u16(chunk, at).unwrap_or(0)));
     let lists = chunk.get(16..).unwrap_or_default();
     let (blocks, rest) = lists.split_at((gaps * 4).min(lists.len()));
     // Offsets from the cumulative number, both ends inclusive.
     fields.blocks = blocks
         .chunks_exact(4)
-        .filter_map(|block| Some([half(block, 0)?, half(block, 2)?].map(u32::from)))
+        .filter_map(|block| Some([read_u16(block, 0)?, read_u16(block, 2)?].map(u32::from)))
         .map(|[start, end]| (next.wrapping_add(start).wrapping_sub(1), next.wrapping_add(end)))
         .collect();
-    let tsns = rest.chunks_exact(4).take(duplicates).filter_map(|tsn| word(tsn, 0));
+    let tsns = rest.chunks_exact(4).take(duplicates).filter_map(|tsn| read_u32(tsn, 0));
     fields.duplicates = tsns.map(|tsn| (tsn, tsn.wrapping_add(1))).collect();
 }
 
-fn half(octets: &[u8], at: usize) -> Option<u16> {
+fn read_u16(octets: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn word(octets: &[u8], at: usize) -> Option<u32> {
+fn read_u32(octets: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))
 }

@@ -17,11 +17,11 @@ pub struct PathEstimate {
     /// Packets between these hosts.
     pub packets: u64,
     /// Packets between other hosts.
-    pub others: u64,
+    pub other_packets: u64,
     /// Packets that could not be parsed.
     pub unread: u64,
     /// Packets that were captured twice.
-    pub twice: u64,
+    pub duplicates: u64,
     /// Whether all conversations are QUIC, of which only the handshake is visible.
     pub is_quic: bool,
     /// Number of TCP connections and SCTP associations between the hosts.
@@ -29,13 +29,13 @@ pub struct PathEstimate {
     /// Whether the capture contains all their handshakes.
     pub is_whole: bool,
     /// Duration from the first packet to the last, in ns.
-    pub ns: u64,
+    pub duration_ns: u64,
     /// The round-trip time.
     pub round_trip: Option<RoundTrip>,
     /// The rate of each direction.
     pub rates: [Option<Rate>; 2],
     /// Loss and reordering of each direction's packets.
-    pub fates: [Option<LossEstimate>; 2],
+    pub losses: [Option<LossEstimate>; 2],
     /// Whether acknowledgements of each direction's data were seen.
     pub answered: [bool; 2],
     /// The longest packet, which bounds the MTU.
@@ -111,11 +111,11 @@ impl PathEstimate {
         writeln!(
             f,
             "# {packets} packets of {conversations} connections within {:.3} s.",
-            self.ns as f64 / 1e9
+            self.duration_ns as f64 / 1e9
         )?;
         writeln!(f, "# Up is the direction from {client}, which opened the first connection, to {server}.")?;
-        if self.others > 0 {
-            let others = self.others;
+        if self.other_packets > 0 {
+            let others = self.other_packets;
             writeln!(
                 f,
                 "# {others} packets between other hosts are ignored: --host ADDRESS chooses another pair."
@@ -124,11 +124,11 @@ impl PathEstimate {
         if self.unread > 0 {
             writeln!(f, "# {} packets are fragments, or too short to be parsed.", self.unread)?;
         }
-        if self.twice > 0 {
+        if self.duplicates > 0 {
             writeln!(
                 f,
                 "# {} packets were captured twice, as at two ports of a bridge, and count once.",
-                self.twice
+                self.duplicates
             )?;
         }
         if self.is_quic {
@@ -138,7 +138,7 @@ impl PathEstimate {
             writeln!(f, "# Some connections began before the capture.")?;
         }
         for (direction, name) in DIRECTIONS.iter().enumerate() {
-            if self.fates[direction].is_some() && !self.answered[direction] {
+            if self.losses[direction].is_some() && !self.answered[direction] {
                 let problem = "the capture has no replies to packets in the direction";
                 writeln!(
                     f,
@@ -165,9 +165,9 @@ impl PathEstimate {
                 writeln!(
                     f,
                     "# At most {}: half of the shortest round trip, which includes the response time of hosts.",
-                    ms(max)
+                    format_ms(max)
                 )?;
-                writeln!(f, "delay = \"{}\"", time(value))?;
+                writeln!(f, "delay = \"{}\"", format_time(value))?;
                 if samples < MIN_SAMPLES {
                     let problem = "so the mean delay may be longer";
                     return writeln!(
@@ -186,12 +186,12 @@ impl PathEstimate {
                 let [low, high] = [low, one_way(median.high)].map(ms);
                 let what = format!("half of the median of {samples} round trips without queueing");
                 writeln!(f, "# {low} to {high}: {what}; this includes the response time of hosts.")?;
-                writeln!(f, "delay = \"{}\"", time(one_way(median.value)))?;
+                writeln!(f, "delay = \"{}\"", format_time(one_way(median.value)))?;
                 // A delay cannot vary by more than itself.
                 let value = jitter.value.min(one_way(median.value));
                 let [low, high] = [jitter.low.min(value), jitter.high.max(value)].map(ms);
                 writeln!(f, "# {low} to {high}, if it is uniform and the same in both directions.")?;
-                writeln!(f, "jitter = \"{}\"", time(value))
+                writeln!(f, "jitter = \"{}\"", format_time(value))
             }
         }
     }
@@ -228,30 +228,30 @@ impl PathEstimate {
                 writeln!(
                     f,
                     "# {} to {}, measured with {trains} trains of queued packets.",
-                    bits(low),
-                    bits(high)
+                    format_rate(low),
+                    format_rate(high)
                 )?;
-                writeln!(f, "rate = \"{}\"", bits(value))?;
+                writeln!(f, "rate = \"{}\"", format_rate(value))?;
             }
             Some(Rate::AtLeast(rate)) => {
                 writeln!(
                     f,
                     "# rate: at least {}, the rate of the fastest train of packets; no train was queued long enough for an estimate.",
-                    bits(rate)
+                    format_rate(rate)
                 )?;
             }
             None => writeln!(f, "# rate: unknown; too few packets carried data.")?,
         }
-        match &self.fates[direction] {
-            Some(fates) => write_fates(f, fates),
+        match &self.losses[direction] {
+            Some(losses) => write_losses(f, losses),
             None if self.is_quic => writeln!(f, "# loss: unknown; QUIC encrypts its acknowledgements."),
             None => writeln!(f, "# loss: unknown; only acknowledgements were sent in this direction."),
         }
     }
 }
 
-fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
-    let LossEstimate { packets, lost, loss, bursts, reordering } = fates;
+fn write_losses(f: &mut Formatter<'_>, losses: &LossEstimate) -> fmt::Result {
+    let LossEstimate { packets, lost, loss, bursts, reordering } = losses;
     // A path that loses every packet would not have carried the handshakes.
     if loss.high >= 1.0 {
         return writeln!(
@@ -259,7 +259,8 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
             "# loss: unknown; the capture shows the arrival of none of the {packets} packets with data, although the handshakes arrived."
         );
     }
-    let range = |bounds: &Bounds| format!("{} to {}", percent(bounds.low), percent(bounds.high));
+    let range =
+        |bounds: &Bounds| format!("{} to {}", format_percent(bounds.low), format_percent(bounds.high));
     writeln!(
         f,
         "# {}: {lost} of {packets} packets with data, including losses at a full queue.",
@@ -272,21 +273,21 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
                 f,
                 "# Bursts: one begins after {begin} of the packets that arrive, and ends after {end} of the lost ones."
             )?;
-            let [begin, end] = [good_to_bad, bad_to_good].map(|bounds| percent(bounds.value));
+            let [begin, end] = [good_to_bad, bad_to_good].map(|bounds| format_percent(bounds.value));
             writeln!(f, "loss = {{ good_to_bad = \"{begin}\", bad_to_good = \"{end}\" }}")?;
         }
-        None => writeln!(f, "loss = \"{}\"", percent(loss.value))?,
+        None => writeln!(f, "loss = \"{}\"", format_percent(loss.value))?,
     }
     if let Some(reordering) = reordering {
         writeln!(
             f,
             "# {} of the packets are overtaken, and delayed by {} to {}.",
             range(&reordering.share),
-            ms(reordering.by.low),
-            ms(reordering.by.high)
+            format_ms(reordering.by.low),
+            format_ms(reordering.by.high)
         )?;
-        writeln!(f, "reorder = \"{}\"", percent(reordering.share.value))?;
-        writeln!(f, "reorder_by = \"{}\"", time(reordering.by.value.max(1000.0)))?;
+        writeln!(f, "reorder = \"{}\"", format_percent(reordering.share.value))?;
+        writeln!(f, "reorder_by = \"{}\"", format_time(reordering.by.value.max(1000.0)))?;
     }
     Ok(())
 }
@@ -310,26 +311,26 @@ impl Display for PathEstimate {
 }
 
 /// Rounds to four significant digits.
-fn rounded(value: f64) -> f64 {
+fn round_to_four_digits(value: f64) -> f64 {
     let scale = 10f64.powi(3 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
     (value * scale).round() / scale
 }
 
-fn bits(rate: f64) -> String {
-    let rate = BitRate::from_bits_per_second(rounded(rate) as u64);
+fn format_rate(rate: f64) -> String {
+    let rate = BitRate::from_bits_per_second(round_to_four_digits(rate) as u64);
     rate.map_or("0bit".to_owned(), |rate| rate.to_string())
 }
 
-fn percent(share: f64) -> String {
-    let percent = if share <= 0.0 { 0.0 } else { rounded(share * 100.0).min(100.0) };
+fn format_percent(share: f64) -> String {
+    let percent = if share <= 0.0 { 0.0 } else { round_to_four_digits(share * 100.0).min(100.0) };
     Ratio::new(percent / 100.0).map_or("0%".to_owned(), |ratio| ratio.to_string())
 }
 
 /// Formats a time in whole microseconds.
-fn time(ns: f64) -> String {
+fn format_time(ns: f64) -> String {
     Duration::from_micros((ns.max(0.0) / 1e3) as u64).to_string()
 }
 
-fn ms(ns: f64) -> String {
+fn format_ms(ns: f64) -> String {
     format!("{:.3} ms", ns / 1e6)
 }

@@ -45,9 +45,9 @@ struct Batch {
 }
 
 /// Estimates the rate from deliveries in order of time; `None` with too few packets for a train.
-pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
+pub(super) fn estimate_rate(deliveries: &[Delivery]) -> Option<Rate> {
     let together = deliveries.chunk_by(|one, next| one.at == next.at);
-    let batches: Vec<Batch> = together.map(Batch::of).collect();
+    let batches: Vec<Batch> = together.map(Batch::from_deliveries).collect();
     let shortest = batches.iter().filter_map(|batch| batch.delay).min();
     let trains = || batches.windows(TRAIN_LENGTH).map(|train| (train, rate_of(train)));
     let has_queued =
@@ -71,7 +71,7 @@ pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
 }
 
 impl Batch {
-    fn of(together: &[Delivery]) -> Self {
+    fn from_deliveries(together: &[Delivery]) -> Self {
         let octets = together.iter().map(|delivery| u64::from(delivery.octets + LINK_OVERHEAD)).sum();
         let delay = together.iter().filter_map(|delivery| delivery.delay).min();
         Self { at: together[0].at, octets, delay }
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn queued_packets_give_the_rate_and_others_a_lower_bound() {
+    fn queued_packets_give_the_rate_and_other_packets_a_lower_bound() {
         // Batches of 12,000 bits each ms.
-        let queued = rate(&deliveries(1_000_000, |k| 20_000_000 + 1_000_000 * k));
+        let queued = estimate_rate(&deliveries(1_000_000, |k| 20_000_000 + 1_000_000 * k));
         let Some(Rate::Measured { rate: seen, .. }) = queued else { panic!("{queued:?}") };
         assert!((seen.value - 12e6).abs() < 1.0, "{seen:?}");
-        let even = rate(&deliveries(1_000_000, |_| 20_000_000));
+        let even = estimate_rate(&deliveries(1_000_000, |_| 20_000_000));
         assert!(matches!(even, Some(Rate::AtLeast(bits)) if (bits - 12e6).abs() < 1.0), "{even:?}");
-        assert_eq!(rate(&deliveries(1, |_| 1)[..10]), None);
+        assert_eq!(estimate_rate(&deliveries(1, |_| 1)[..10]), None);
     }
 }

@@ -14,7 +14,7 @@ use crate::sequence_positions::SequencePositions;
 /// One direction of a conversation. Times are in ns.
 #[derive(Debug, Default)]
 pub(crate) struct SenderTrace {
-    places: SequencePositions,
+    positions: SequencePositions,
     /// The end of the captured data.
     frontier: Option<u64>,
     /// Data that was captured but not acknowledged: end and index in `packets`, by start.
@@ -31,9 +31,9 @@ pub(crate) struct SenderTrace {
     /// Data that arrived at the capture point.
     pub arrived: Vec<Delivery>,
     /// The times until acknowledgements that the receiver did not delay.
-    pub prompt: Vec<AckDelay>,
+    pub prompt_acks: Vec<AckDelay>,
     /// Shortest time from data to an acknowledgement, in ns.
-    pub shortest: Option<u64>,
+    pub shortest_ack_delay: Option<u64>,
 }
 
 /// A packet with data, or a hole in the sequence.
@@ -109,7 +109,7 @@ pub(crate) enum Outcome {
 impl SenderTrace {
     /// Sets the first sequence number.
     pub fn begin(&mut self, number: u32) {
-        self.places.begin(number);
+        self.positions.begin(number);
         self.frontier.get_or_insert(0);
     }
 
@@ -119,7 +119,7 @@ impl SenderTrace {
         let (mut is_repeated, mut is_new) = (false, false);
         let (mut ranges, mut filled) = (SmallVec::<[Range<u64>; 2]>::new(), Vec::new());
         for (first, count) in data {
-            let Ok(begin) = u64::try_from(self.places.of(*first)) else { continue };
+            let Ok(begin) = u64::try_from(self.positions.position(*first)) else { continue };
             let range = begin..begin + u64::from(*count);
             let frontier = *self.frontier.get_or_insert(begin);
             let (is_resent, fills) = (self.mark_lost(&range), self.fill(&range));
@@ -151,7 +151,7 @@ impl SenderTrace {
     /// Returns whether all of this data is beyond the data captured so far.
     pub fn is_new(&mut self, data: &[(u32, u32)]) -> bool {
         let frontier = self.frontier.unwrap_or(0) as i64;
-        !data.is_empty() && data.iter().all(|(first, _)| self.places.of(*first) >= frontier)
+        !data.is_empty() && data.iter().all(|(first, _)| self.positions.position(*first) >= frontier)
     }
 
     /// Marks packets in flight with data of a range as lost, because the range is retransmitted; returns whether there were any.
@@ -198,7 +198,9 @@ impl SenderTrace {
     /// Handles an acknowledgement of everything below `next`, of blocks and of duplicates. If the acknowledgement
     /// `answers` with new data, the receiver did not delay it; a requesting side sends its next request at any time.
     pub fn acknowledge(&mut self, at: u64, fields: &SequenceFields, answers: bool) {
-        let Some(next) = fields.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
+        let Some(next) =
+            fields.acknowledged.and_then(|next| u64::try_from(self.positions.position(next)).ok())
+        else {
             return;
         };
         self.is_answered = true;
@@ -214,7 +216,8 @@ impl SenderTrace {
         self.forget_holes(next);
         let mut is_early = false;
         for (left, right) in &fields.blocks {
-            let [Ok(left), Ok(right)] = [*left, *right].map(|number| u64::try_from(self.places.of(number)))
+            let [Ok(left), Ok(right)] =
+                [*left, *right].map(|number| u64::try_from(self.positions.position(number)))
             else {
                 continue;
             };
@@ -230,7 +233,7 @@ impl SenderTrace {
         if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.packets[newest])
             && pass.is_rtt_sample()
         {
-            self.prompt.push(AckDelay {
+            self.prompt_acks.push(AckDelay {
                 delay: at.saturating_sub(pass.at),
                 is_alone: pass.is_quiet,
                 is_by_kernel: fields.data.is_empty(),
@@ -266,7 +269,7 @@ impl SenderTrace {
             pass.state =
                 pass.overtaken.map_or(PacketState::Arrived, |since| PacketState::Reordered(since.lag(at)));
             self.acknowledged.push(Delivery { at, octets: pass.octets, delay });
-            self.shortest = [self.shortest, delay].into_iter().flatten().min();
+            self.shortest_ack_delay = [self.shortest_ack_delay, delay].into_iter().flatten().min();
         }
         latest
     }
@@ -284,7 +287,7 @@ impl SenderTrace {
 
     /// Marks a packet that was considered lost as delivered: a duplicate means that both copies arrived. RFC 2883
     fn mark_delivered_twice(&mut self, number: u32) {
-        let Ok(place) = u64::try_from(self.places.of(number)) else { return };
+        let Ok(place) = u64::try_from(self.positions.position(number)) else { return };
         if let Some(pass) = self.presumed_lost.remove(&place) {
             let pass = &mut self.packets[pass];
             // The time of its arrival is unknown.
@@ -293,8 +296,8 @@ impl SenderTrace {
     }
 
     /// Returns what happened to each packet, in the order in which they were captured or should have been. A packet that fills a hole
-    /// within `patience` is reordered; other holes are losses.
-    pub fn outcomes(&self, patience: Option<u64>) -> Vec<(u64, Outcome)> {
+    /// within `max_reordering_delay` is reordered; other holes are losses.
+    pub fn outcomes(&self, max_reordering_delay: Option<u64>) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
         let mut came_late = vec![false; self.packets.len()];
         for (index, pass) in self.packets.iter().enumerate() {
@@ -303,7 +306,8 @@ impl SenderTrace {
                     for filler in fillers {
                         let since = pass.overtaken.expect("a hole records the packet that revealed it");
                         let lag = since.lag(self.packets[*filler].at);
-                        let is_late = patience.is_some_and(|patience| lag.min < patience);
+                        let is_late = max_reordering_delay
+                            .is_some_and(|max_reordering_delay| lag.min < max_reordering_delay);
                         came_late[*filler] |= is_late;
                         let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
                         outcomes.push((pass.at, outcome));
@@ -370,9 +374,9 @@ mod tests {
         answer(&mut trace, 41 * MS, 1400, &[], &[]);
         use Outcome::{Arrived, Lost};
         assert_eq!(outcomes(&trace), [Lost, Arrived, Arrived, Arrived, Arrived]);
-        assert_eq!(trace.shortest, Some(17 * MS));
+        assert_eq!(trace.shortest_ack_delay, Some(17 * MS));
         assert!(
-            trace.prompt.iter().all(|prompt| !prompt.is_alone),
+            trace.prompt_acks.iter().all(|prompt| !prompt.is_alone),
             "the first was lost, the others were not alone"
         );
     }
@@ -384,7 +388,7 @@ mod tests {
         trace.begin(0);
         (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
         answer(&mut trace, 30 * MS, 0, &[(100, 200)], &[]);
-        assert_eq!(trace.prompt.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
+        assert_eq!(trace.prompt_acks.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
     }
 
     /// The acknowledgement of data after a gap was lost; that of the retransmission does not show when the data arrived.
@@ -395,12 +399,12 @@ mod tests {
         (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
         trace.handle_data(50 * MS, &[(0, 100)], 140, None);
         answer(&mut trace, 70 * MS, 200, &[], &[]);
-        assert!(trace.prompt.is_empty());
+        assert!(trace.prompt_acks.is_empty());
     }
 
     /// A retransmitted reply has waited, so its acknowledgement is not prompt.
     #[test]
-    fn data_that_passed_before_is_not_new() {
+    fn retransmitted_data_is_not_new() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(100, 100)], 140, None);
@@ -410,7 +414,7 @@ mod tests {
 
     /// RFC 2883 section 4: the receiver reports a duplicate, so the first copy was not lost.
     #[test]
-    fn a_reported_duplicate_was_no_loss() {
+    fn reported_duplicate_is_not_a_loss() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(0, 100)], 140, None);
@@ -422,7 +426,7 @@ mod tests {
 
     /// At the receiver: a packet that fills a hole at once was overtaken; one that takes a round trip is a retransmission.
     #[test]
-    fn holes_are_losses_or_packets_that_were_overtaken() {
+    fn hole_is_a_loss_or_reordering() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(0, 1)], 140, None);
@@ -440,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_the_capture_missed_are_no_losses() {
+    fn packets_missing_from_the_capture_are_not_losses() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(5, 5)], 140, None);

@@ -11,7 +11,7 @@ use crate::capture_builder::{connections, transactions};
 
 /// The client's requests, by octets and outcome: GET, HEAD, POST, a missing file; over a second connection one in chunks, one by its length
 /// and one that ends with the connection.
-const ASKED: [(u32, Outcome); 7] = [
+const REQUESTS: [(u32, Outcome); 7] = [
     (65, Outcome::Completed),
     (66, Outcome::Completed),
     (4085, Outcome::Completed),
@@ -22,7 +22,7 @@ const ASKED: [(u32, Outcome); 7] = [
 ];
 
 /// Octets of the connections from the client and to it, according to `tshark -z follow,tcp,raw` for the capture over TCP.
-const CARRIED: [[u64; 2]; 2] = [[4284, 8836], [208, 12978]];
+const OCTETS: [[u64; 2]; 2] = [[4284, 8836], [208, 12978]];
 
 /// Measures a pcapng of this directory: enhanced packet blocks of raw IPv4. Interface 0 is the client's, in 10.9.1.0/24.
 fn traffic(pcapng: &[u8]) -> Traffic {
@@ -45,34 +45,34 @@ fn traffic(pcapng: &[u8]) -> Traffic {
     }))
 }
 
-fn asked(traffic: &Traffic) -> Vec<(u32, Outcome)> {
+fn requests(traffic: &Traffic) -> Vec<(u32, Outcome)> {
     transactions(traffic).iter().map(|record| (record.size, record.outcome)).collect()
 }
 
 #[test]
 fn http_over_tcp_is_reconstructed() {
     let traffic = traffic(include_bytes!("captures/tcp.pcapng"));
-    assert_eq!(asked(&traffic), ASKED);
+    assert_eq!(requests(&traffic), REQUESTS);
     let [first, second] = &connections(&traffic)[..] else { panic!("{traffic:?}") };
     assert_eq!(
         [first, second].map(|c| (c.outcome, u64::from(c.size))),
-        CARRIED.map(|[to, from]| { (Outcome::Completed, to + from) })
+        OCTETS.map(|[to, from]| { (Outcome::Completed, to + from) })
     );
     let parents = transactions(&traffic).iter().filter(|record| record.parent == Some(0)).count();
     assert_eq!((parents, first.id, second.id), (4, 0, 5));
     // Counted with tshark: the packets of each side at its own interface, and those whose numbers and length occur again.
     let tcp = traffic.totals.tcp;
     assert_eq!((tcp.packets, tcp.retransmitted, traffic.totals.unread), (40 + 42, 2 + 6, 0));
-    assert_eq!(tcp.octets, [0, 1].map(|direction| CARRIED[0][direction] + CARRIED[1][direction]));
+    assert_eq!(tcp.octets, [0, 1].map(|direction| OCTETS[0][direction] + OCTETS[1][direction]));
 }
 
 /// RFC 8684: data that was sent over two subflows, and more than once, equals that sent over one. The second connection is TCP.
 #[test]
 fn http_over_mptcp_is_reconstructed_as_over_tcp() {
     let traffic = traffic(include_bytes!("captures/mptcp.pcapng"));
-    assert_eq!(asked(&traffic), ASKED);
+    assert_eq!(requests(&traffic), REQUESTS);
     let Totals { tcp, mptcp, unread, .. } = traffic.totals;
-    assert_eq!([mptcp.octets, tcp.octets], CARRIED);
+    assert_eq!([mptcp.octets, tcp.octets], OCTETS);
     assert_eq!((mptcp.connections, tcp.connections, unread), (1, 1, 0));
     assert!(connections(&traffic).iter().all(|connection| connection.outcome == Outcome::Completed));
     // The first response waited 200 ms for octets that were lost on the other subflow.

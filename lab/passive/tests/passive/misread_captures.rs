@@ -41,7 +41,7 @@ impl Segment {
 
 fn learn(packets: &[(u64, Vec<u8>)]) -> PathEstimate {
     let mut learner = PathLearner::default();
-    packets.iter().for_each(|(at, packet)| learner.see(*at, packet));
+    packets.iter().for_each(|(at, packet)| learner.handle_packet(*at, packet));
     learner.finish(None).unwrap()
 }
 
@@ -78,14 +78,14 @@ fn connections(count: u16, tick: u64, thinks: impl Fn(u16) -> u64) -> Vec<(u64, 
 
 /// RFC 7323 section 5.4: a clock may tick each second. A packet soon after an echo is no reply to it.
 #[test]
-fn a_clock_that_ticks_slowly_makes_no_round_trip_shorter() {
+fn slow_timestamp_clock_does_not_shorten_the_round_trip() {
     let shortest = |tick| learn(&connections(3, tick, |_| 0)).round_trip.unwrap().shortest;
     assert_eq!(shortest(MS), shortest(100 * MS));
     assert!(shortest(100 * MS).abs_diff(20 * MS) < 100 * US, "{}", shortest(100 * MS));
 }
 
 #[test]
-fn the_time_of_a_server_is_no_jitter_of_the_path() {
+fn server_think_time_is_not_path_jitter() {
     let learned = learn(&connections(30, MS, |number| u64::from(number) * 7 % 31 * 6 * MS));
     let round_trip = learned.round_trip.clone().unwrap();
     assert!(round_trip.jitter().is_none() && round_trip.samples >= 30, "{round_trip:?}");
@@ -95,7 +95,7 @@ fn the_time_of_a_server_is_no_jitter_of_the_path() {
 
 /// RFC 6864 section 4.3: a retransmission of TCP has another identification.
 #[test]
-fn a_packet_that_is_seen_twice_is_one() {
+fn packet_captured_twice_counts_once() {
     let once = connections(10, MS, |_| 0);
     let mut twice: Vec<_> = once
         .iter()
@@ -103,25 +103,25 @@ fn a_packet_that_is_seen_twice_is_one() {
         .collect();
     twice.sort_by_key(|(at, _)| *at);
     let (one, other) = (learn(&once), learn(&twice));
-    assert_eq!(other.twice, 80);
-    assert_eq!(other.fates.clone().map(|fates| fates.unwrap().lost), [0, 0]);
-    assert_eq!((one.fates, one.round_trip, one.packets), (other.fates, other.round_trip, other.packets));
+    assert_eq!(other.duplicates, 80);
+    assert_eq!(other.losses.clone().map(|losses| losses.unwrap().lost), [0, 0]);
+    assert_eq!((one.losses, one.round_trip, one.packets), (other.losses, other.round_trip, other.packets));
 }
 
 /// The same segment with another identification: the first was lost, and this is its retransmission.
 #[test]
-fn a_packet_that_is_sent_again_is_another() {
+fn retransmitted_packet_counts_again() {
     let mut packets = connections(1, MS, |_| 0);
     let mut again = packets[3].clone();
     again.0 += 5 * MS;
     again.1[5] = 200;
     packets.insert(4, again);
-    assert_eq!(learn(&packets).fates[0].as_ref().unwrap().lost, 1);
+    assert_eq!(learn(&packets).losses[0].as_ref().unwrap().lost, 1);
 }
 
 /// The handshakes arrived, so the link does not lose every packet.
 #[test]
-fn a_path_that_carried_handshakes_loses_not_all() {
+fn path_that_carried_handshakes_does_not_lose_everything() {
     let mut packets = connections(1, MS, |_| 0)[..3].to_vec();
     for k in 0..12_u16 {
         let segment = Segment {
@@ -174,7 +174,7 @@ fn datagram(from: u8, id: u8, payload: &[u8]) -> Vec<u8> {
 
 /// RFC 9000 section 17.2: long headers in the handshake, short ones later.
 #[test]
-fn the_handshake_of_quic_tells_the_round_trip() {
+fn quic_handshake_gives_the_round_trip() {
     let long = [&[0xc3, 0, 0, 0, 1, 8][..], &[1; 8], &[4], &[2; 4], &[0; 20]].concat();
     let short = [0x43; 30];
     let packets = [
@@ -193,10 +193,11 @@ fn the_handshake_of_quic_tells_the_round_trip() {
 }
 
 #[test]
-fn datagrams_alone_tell_no_path() {
+fn datagrams_alone_give_no_path_estimate() {
     let mut learner = PathLearner::default();
-    (0..5)
-        .for_each(|k| learner.see(k * MS, &datagram(1 + (k % 2) as u8, k as u8, &[0, 1, 2, 3, 4, 5, 6, 7])));
+    (0..5).for_each(|k| {
+        learner.handle_packet(k * MS, &datagram(1 + (k % 2) as u8, k as u8, &[0, 1, 2, 3, 4, 5, 6, 7]))
+    });
     let problem = learner.finish(None).unwrap_err();
     assert_eq!(problem, EstimateError::NothingAcknowledged { packets: 5, datagrams: 5 });
 }
@@ -214,7 +215,7 @@ fn sctp(hosts: [[u8; 4]; 2], from_client: bool, tag: u32, chunks: &[u8]) -> Vec<
 
 /// RFC 9260 sections 1.3 and 5.1.2: ports and tags identify an association, whatever its addresses are.
 #[test]
-fn an_association_over_two_paths_is_one() {
+fn association_over_two_paths_is_one_conversation() {
     let [one, other] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
     let back = |[from, to]: [[u8; 4]; 2]| [to, from];
     let opening = |kind: u8, tag: u32, tsn: u32| {
@@ -235,7 +236,7 @@ fn an_association_over_two_paths_is_one() {
         (1220, sctp(back(other), false, 11, &data(502))),
     ];
     let mut listener = MessageReconstructor::default();
-    packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
+    packets.iter().for_each(|(ms, packet)| listener.handle_packet(ms * MS, packet));
     let heard = listener.finish(None).unwrap();
     assert_eq!((heard.conversations, heard.unsolicited), (1, 0));
     let said: Vec<_> = heard.exchanges.iter().map(|one| (one.at / MS, one.octets, one.reply)).collect();

@@ -79,7 +79,7 @@ fn subflows_carry_one_stream() {
 
 /// Section 3.2: either side may open a subflow; the side that opened the connection stays the client.
 #[test]
-fn a_subflow_that_the_server_opens_carries_requests_to_it() {
+fn subflow_opened_by_the_server_carries_requests() {
     let mut capture = handshakes();
     capture.sent(50, 1, Segment { flags: Flags::SYN, ..subflow(3, join(0), syn(1)) });
     capture.sent(60, 0, Segment { flags: Flags::SYN | Flags::ACK, source_port: 3, ..syn(0) });
@@ -90,7 +90,7 @@ fn a_subflow_that_the_server_opens_carries_requests_to_it() {
 
 /// Section 3.3.1: one mapping covers several segments. Section 3.3: a number may be shortened to 32 bits.
 #[test]
-fn a_mapping_holds_for_the_segments_behind_it() {
+fn mapping_covers_later_segments() {
     let mut capture = handshakes();
     let whole = number(0, 0);
     let mapping = Mapping { data: DataSeq::Half(whole as u32), subflow: 1, length: 18 };
@@ -112,7 +112,7 @@ fn data_reinjected_on_another_subflow_count_once() {
 
 /// Section 3.3.3: DATA_FINs close the connection; a subflow's FIN or reset does not.
 #[test]
-fn data_fins_close_and_a_lost_subflow_does_not_refuse() {
+fn data_fins_close_the_connection_and_a_reset_subflow_does_not() {
     let fin = |direction, place, port| {
         let mapping = Mapping { data: DataSeq::Whole(number(direction, place)), subflow: 0, length: 1 };
         let signal = Mptcp::Signal { data_fin: true, ack: None, mapping: Some(mapping) };
@@ -130,7 +130,7 @@ fn data_fins_close_and_a_lost_subflow_does_not_refuse() {
 
 /// Section 3.1: a server that does not reply with MP_CAPABLE uses TCP. Section 3.7: so does data without the option.
 #[test]
-fn a_connection_that_falls_back_is_tcp() {
+fn connection_that_falls_back_counts_as_tcp() {
     let mut declined = CaptureBuilder::default();
     declined.sent(0, 0, subflow(1, capable(None, None, None), syn(0)));
     declined.sent(10, 1, Segment { destination_port: 1, ..syn(1) });

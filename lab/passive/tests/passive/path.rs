@@ -25,8 +25,8 @@ proptest! {
         let (mut learner, mut listener, mut at) = (PathLearner::default(), MessageReconstructor::default(), 0);
         for (gap, packet) in &packets {
             at += u64::from(*gap);
-            learner.see(at, packet);
-            listener.see(at, packet);
+            learner.handle_packet(at, packet);
+            listener.handle_packet(at, packet);
         }
         match learner.finish(None) {
             Ok(learned) => drop(learned.to_string()),

@@ -78,7 +78,7 @@ fn an_association_and_its_transaction_are_two_records() {
 
 /// Section 6.5: there is order within a stream, but not between streams. Section 6.3.3: a retransmitted chunk keeps its TSN.
 #[test]
-fn a_lost_chunk_holds_up_its_own_stream_alone() {
+fn lost_chunk_blocks_only_its_own_stream() {
     let mut capture = association();
     capture.lost(50, 0, data(0, 0, 1, DataFlags::BEGIN, &GET[..9]));
     capture.sent(51, 0, data(0, 1, 1, DataFlags::END, &GET[9..])).sent(52, 0, data(0, 2, 2, whole(), GET));
@@ -92,7 +92,7 @@ fn a_lost_chunk_holds_up_its_own_stream_alone() {
 
 /// RFC 8260 section 2.2.2: a whole message of another stream is between the fragments of one.
 #[test]
-fn interleaved_messages_are_of_their_streams() {
+fn interleaved_messages_belong_to_their_streams() {
     let i_data = |place, stream, flags, fsn, payload: &[u8]| {
         let Chunk::Data(data) = data(0, place, stream, flags, payload).chunks.remove(0) else {
             unreachable!()
@@ -124,7 +124,7 @@ fn positions_count_from_the_tsn_of_the_init_ack() {
 
 /// Section 6.6: an unordered message has no position in the stream.
 #[test]
-fn unordered_messages_are_octets_and_no_http() {
+fn unordered_messages_are_counted_but_not_parsed_as_http() {
     let mut capture = association();
     capture.sent(50, 0, data(0, 0, 0, whole() | DataFlags::UNORDERED, b"noise"));
     capture.sent(51, 0, data(0, 1, 0, whole(), GET));

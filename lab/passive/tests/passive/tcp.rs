@@ -65,7 +65,7 @@ fn overlapping_retransmissions_count_once() {
 /// RFC 9293 section 3.4: the client's numbers wrap within the request's octets (see `INITIAL`), and a probe before the stream carries no
 /// data: section 3.8.4.
 #[test]
-fn numbers_wrap_and_probes_carry_nothing() {
+fn sequence_numbers_wrap_and_probes_carry_no_data() {
     let mut capture = CaptureBuilder::tcp();
     let probe = segment(0, u32::MAX, b"?");
     capture.sent(30, 0, segment(0, 0, &GET[..5])).sent(31, 0, probe).sent(32, 0, segment(0, 5, &GET[5..]));
@@ -87,14 +87,14 @@ fn a_reset_connection_is_refused_and_its_response_unfinished() {
 }
 
 #[test]
-fn a_reset_behind_both_fins_changes_nothing() {
+fn reset_after_both_fins_changes_nothing() {
     let mut capture = CaptureBuilder::tcp();
     capture.fin(30, [0, 0]).sent(60, 0, with(Flags::RST, segment(0, 1, b"")));
     assert_eq!(connections(&capture.traffic())[0].outcome, Outcome::Completed);
 }
 
 #[test]
-fn an_open_connection_is_completed_when_all_that_was_sent_has_arrived() {
+fn open_connection_is_completed_when_all_sent_data_have_arrived() {
     let outcome = |capture: &CaptureBuilder| connections(&capture.traffic())[0].outcome;
     let mut capture = CaptureBuilder::tcp();
     assert_eq!(outcome(&capture), Outcome::Completed);
@@ -105,7 +105,7 @@ fn an_open_connection_is_completed_when_all_that_was_sent_has_arrived() {
 
 /// RFC 9293 section 3.4.1: a SYN with another number is another connection; the same one is a retransmission.
 #[test]
-fn sockets_that_are_used_again_have_another_connection() {
+fn reused_sockets_start_another_connection() {
     let mut capture = CaptureBuilder::default();
     capture.lost(0, 0, syn(0)).sent(5, 0, syn(0)).sent(15, 1, syn(1)).sent(25, 0, segment(0, 0, GET));
     capture.sent(40, 0, hol_wire::tcp::Segment { seq: hol_wire::tcp::SeqNum(77), ..syn(0) });
@@ -131,7 +131,7 @@ fn a_response_without_a_length_ends_with_the_fin() {
 
 /// RFC 9112 section 9.3: a server may reply before it has the whole request. No time counts twice.
 #[test]
-fn an_early_response_begins_when_the_request_is_there() {
+fn early_response_starts_when_the_request_has_arrived() {
     let post = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n";
     let mut capture = CaptureBuilder::tcp();
     let no = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";

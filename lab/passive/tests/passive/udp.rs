@@ -10,7 +10,7 @@ use crate::capture_builder::{CaptureBuilder, connections};
 
 /// RFC 768: two ports at two addresses; both directions belong together.
 #[test]
-fn two_sockets_are_a_connection() {
+fn udp_packets_between_two_sockets_are_a_connection() {
     let datagram = |source_port, destination_port, length| Datagram {
         source_port,
         destination_port,

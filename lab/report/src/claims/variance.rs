@@ -28,7 +28,7 @@ impl FactorEffect {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let blocks: Vec<Block> =
             self.blocks(view).values().filter_map(|cells| self.block(view, cells)).collect();
-        let Some(variance) = Variance::within(&blocks) else { return Finding::no_points() };
+        let Some(variance) = Variance::pooled(&blocks) else { return Finding::no_points() };
         let Variance { first: transport, second: factor, interaction, error } = variance;
         let describe_effect = |name: &str, part: VarianceComponent| {
             let (share, f, p) = (100.0 * variance.share(part), variance.f(part), variance.p(part));

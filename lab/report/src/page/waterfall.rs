@@ -94,15 +94,15 @@ fn draw_file(
     x: impl Fn(f64) -> f64,
 ) {
     svg.group("", &file_tooltip(file, bar), |svg| {
-        let mut at = bar.known;
+        let mut at = bar.known_after;
         if bar.spans.is_empty() {
             svg.line("lost", (x(at.as_millis_f64()), y), (x(at.as_millis_f64()) + 6.0, y + height - 1.0));
         }
         for span in &bar.spans {
-            let (from, to) = (x(at.as_millis_f64()), x((at + span.lasts).as_millis_f64()));
+            let (from, to) = (x(at.as_millis_f64()), x((at + span.duration).as_millis_f64()));
             let class = format!("split-{}", span.cause.name());
             svg.rect(&class, (from, y), to - from, height - if height > 4.0 { 1.5 } else { 0.5 });
-            at += span.lasts;
+            at += span.duration;
         }
     });
 }
@@ -112,7 +112,7 @@ fn file_tooltip(file: usize, bar: &WaterfallFile) -> String {
     let name = if file == 0 { "document".to_owned() } else { format!("object {file}") };
     let mut text = format!("{name}, {} octets, stream {}", number(bar.octets.into()), bar.stream);
     for span in &bar.spans {
-        let _ = write!(text, "; {} {:.1} ms", span.cause.label_for_file(), span.lasts.as_millis_f64());
+        let _ = write!(text, "; {} {:.1} ms", span.cause.label_for_file(), span.duration.as_millis_f64());
     }
     if bar.spans.is_empty() { text + ": never arrived" } else { text }
 }
@@ -139,13 +139,13 @@ fn row(transport: &str, file: usize, bar: &WaterfallFile) -> String {
     let ms = |ms: f64| format!("<td>{ms:.2}</td>");
     let of = |component| {
         let spans = bar.spans.iter().filter(|span| span.cause == component);
-        spans.fold(0.0, |ms, span| ms + span.lasts.as_millis_f64())
+        spans.fold(0.0, |ms, span| ms + span.duration.as_millis_f64())
     };
     let components = DelayComponent::ALL.map(|component| ms(of(component))).concat();
     let complete =
         if bar.spans.is_empty() { "<td>never</td>".to_owned() } else { ms(bar.end().as_millis_f64()) };
     let WaterfallFile { octets, stream, .. } = bar;
-    let known = ms(bar.known.as_millis_f64());
+    let known = ms(bar.known_after.as_millis_f64());
     format!(
         "<tr><td>{}</td><td>{file}</td><td>{octets}</td><td>{stream}</td>{known}{components}{complete}</tr>",
         escape(transport)
@@ -162,8 +162,8 @@ mod tests {
 
     fn page() -> Waterfall {
         let ms = Duration::from_millis;
-        let span = |cause, lasts| Span { cause, lasts: ms(lasts) };
-        let bar = |known, spans| WaterfallFile { stream: 1, octets: 13_500, known: ms(known), spans };
+        let span = |cause, lasts| Span { cause, duration: ms(lasts) };
+        let bar = |known, spans| WaterfallFile { stream: 1, octets: 13_500, known_after: ms(known), spans };
         let files = vec![
             bar(0, vec![span(DelayComponent::Slip, 20), span(DelayComponent::Network, 40)]),
             bar(60, vec![span(DelayComponent::Network, 30), span(DelayComponent::HeadOfLine, 10)]),

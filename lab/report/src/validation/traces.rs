@@ -60,7 +60,7 @@ impl ComparedPoint {
 fn default_of_kind(workload: &WorkloadSpec) -> WorkloadSpec {
     let name = workload.kind.workload().name();
     let kind = Kind::all().into_iter().find(|kind| kind.workload().name() == name);
-    WorkloadSpec::new(kind.unwrap_or_else(|| workload.kind.clone())).settled()
+    WorkloadSpec::new(kind.unwrap_or_else(|| workload.kind.clone())).with_defaults()
 }
 
 fn setting(key: &str, value: &Value) -> String {

@@ -9,7 +9,7 @@ struct Packet {
     /// The time of its last transmission.
     sent: u64,
     /// The number of the next new packet at its last transmission: only reports about packets from there on count.
-    mark: usize,
+    first_counted: usize,
     reports: u32,
     /// Whether it was retransmitted because of acknowledgements.
     fast: bool,
@@ -33,13 +33,13 @@ pub(super) struct Sender {
     round_trip: u64,
     rto: u64,
     rto_max: u64,
-    base: usize,
+    window_start: usize,
     window: VecDeque<Packet>,
     /// The number of entries of the receiver's log that the sender knows.
     reports_known: usize,
     timeouts: u32,
     /// The acknowledged packet that was sent last: its time and, to order packets sent at the same time, its number.
-    latest: (u64, usize),
+    latest_acknowledged: (u64, usize),
     timer: Option<(u64, TimerPurpose)>,
     newly_set: bool,
 }
@@ -60,11 +60,11 @@ impl Sender {
             round_trip,
             rto,
             rto_max,
-            base: 0,
+            window_start: 0,
             window: VecDeque::new(),
             reports_known: 0,
             timeouts: 0,
-            latest: (0, 0),
+            latest_acknowledged: (0, 0),
             timer: None,
             newly_set: false,
         }
@@ -72,9 +72,16 @@ impl Sender {
 
     /// Sends a new packet; returns its number.
     pub fn send(&mut self, now: u64) -> usize {
-        let number = self.base + self.window.len();
+        let number = self.window_start + self.window.len();
         let mark = number + 1;
-        let packet = Packet { sent: now, mark, reports: 0, fast: false, resent: false, acknowledged: false };
+        let packet = Packet {
+            sent: now,
+            first_counted: mark,
+            reports: 0,
+            fast: false,
+            resent: false,
+            acknowledged: false,
+        };
         self.window.push_back(packet);
         if self.timer.is_none() {
             self.restart(now);
@@ -97,20 +104,20 @@ impl Sender {
         self.reports_known = self.reports_known.max(log.len());
         let Some(highest) = news.iter().copied().max() else { return Vec::new() };
         for number in news {
-            let packet = &mut self.window[number - self.base];
+            let packet = &mut self.window[number - self.window_start];
             packet.acknowledged = true;
-            self.latest = self.latest.max((packet.sent, *number));
+            self.latest_acknowledged = self.latest_acknowledged.max((packet.sent, *number));
             if !packet.resent {
                 // A packet that was sent only once is a new RTT sample and ends the back-off (Karn).
                 self.timeouts = 0;
             }
         }
-        let before = self.base;
+        let before = self.window_start;
         while self.window.front().is_some_and(|packet| packet.acknowledged) {
             self.window.pop_front();
-            self.base += 1;
+            self.window_start += 1;
         }
-        if self.base > before {
+        if self.window_start > before {
             self.restart(now);
         }
         let lost = self.take_lost(now, highest);
@@ -122,7 +129,7 @@ impl Sender {
     }
 
     /// Handles the timer, unless it has been set again; returns the packets to retransmit.
-    pub fn expire(&mut self, now: u64) -> Vec<usize> {
+    pub fn handle_timer(&mut self, now: u64) -> Vec<usize> {
         let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
         match alarm {
             TimerPurpose::Reordering => {
@@ -132,7 +139,7 @@ impl Sender {
                 lost
             }
             TimerPurpose::Probe => {
-                let last = self.base + self.window.len() - 1;
+                let last = self.window_start + self.window.len() - 1;
                 self.restart(now);
                 self.send_again(now, &[last], false);
                 vec![last]
@@ -149,31 +156,34 @@ impl Sender {
 
     fn missing_packets(&self) -> impl Iterator<Item = usize> {
         let open = self.window.iter().enumerate().filter(|(_, packet)| !packet.acknowledged);
-        open.map(|(at, _)| self.base + at)
+        open.map(|(at, _)| self.window_start + at)
     }
 
     /// Returns the packets that acknowledgements show to be lost; `highest` is the highest newly acknowledged packet.
     fn take_lost(&mut self, now: u64, highest: usize) -> Vec<usize> {
         match self.recovery {
-            Recovery::Ideal { reports } => self.reported(highest, reports, false),
-            Recovery::Sctp { again, .. } => self.reported(highest, 3, again),
+            Recovery::Ideal { reports } => self.count_missing_reports(highest, reports, false),
+            Recovery::Sctp { again, .. } => self.count_missing_reports(highest, 3, again),
             Recovery::TcpDupThresh { .. } => {
-                let beyond = self.third_from_above();
-                self.missing_packets().filter(|n| *n < beyond && !self.window[n - self.base].resent).collect()
+                let beyond = self.third_highest_acknowledged();
+                self.missing_packets()
+                    .filter(|n| *n < beyond && !self.window[n - self.window_start].resent)
+                    .collect()
             }
-            Recovery::TcpRack { .. } => self.overtaken(now),
+            Recovery::TcpRack { .. } => self.take_overtaken(now),
         }
     }
 
     /// Counts a missing report for every packet below `highest` (RFC 9260 section 7.2.4); returns those to retransmit.
-    fn reported(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
+    fn count_missing_reports(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
         let mut lost = Vec::new();
-        for (at, packet) in self.window.iter_mut().enumerate().take_while(|(at, _)| self.base + at < highest)
+        for (at, packet) in
+            self.window.iter_mut().enumerate().take_while(|(at, _)| self.window_start + at < highest)
         {
-            if !packet.acknowledged && highest >= packet.mark && (again || !packet.fast) {
+            if !packet.acknowledged && highest >= packet.first_counted && (again || !packet.fast) {
                 packet.reports += 1;
                 if packet.reports >= reports {
-                    lost.push(self.base + at);
+                    lost.push(self.window_start + at);
                 }
             }
         }
@@ -181,21 +191,21 @@ impl Sender {
     }
 
     /// Returns the third highest acknowledged packet: three packets after those below it have arrived, which makes them lost (RFC 6675).
-    fn third_from_above(&self) -> usize {
+    fn third_highest_acknowledged(&self) -> usize {
         let acknowledged = self.window.iter().enumerate().rev().filter(|(_, packet)| packet.acknowledged);
-        acknowledged.map(|(at, _)| self.base + at).nth(2).unwrap_or(0)
+        acknowledged.map(|(at, _)| self.window_start + at).nth(2).unwrap_or(0)
     }
 
     /// Returns the lost packets: those sent before one that has arrived, at least a round trip and the reordering window ago (RFC 8985
     /// section 6.2).
-    fn overtaken(&mut self, now: u64) -> Vec<usize> {
+    fn take_overtaken(&mut self, now: u64) -> Vec<usize> {
         let settled = self.window.iter().any(|packet| packet.resent && !packet.acknowledged)
-            || self.third_from_above() > 0;
+            || self.third_highest_acknowledged() > 0;
         let wait = self.round_trip + if settled { 0 } else { self.round_trip / 4 };
         let suspects: Vec<(usize, u64)> = self
             .missing_packets()
-            .map(|number| (number, self.window[number - self.base].sent))
-            .filter(|(number, sent)| (*sent, *number) < self.latest)
+            .map(|number| (number, self.window[number - self.window_start].sent))
+            .filter(|(number, sent)| (*sent, *number) < self.latest_acknowledged)
             .collect();
         if let Some(due) = suspects.iter().map(|(_, sent)| sent + wait).filter(|due| *due > now).min() {
             self.set_timer(due, TimerPurpose::Reordering);
@@ -204,14 +214,14 @@ impl Sender {
     }
 
     fn send_again(&mut self, now: u64, numbers: &[usize], fast: bool) {
-        let mark = self.base + self.window.len();
+        let mark = self.window_start + self.window.len();
         for number in numbers {
-            let packet = &mut self.window[number - self.base];
-            (packet.sent, packet.mark, packet.reports) = (now, mark, 0);
+            let packet = &mut self.window[number - self.window_start];
+            (packet.sent, packet.first_counted, packet.reports) = (now, mark, 0);
             packet.resent = true;
             packet.fast |= fast;
         }
-        if fast && numbers.first() == Some(&self.base) {
+        if fast && numbers.first() == Some(&self.window_start) {
             self.restart(now);
         }
     }

@@ -18,7 +18,7 @@ fn transfer(one_way_ms: u64, loss: f64, streams: u32) -> Transfer {
 }
 
 #[test]
-fn mean_response_times_at_100_a_second_over_streams() {
+fn mean_response_times_at_100_per_second_by_streams() {
     let streams = [1, 2, 4, 8, 16, 1024];
     let printed = [
         (10, 0.01, [22.96, 21.79, 21.20, 21.00, 21.00, 21.00], 0.005),
@@ -41,7 +41,7 @@ fn mean_response_times_at_100_a_second_over_streams() {
 }
 
 #[test]
-fn plateaus_of_the_ccdf_at_one_percent() {
+fn ccdf_plateaus_at_one_percent_loss_by_streams() {
     let printed = [
         (10, [9.6, 5.9, 3.9, 2.0, 2.0, 2.0]),
         (20, [13.1, 7.7, 3.9, 2.0, 2.0, 2.0]),
@@ -58,7 +58,7 @@ fn plateaus_of_the_ccdf_at_one_percent() {
 }
 
 #[test]
-fn enough_streams_leave_only_the_lost_message_late() {
+fn enough_streams_delay_only_the_lost_message() {
     for (delay, enough) in [(10, 5), (20, 7), (40, 11)] {
         let with = |streams| transfer(delay, 0.01, streams);
         assert_eq!(with(1).sufficient_streams(), enough);
@@ -81,7 +81,7 @@ fn poisson_arrivals_follow_the_exponential_form() {
 }
 
 #[test]
-fn a_lossless_path_takes_a_round_trip() {
+fn lossless_path_takes_a_round_trip() {
     for arrivals in [Arrivals::Periodic, Arrivals::Poisson] {
         let lossless = Transfer { arrivals, ..transfer(10, 0.0, 4) };
         assert_eq!((lossless.mean_response(), lossless.share_delayed()), (20.0, 0.0));
@@ -125,7 +125,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_law_is_a_law(transfer in transfers(any_recovery())) {
+    fn ccdf_is_monotonic_and_consistent(transfer in transfers(any_recovery())) {
         let round_trip = transfer.one_way_delay * 2;
         let mut above = transfer.share_delayed();
         prop_assert!((0.0..=1.0).contains(&above));
@@ -140,7 +140,7 @@ proptest! {
 
     // More connections do, because one does not learn of another's losses.
     #[test]
-    fn more_streams_never_wait_longer(transfer in transfers(one_association())) {
+    fn more_streams_never_increase_the_mean(transfer in transfers(one_association())) {
         let more = Transfer { streams: transfer.streams * 2, ..transfer };
         prop_assert!(more.mean_response() <= transfer.mean_response() * (1.0 + 1e-3));
     }
@@ -187,7 +187,7 @@ fn sampled_waits(transfer: &Transfer, messages: usize, rng: &mut Rng) -> Vec<f64
 }
 
 #[test]
-fn sampling_the_definition_gives_the_same_law() {
+fn sampled_definition_gives_the_same_distribution() {
     let recovery = Recovery::Sctp { rto_min: Duration::from_millis(200), again: false };
     let mut rng = Seed(3).rng();
     for arrivals in [Arrivals::Periodic, Arrivals::Poisson] {
@@ -223,7 +223,7 @@ fn recovery_of_any_time() -> impl Strategy<Value = Recovery> {
 
 proptest! {
     #[test]
-    fn every_transfer_has_a_mean_or_a_reason_why_not(
+    fn every_transfer_has_a_mean_or_a_reason_for_refusal(
         rate in -10.0..=9.0f64,
         one_way_delay in any_time(),
         loss in prop_oneof![Just(0.0), 0.0..=1.0f64, (-12.0..0.0f64).prop_map(|power| 10f64.powf(power))],

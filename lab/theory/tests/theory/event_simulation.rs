@@ -37,7 +37,7 @@ fn assert_near(transfer: &Transfer, expected: f64, share: f64) {
 }
 
 #[test]
-fn ideal_recovery_is_the_closed_form() {
+fn ideal_recovery_matches_the_closed_form() {
     for (delay, loss, streams) in [(10, 0.01, 1), (10, 0.05, 4), (20, 0.05, 2), (40, 0.01, 16)] {
         let ideal = transfer(100.0, delay, loss, streams, Recovery::Ideal { reports: 3 });
         assert_near(&ideal, ideal.mean_response(), 0.01);
@@ -48,7 +48,7 @@ fn ideal_recovery_is_the_closed_form() {
 }
 
 #[test]
-fn means_at_100_a_second_by_stack() {
+fn means_at_100_per_second_by_stack() {
     let stacks = [
         (TCP, 1),
         (RACK, 1),
@@ -72,7 +72,7 @@ fn means_at_100_a_second_by_stack() {
 }
 
 #[test]
-fn heavy_loss_where_fast_recovery_dominates() {
+fn mean_response_times_at_heavy_loss_by_stack() {
     assert_near(&transfer(100.0, 10, 0.1, 1, RACK), 35.6, 0.02);
     assert_near(&transfer(100.0, 10, 0.05, 1, RACK), 27.0, 0.02);
     assert_near(&transfer(100.0, 10, 0.05, 1, sctp(100, false)), 43.9, 0.07);
@@ -81,7 +81,7 @@ fn heavy_loss_where_fast_recovery_dominates() {
 }
 
 #[test]
-fn parallel_tcp_connections_make_it_worse() {
+fn parallel_tcp_connections_increase_the_mean() {
     for (connections, dup_thresh, rack) in
         [(1, 23.9, 21.3), (4, 26.9, 21.7), (8, 28.4, 22.5), (16, 25.9, 24.2)]
     {
@@ -101,7 +101,7 @@ fn sparse_requests_wait_for_the_timer() {
 }
 
 #[test]
-fn where_the_closed_form_applies_it_agrees() {
+fn simulation_agrees_where_the_closed_form_applies() {
     for recovery in [TCP, RACK, sctp(1000, false), sctp(200, false), sctp(1000, true)] {
         for (rate, loss, streams) in [(3.0, 0.01, 1), (30.0, 0.025, 1), (100.0, 0.01, 4), (100.0, 0.025, 8)] {
             let transfer = transfer(rate, 10, loss, streams, recovery);
@@ -112,7 +112,7 @@ fn where_the_closed_form_applies_it_agrees() {
 }
 
 #[test]
-fn the_tail_of_the_closed_form_agrees() {
+fn simulation_agrees_with_the_tail_of_the_closed_form() {
     let transfer = transfer(100.0, 10, 0.01, 1, sctp(200, false));
     let responses = simulate(&transfer, Seed(2), 200_000);
     for (ms, allowed) in [(20, 0.005), (40, 0.004), (60, 0.002), (100, 0.0005), (250, 0.0003)] {
@@ -123,7 +123,7 @@ fn the_tail_of_the_closed_form_agrees() {
 }
 
 #[test]
-fn the_limits_name_their_reason() {
+fn inapplicable_transfers_are_refused_with_a_reason() {
     let reason = |transfer: Transfer| applies(&transfer).unwrap_err().to_string();
     let window = reason(transfer(3000.0, 10, 0.01, 1, RACK));
     assert_eq!(window, "the rate needs 60 packets in flight, but losses keep cwnd near 12");
@@ -141,7 +141,7 @@ fn the_limits_name_their_reason() {
 }
 
 #[test]
-fn same_seed_same_response_times() {
+fn same_seed_gives_the_same_response_times() {
     let transfer = transfer(100.0, 10, 0.05, 2, RACK);
     assert_eq!(simulate(&transfer, Seed(1), 2_000), simulate(&transfer, Seed(1), 2_000));
     assert_ne!(simulate(&transfer, Seed(1), 2_000), simulate(&transfer, Seed(2), 2_000));

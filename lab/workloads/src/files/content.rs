@@ -35,14 +35,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn contents_differ() {
+    fn contents_with_different_numbers_differ() {
         let all: Vec<Bytes> = (0..100).map(|content| octets(content, 0..16)).collect();
         assert!((0..100).all(|one| (0..one).all(|other| all[one] != all[other])));
     }
 
     proptest! {
         #[test]
-        fn a_part_is_the_same_whatever_the_blocks(from in 0_u32..70_000, length in 0_u32..70_000) {
+        fn file_content_does_not_depend_on_the_block_size(from in 0_u32..70_000, length in 0_u32..70_000) {
             let whole = octets(7, 0..140_000);
             let (start, end) = (from as usize, (from + length) as usize);
             prop_assert_eq!(octets(7, from..from + length), whole.slice(start..end));

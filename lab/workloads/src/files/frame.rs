@@ -61,7 +61,7 @@ const COMMANDS: [Command; 7] = [
 
 impl Header {
     /// Returns the header followed by a block.
-    pub(super) fn with(self, block: &[u8]) -> Bytes {
+    pub(super) fn followed_by(self, block: &[u8]) -> Bytes {
         let mut frame = BytesMut::with_capacity(HEADER_OCTETS + block.len());
         frame.put_u32((HEADER_OCTETS + block.len()) as u32);
         for word in [self.command as u32, self.number, self.file, self.offset, self.octets] {
@@ -106,20 +106,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_is_read_as_it_was_written(
+        fn files_frame_round_trips(
             command in prop::sample::select(COMMANDS.to_vec()),
             [number, file, offset, octets]: [u32; 4],
             digest: u128,
             block: Vec<u8>,
         ) {
             let header = Header { command, number, file, offset, octets, digest: Digest(digest) };
-            let frame = header.with(&block);
+            let frame = header.followed_by(&block);
             prop_assert_eq!(Header::read(&frame), Ok((header, block.as_slice())));
             prop_assert_eq!(length_of(&frame), Ok(Some(HEADER_OCTETS + block.len())));
         }
 
         #[test]
-        fn any_octets_are_read_or_refused(octets: Vec<u8>) {
+        fn arbitrary_octets_are_parsed_or_refused(octets: Vec<u8>) {
             let _ = (Header::read(&octets), length_of(&octets));
         }
     }

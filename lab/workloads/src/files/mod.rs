@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_settings_are_refused_with_the_cure() {
+    fn invalid_settings_are_refused_with_a_remedy() {
         assert_eq!(check("{}"), Ok(()));
         assert_eq!(check(r#"{"size":"0B","operations":["put","put","remove"]}"#), Ok(()));
         assert_eq!(check(r#"{"deeds":["put"]}"#), Ok(()), "the former name");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_put_and_a_get_have_a_request_for_each_block_and_two_around_them() {
+    fn put_and_get_need_one_request_per_block_plus_two() {
         let files = |files, size, block, operations: &[FileOperation]| {
             let (size, block) = (ByteCount(size), ByteCount(block));
             Files { files, size, block, operations: operations.to_vec() }.requests()

@@ -140,7 +140,7 @@ impl RequestSource for FileClient {
         self.requests = turn.wrapping_add(1);
         let written =
             if command == Command::Write { content::octets(self.content, block) } else { Bytes::new() };
-        (turn, header.with(&written))
+        (turn, header.followed_by(&written))
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_is_put_got_and_removed_block_by_block_before_the_next() {
+    fn files_are_processed_one_after_another_block_by_block() {
         use Command::{Close, Create, Open, Read, Remove, Store, Write};
         let one = [Create, Write, Write, Store, Open, Read, Read, Close, Remove];
         let (pending, store) = play(script(2, 100, 64, &ALL), 27, answer).unwrap();
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn no_content_is_put_twice() {
+    fn every_put_has_new_content() {
         let (_, first) = play(script(1, 100, 64, &[FileOperation::Put]), 4, answer).unwrap();
         let (_, second) = play(script(1, 100, 64, &[FileOperation::Put]), 8, answer).unwrap();
         assert_ne!(first.files[&0], second.files[&0]);
     }
 
     #[test]
-    fn a_server_that_stores_a_wrong_octet_is_found_out_when_it_has() {
+    fn server_that_stores_a_wrong_octet_is_detected_by_the_digest() {
         let mutant: Server = |store, pending, request| {
             let reply = answer(store, pending, request)?;
             if let (Command::Write, Some(file)) = (pending.command, store.files.get_mut(&1)) {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_gives_another_octet_back_or_says_a_wrong_digest_is_found_out() {
+    fn server_that_returns_wrong_octets_or_a_wrong_digest_is_detected() {
         let forgetful: Server = |store, pending, request| {
             if pending.command == Command::Open {
                 store.files.get_mut(&0).expect("it was put")[64] ^= 0x80;
@@ -240,24 +240,24 @@ mod tests {
         assert!(play(script(1, 100, 64, &ALL), 6, forgetful).is_ok(), "the first block is as it was");
         let problem = play(script(1, 100, 64, &ALL), 7, forgetful).unwrap_err();
         assert_eq!(problem, "the returned file differs from the one that was sent");
-        let liar: Server = |_, pending, _| Ok(pending.with(&[]));
+        let liar: Server = |_, pending, _| Ok(pending.followed_by(&[]));
         assert!(play(script(1, 100, 64, &ALL), 3, liar).is_ok());
         assert!(play(script(1, 100, 64, &ALL), 4, liar).is_err());
     }
 
     #[test]
-    fn a_reply_to_another_request_is_nonsense() {
+    fn reply_to_another_request_is_refused() {
         let mut script = script(1, 100, 64, &ALL);
         let (_, request) = script.next(Time::ZERO, 0);
         let (pending, _) = Header::read(&request).unwrap();
-        let other = Header { number: 1, ..pending }.with(&[]);
+        let other = Header { number: 1, ..pending }.followed_by(&[]);
         assert_eq!(script.reply(Time::ZERO, &other), Err("the peer replied to another request"));
         assert_eq!(script.reply(Time::ZERO, &request), Err("the peer sent a reply without a request"));
     }
 
     proptest! {
         #[test]
-        fn any_files_arrive_through_a_real_server(
+        fn files_of_any_size_arrive_intact(
             files in 1_u32..4,
             size in 0_u64..300,
             block in 1_u64..300,

@@ -78,7 +78,7 @@ impl ReplySource for FileServer {
             Command::Remove => self.remove(file)?,
         }
         let (digest, block) = replied;
-        Ok(Some(Header { digest, ..header }.with(block)))
+        Ok(Some(Header { digest, ..header }.followed_by(block)))
     }
 }
 
@@ -93,11 +93,11 @@ mod tests {
         block: &[u8],
     ) -> Result<(), &'static str> {
         let header = Header { command, number: 0, file, offset, octets, digest: Digest(0) };
-        store.answer(Time::ZERO, ConnectionId(0), header.with(block)).map(drop)
+        store.answer(Time::ZERO, ConnectionId(0), header.followed_by(block)).map(drop)
     }
 
     #[test]
-    fn missing_files_are_not_served_and_unannounced_ones_not_stored() {
+    fn missing_files_and_unannounced_blocks_are_refused() {
         let mut store = FileServer::default();
         for command in [Command::Open, Command::Store, Command::Close, Command::Remove] {
             assert_eq!(ask(&mut store, command, [3, 0, 0], &[]), Err(FileServer::UNKNOWN_FILE));

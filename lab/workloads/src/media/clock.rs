@@ -29,7 +29,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn frames_of_441_khz_sound_26_ms() {
+    fn frame_at_44_1_khz_lasts_26_ms() {
         assert_eq!(duration(1), Duration::from_nanos(26_122_448));
         assert_eq!(duration(1225), Duration::from_secs(32));
         assert_eq!((timestamp(1), timestamp(1225)), (2351, 32 * 90_000));
@@ -37,7 +37,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_timestamp_identifies_the_frame(number in 0u32..1_800_000) {
+        fn timestamp_identifies_the_frame(number in 0u32..1_800_000) {
             prop_assert_eq!(frame(timestamp(number).into()), u64::from(number));
         }
     }

@@ -29,14 +29,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn no_counter_precedes_the_first() {
+    fn counter_before_the_first_one_is_refused() {
         let mut numbers = ExtendedCounter::<16>::default();
         assert_eq!((numbers.update(0xffff), numbers.update(2), numbers.update(1)), (None, Some(2), Some(1)));
     }
 
     proptest! {
         #[test]
-        fn numbers_go_on_whatever_is_lost_or_overtaken(steps in proptest::collection::vec(-1000i64..30_000, 1..100)) {
+        fn numbers_are_extended_despite_loss_and_reordering(steps in proptest::collection::vec(-1000i64..30_000, 1..100)) {
             let (mut numbers, mut highest) = (ExtendedCounter::<16>::default(), 0_i64);
             for step in steps {
                 let number = (highest + step).max(0);

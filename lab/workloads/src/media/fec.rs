@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_written_as_a_fraction_and_that_of_rfc_5109_by_its_name() {
+    fn fec_is_written_as_a_fraction_or_with_the_name_ulpfec() {
         assert_eq!("5/7".parse(), Ok(Fec::ReedSolomon(ParityCode::new(5, 7).unwrap())));
         assert_eq!("ulpfec:6/7".parse(), Ok(Fec::Ulp { k: 6 }));
         for text in ["5/7", "ulpfec:6/7", "ulpfec:48/49", "ulpfec:1/2"] {

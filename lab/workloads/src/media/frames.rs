@@ -31,8 +31,8 @@ struct Frame {
 struct Head {
     octets: usize,
     /// Octets of main data in earlier frames, and in this frame.
-    reaches_back: usize,
-    slot: usize,
+    earlier_octets: usize,
+    main_data_room: usize,
 }
 
 impl Frame {
@@ -42,22 +42,22 @@ impl Frame {
 }
 
 impl Head {
-    fn of_frame(offset: u16, octets: &[u8]) -> Result<Option<Self>, Malformed> {
+    fn from_frame(offset: u16, octets: &[u8]) -> Result<Option<Self>, Malformed> {
         if offset > 0 {
             return Ok(None);
         }
         let header = FrameHeader::read(octets)?;
         // The header and the side information are always in the first packet.
-        let reaches_back = octets
+        let earlier_octets = octets
             .get(..header.main_data_offset())
             .map(|octets| header.main_data_begin(octets))
             .ok_or(PARTS_CONTRADICT)?;
-        Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.main_data_room() }))
+        Ok(Some(Self { octets: header.frame(), earlier_octets, main_data_room: header.main_data_room() }))
     }
 
     /// Every part contains the length of the whole unit.
-    fn of_unit(piece: &AduFragment<'_>) -> Self {
-        Self { octets: piece.size.into(), reaches_back: 0, slot: 0 }
+    fn from_unit(piece: &AduFragment<'_>) -> Self {
+        Self { octets: piece.size.into(), earlier_octets: 0, main_data_room: 0 }
     }
 }
 
@@ -70,7 +70,7 @@ impl Frames {
     }
 
     /// Adds a packet of frame `number`; returns the frames that can now be played, in order.
-    pub(super) fn take(
+    pub(super) fn add_packet(
         &mut self,
         number: u32,
         header: Header,
@@ -79,11 +79,11 @@ impl Frames {
         let (octets, head) = match self.packing {
             Packing::Mpa => {
                 let (offset, octets) = mpa::read(payload)?;
-                (octets.len(), Head::of_frame(offset, octets)?)
+                (octets.len(), Head::from_frame(offset, octets)?)
             }
             Packing::Adu => {
                 let [piece] = fragments(payload)?[..] else { return Err(PARTS_CONTRADICT) };
-                (piece.octets.len(), Some(Head::of_unit(&piece)))
+                (piece.octets.len(), Some(Head::from_unit(&piece)))
             }
         };
         self.make_room(number)?;
@@ -133,10 +133,10 @@ impl Frames {
         else {
             return false;
         };
-        let (mut reaches_back, mut before) = (head.reaches_back, number);
-        while reaches_back > 0 {
+        let (mut earlier_octets, mut before) = (head.earlier_octets, number);
+        while earlier_octets > 0 {
             let Some(head) = before.checked_sub(1).and_then(whole) else { return false };
-            reaches_back = reaches_back.saturating_sub(head.slot);
+            earlier_octets = earlier_octets.saturating_sub(head.main_data_room);
             before -= 1;
         }
         true
@@ -163,7 +163,9 @@ mod tests {
             .collect();
         let take = |at: &usize| {
             let (number, payload) = &packets[*at];
-            taken.take(*number, Header { sequence: *at as u16, ..HEADER }, payload).expect("a packet of ours")
+            taken
+                .add_packet(*number, Header { sequence: *at as u16, ..HEADER }, payload)
+                .expect("the packet is valid")
         };
         order.iter().filter(|at| **at < packets.len()).map(take).collect()
     }
@@ -171,7 +173,7 @@ mod tests {
     /// RFC 3119 section 1: later frames may need data of a lost frame, so that a decoder cannot play them
     /// either.
     #[test]
-    fn a_lost_frame_takes_those_with_it_that_reach_back() {
+    fn lost_frame_makes_later_frames_that_need_its_data_unplayable() {
         let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(40).collect();
         let reaches =
             |number: usize| FrameHeader::read(&frames[number]).unwrap().main_data_begin(&frames[number]) > 0;
@@ -197,20 +199,20 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_from_nowhere_is_refused() {
+    fn timestamp_too_far_ahead_is_refused() {
         let mut frames = Frames::new(Packing::Mpa);
         let payload = mpa::payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
-        assert!(frames.take(MAX_AGE, HEADER, &payload).is_err());
-        assert_eq!(frames.take(MAX_AGE - 1, HEADER, &payload), Ok(vec![MAX_AGE - 1]));
-        assert!(frames.take(2 * MAX_AGE - 1, HEADER, &payload).is_ok());
-        assert_eq!(frames.take(3, HEADER, &payload), Ok(vec![]), "that is forgotten");
+        assert!(frames.add_packet(MAX_AGE, HEADER, &payload).is_err());
+        assert_eq!(frames.add_packet(MAX_AGE - 1, HEADER, &payload), Ok(vec![MAX_AGE - 1]));
+        assert!(frames.add_packet(2 * MAX_AGE - 1, HEADER, &payload).is_ok());
+        assert_eq!(frames.add_packet(3, HEADER, &payload), Ok(vec![]), "this frame is too old");
     }
 
     proptest! {
         /// A frame can be played exactly if its unit can be built from the frames after the last missing one:
         /// RFC 3119 appendix A.1.
         #[test]
-        fn a_frame_can_be_played_when_its_unit_is_there(
+        fn frame_is_playable_when_its_unit_is_complete(
             rate in 0usize..14,
             lost in proptest::collection::vec(prop::bool::weighted(0.2), 10..60),
             order in Just((0..60_usize).collect::<Vec<_>>()).prop_shuffle(),

@@ -35,7 +35,10 @@ impl Media {
     /// cycle.
     fn max_waits(&self) -> [Duration; 2] {
         let group = self.fec.map_or(1, Fec::k);
-        [clock::duration(u64::from(group) - 1), clock::duration(packets::spread(self.interleave))]
+        [
+            clock::duration(u64::from(group) - 1),
+            clock::duration(packets::max_interleaving_wait(self.interleave)),
+        ]
     }
 }
 
@@ -97,7 +100,7 @@ impl Workload for Media {
     }
 
     fn pace(&self) -> Pace {
-        Pace::Every(clock::duration(1))
+        Pace::Interval(clock::duration(1))
     }
 
     fn size(&self) -> Option<u64> {
@@ -143,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn media_that_no_buffer_could_play_are_refused_with_the_cure() {
+    fn media_that_the_buffer_cannot_play_is_refused_with_a_remedy() {
         for (keys, words) in [
             (
                 "{\"fec\":\"10/14\"}",

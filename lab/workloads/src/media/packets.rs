@@ -33,7 +33,7 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 
 /// Returns the largest number of frames that a unit of a cycle of this size waits after the first unit sent,
 /// which determines when all frames are played.
-pub(super) fn spread(cycle: u8) -> u64 {
+pub(super) fn max_interleaving_wait(cycle: u8) -> u64 {
     let order = odd_numbers_first(cycle);
     let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();
     waits.iter().max().zip(waits.first()).map_or(0, |(longest, first)| longest.abs_diff(*first))
@@ -219,13 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_leaves_when_it_is_there() {
+    fn frame_is_sent_as_soon_as_it_is_produced() {
         assert_eq!(order(&media("{}"), 3), [[0], [1], [2]]);
     }
 
     /// RFC 3119 section 6.
     #[test]
-    fn a_cycle_leaves_unit_by_unit_when_it_is_full_and_what_is_left_at_the_end() {
+    fn interleaving_cycle_is_sent_when_full_and_the_rest_at_the_end() {
         let media = media("{\"packing\":\"adu\",\"interleave\":4}");
         let left: Vec<i64> = order(&media, 10).concat();
         assert_eq!(left, [1, 3, 0, 2, 5, 7, 4, 6, 9, 8]);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn no_packet_is_longer_than_it_may_be() {
+    fn no_packet_exceeds_the_maximum_length() {
         for keys in [
             "",
             ",\"packing\":\"adu\",\"fec\":\"5/7\"",
@@ -262,7 +262,7 @@ mod tests {
 
     /// RFC 4571 section 2.
     #[test]
-    fn in_a_byte_stream_a_packet_stands_behind_its_length() {
+    fn packet_in_a_byte_stream_follows_its_length() {
         let mut packets = Packets::new(&media("{}"), true);
         packets.add_frame(0, hol_rtp::Stream::new(192).unwrap().next().unwrap());
         let octets = packets.next(true).remove(0).octets;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_needs_a_buffer_of_half_of_it_and_one() {
+    fn interleaving_needs_a_buffer_of_half_a_cycle_plus_one_frame() {
         assert_eq!([1, 2, 4, 8, 9].map(spread), [0, 2, 3, 5, 5]);
     }
 }

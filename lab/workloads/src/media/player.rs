@@ -26,7 +26,7 @@ pub(crate) struct Player {
     playout: Playout,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -40,12 +40,12 @@ impl Player {
             frames: Frames::new(media.packing),
             playout: Playout::new(media.buffer),
             to_close: VecDeque::new(),
-            quit: None,
+            abort_reason: None,
             ledger: Ledger::new(expected),
         }
     }
 
-    fn take(&mut self, now: Time, delivery: Delivery) -> Result<(), Malformed> {
+    fn handle_message(&mut self, now: Time, delivery: Delivery) -> Result<(), Malformed> {
         let Delivery { mut payload, delivery_times, .. } = delivery;
         let packet = payload.split_off(if self.is_stream { LENGTH_PREFIX.min(payload.len()) } else { 0 });
         let (header, payload) = Header::read(&packet)?;
@@ -71,7 +71,7 @@ impl Player {
         let number = self.timestamp.update(header.timestamp).map(clock::frame);
         let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(EARLY_TIMESTAMP)?;
         self.playout.note_arrival(now, number);
-        for frame in self.frames.take(number, header, payload)? {
+        for frame in self.frames.add_packet(number, header, payload)? {
             let entry = self.ledger.note_request(frame, MessageArrival { delivery_times, delivered: now });
             if self.playout.is_late(now, frame) {
                 self.ledger.note_late(entry);
@@ -87,11 +87,12 @@ impl Application for Player {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                let invalid = |Malformed(why)| AbortReason::Nonsense(why);
-                self.quit = self.take(now, delivery).err().map(invalid).or(self.quit);
+                let invalid = |Malformed(why)| AbortReason::InvalidData(why);
+                self.abort_reason =
+                    self.handle_message(now, delivery).err().map(invalid).or(self.abort_reason);
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
+            Input::Failed(_, reason) => self.abort_reason = Some(AbortReason::Connection(reason)),
             Input::Opened(_)
             | Input::Accepted(_)
             | Input::Closed(_)
@@ -101,14 +102,14 @@ impl Application for Player {
     }
 
     fn poll(&mut self, _: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
         self.to_close.pop_front().map_or(Output::Wait(Time::MAX), Output::Close)
     }
 
     fn progress(&self) -> Progress {
-        Progress { done: self.ledger.received(), ..Progress::default() }
+        Progress { messages_done: self.ledger.received(), ..Progress::default() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {

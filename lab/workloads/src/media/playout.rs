@@ -10,23 +10,23 @@ use super::clock;
 pub(super) struct Playout {
     buffer: Duration,
     /// The arrival of the first packet, and its frame.
-    first: Option<(Time, u32)>,
+    first_arrival: Option<(Time, u32)>,
 }
 
 impl Playout {
     /// Creates a buffer of this length.
     pub(super) fn new(buffer: Duration) -> Self {
-        Self { buffer, first: None }
+        Self { buffer, first_arrival: None }
     }
 
     /// Records the arrival of a packet of a frame.
     pub(super) fn note_arrival(&mut self, now: Time, frame: u32) {
-        self.first.get_or_insert((now, frame));
+        self.first_arrival.get_or_insert((now, frame));
     }
 
     /// Returns whether the playout time of a frame has passed.
     pub(super) fn is_late(&self, now: Time, frame: u32) -> bool {
-        let Some((came, first)) = self.first else { return false };
+        let Some((came, first)) = self.first_arrival else { return false };
         now + clock::duration(first.into()) > came + self.buffer + clock::duration(frame.into())
     }
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_played_at_its_distance_from_the_first_that_came() {
+    fn playout_times_count_from_the_first_frame_that_arrived() {
         let mut playout = Playout::new(Duration::from_millis(200));
         let at = |nanos| Time::from_millis(500) + Duration::from_nanos(nanos);
         assert!(!playout.is_late(at(0), 7));

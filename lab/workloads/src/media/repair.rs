@@ -154,7 +154,7 @@ mod tests {
 
     /// RFC 5109 section 9.
     #[test]
-    fn an_exclusive_or_restores_the_last_that_is_missing() {
+    fn ulpfec_restores_the_only_missing_packet() {
         let (packets, parities) = group(ULP, 65_535);
         let mut repair = before_the_wrap(ULP);
         assert!(repair.add_parity_packet(SOURCE, parities[0].clone()).unwrap().is_empty());
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_whole_needs_nothing() {
+    fn complete_group_restores_nothing() {
         for fec in [reed_solomon(), ULP] {
             let (packets, parities) = group(fec, 0);
             let mut repair = Repair::new(fec);

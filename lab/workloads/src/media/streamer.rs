@@ -34,7 +34,7 @@ pub(crate) struct Streamer {
     /// Number of packets sent; packets take the lanes in turn.
     turns: u32,
     to_close: VecDeque<ConnectionId>,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -47,14 +47,14 @@ impl Streamer {
             packets,
             frames_left: frames,
             endless: frames == ENDLESS,
-            openings: ConnectionOpenings::of(lanes),
+            openings: ConnectionOpenings::new(lanes),
             start: None,
             ticks: 0,
             outbox: VecDeque::new(),
             rejected: RejectedMessages::default(),
             turns: 0,
             to_close: VecDeque::new(),
-            quit: None,
+            abort_reason: None,
             ledger: Ledger::default(),
         }
     }
@@ -76,14 +76,14 @@ impl Streamer {
         self.ticks += 1;
         if self.frames_left > 0 {
             let frame = self.next_frame(at);
-            self.packets.add_frame(self.ledger.due() as u32 - 1, frame);
+            self.packets.add_frame(self.ledger.messages_due() as u32 - 1, frame);
             if self.frames_left == 0 {
-                self.packets.finish(self.ledger.due() as u32);
+                self.packets.finish(self.ledger.messages_due() as u32);
             }
         }
         let packets = self.packets.next(self.frames_left == 0);
         if let Some(frame) = packets.first().and_then(|packet| packet.frame) {
-            self.ledger.note_scheduled(EntryId::of(frame), at);
+            self.ledger.note_scheduled(EntryId::from_number(frame), at);
         }
         self.outbox.extend(packets);
     }
@@ -100,9 +100,9 @@ impl Streamer {
 
     /// Returns the next packet, on the next lane.
     fn outgoing(&mut self, packet: Packet) -> Outgoing {
-        let lane = self.lanes.in_turn(self.turns, |_| true);
+        let lane = self.lanes.lane_of_turn(self.turns, |_| true);
         self.turns = self.turns.wrapping_add(1);
-        let entry = packet.frame.map(EntryId::of);
+        let entry = packet.frame.map(EntryId::from_number);
         if let Some(entry) = entry {
             self.ledger.note_lane(entry, lane);
         }
@@ -122,20 +122,21 @@ impl Application for Streamer {
             Input::Full(outgoing) => self.rejected.add(outgoing),
             Input::Writable(_) => self.rejected.retry(),
             Input::PeerClosed(_) if self.has_more() => {
-                self.quit = Some(AbortReason::Connection("closed by the peer"));
+                self.abort_reason = Some(AbortReason::Connection("closed by the peer"));
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
+            Input::Failed(_, reason) => self.abort_reason = Some(AbortReason::Connection(reason)),
             Input::Message(_) => {
-                self.quit = Some(AbortReason::Nonsense("the player sent a message, although it sends none"));
+                self.abort_reason =
+                    Some(AbortReason::InvalidData("the player sent a message, although it sends none"));
             }
             Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
         if let Some(connection) = self.openings.next() {
             return Output::Open(connection);
@@ -161,10 +162,10 @@ impl Application for Streamer {
 
     fn progress(&self) -> Progress {
         Progress {
-            due: self.ledger.due(),
-            done: 0,
-            last_due: self.ledger.last_due(),
-            all_due: self.frames_left == 0,
+            messages_due: self.ledger.messages_due(),
+            messages_done: 0,
+            last_due_time: self.ledger.last_due_time(),
+            is_all_due: self.frames_left == 0,
             waits_for_reply: false,
         }
     }
@@ -181,7 +182,7 @@ impl Application for Streamer {
         }
         for _ in 0..PART_OCTETS.min(self.frames_left) {
             let since = self.start.get_or_insert(now);
-            let at = *since + clock::duration(self.ledger.due() + 1);
+            let at = *since + clock::duration(self.ledger.messages_due() + 1);
             self.next_frame(at);
         }
         self.frames_left == 0

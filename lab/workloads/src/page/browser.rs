@@ -21,19 +21,19 @@ pub(crate) struct Browser {
     page: Page,
     tracks: Tracks,
     frames: Frames,
-    sizes: Rng,
+    size_rng: Rng,
     /// Pages not yet started.
     pages_left: u64,
     endless: bool,
     /// When the next page starts; `None`: at once, because it is the first.
-    next: Option<Time>,
+    next_page_at: Option<Time>,
     loading: Option<PageLoad>,
     /// Connections requested.
     connections: u32,
-    to_do: VecDeque<Action>,
+    pending_actions: VecDeque<Action>,
     rejected: RejectedMessages,
     pages_done: u64,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -51,23 +51,23 @@ impl Browser {
             page,
             tracks,
             frames: Frames::default(),
-            sizes: seed.derive("workload/page").rng(),
+            size_rng: seed.derive("workload/page").rng(),
             pages_left: messages,
             endless: messages == ENDLESS,
-            next: None,
+            next_page_at: None,
             loading: None,
             connections: 0,
-            to_do: VecDeque::new(),
+            pending_actions: VecDeque::new(),
             rejected: RejectedMessages::default(),
             pages_done: 0,
-            quit: None,
+            abort_reason: None,
             ledger: Ledger::default(),
         }
     }
 
     /// Starts a page: requests the files that are known from the beginning.
     fn start_page(&mut self, now: Time) {
-        let files = files::draw(&self.page, &mut self.sizes);
+        let files = files::draw(&self.page, &mut self.size_rng);
         let entries = self.note_page(now, files.iter().map(|file| u64::from(file.size)).sum());
         self.loading = Some(PageLoad::new(entries, files, self.page.head.0 as u32, self.tracks));
         files::initial_files(&self.page).for_each(|file| self.discover_file(now, file));
@@ -77,9 +77,9 @@ impl Browser {
     /// Adds the records of a page and of its first octets, which both start with the request of its first
     /// file.
     fn note_page(&mut self, now: Time, octets: u64) -> [EntryId; 2] {
-        let scheduled = self.next.unwrap_or(now);
+        let scheduled = self.next_page_at.unwrap_or(now);
         self.pages_left -= u64::from(!self.endless);
-        let (number, size) = (self.ledger.due() as u32, u32::try_from(octets).unwrap_or(u32::MAX));
+        let (number, size) = (self.ledger.messages_due() as u32, u32::try_from(octets).unwrap_or(u32::MAX));
         let due =
             DueMessage { scheduled, lane: 0, size, reply_size: 0, kind: RecordKind::Page, parent: None };
         let head = DueMessage { kind: RecordKind::Head, parent: Some(number), ..due };
@@ -104,7 +104,7 @@ impl Browser {
             let connection = known.unwrap_or_else(|| {
                 let next = ConnectionId(self.connections);
                 self.connections += 1;
-                self.to_do.push_back(Action::Open(next));
+                self.pending_actions.push_back(Action::Open(next));
                 loading.connect(place, next, self.page.early);
                 next
             });
@@ -114,7 +114,7 @@ impl Browser {
             let stream = self.tracks.request_stream(track);
             let entry = is_first.then_some(entry);
             let outgoing = Outgoing { connection, stream, payload, delivery: None, entry };
-            self.to_do.extend(loading.send(outgoing).map(Action::Send));
+            self.pending_actions.extend(loading.send(outgoing).map(Action::Send));
         }
     }
 
@@ -139,15 +139,15 @@ impl Browser {
         }
         self.pages_done += 1;
         let Some(loading) = &mut self.loading else { return Ok(()) };
-        let (names, connection) = loading.finish(number);
+        let (references, connection) = loading.finish(number);
         if let Some(connection) = connection.filter(|_| self.page.way == ConnectionReuse::Close) {
             loading.remove_connection(connection);
-            self.to_do.push_back(Action::Close(connection));
+            self.pending_actions.push_back(Action::Close(connection));
         }
         if loading.is_done() {
             self.end_page(now, number, arrived);
         }
-        names.into_iter().for_each(|file| self.discover_file(now, file));
+        references.into_iter().for_each(|file| self.discover_file(now, file));
         self.send_requests();
         Ok(())
     }
@@ -157,13 +157,13 @@ impl Browser {
         let Some(loading) = self.loading.take() else { return };
         self.ledger.note_composite_reply(loading.page, last, arrived);
         self.pages_done += 1;
-        self.to_do.extend(loading.into_connections().map(Action::Close));
-        self.next = Some(if self.pages_left > 0 { now + self.page.pause } else { Time::MAX });
+        self.pending_actions.extend(loading.into_connections().map(Action::Close));
+        self.next_page_at = Some(if self.pages_left > 0 { now + self.page.pause } else { Time::MAX });
     }
 
     fn opened(&mut self, id: ConnectionId) {
         let waited = self.loading.as_mut().map(|loading| loading.opened(id));
-        self.to_do.extend(waited.into_iter().flatten().map(Action::Send));
+        self.pending_actions.extend(waited.into_iter().flatten().map(Action::Send));
         // Retries a request that was too early for this transport.
         self.rejected.retry();
     }
@@ -173,7 +173,7 @@ impl Browser {
         let Some(loading) = &mut self.loading else { return };
         loading.fail(id);
         self.rejected.forget(id);
-        self.to_do.retain(|action| match action {
+        self.pending_actions.retain(|action| match action {
             Action::Open(of) | Action::Close(of) => *of != id,
             Action::Send(outgoing) => outgoing.connection != id,
         });
@@ -190,8 +190,8 @@ impl Browser {
             Action::Send(outgoing) => !self.rejected.waits_for(outgoing.connection),
             Action::Open(_) | Action::Close(_) => true,
         };
-        let at = self.to_do.iter().position(is_free)?;
-        self.to_do.remove(at)
+        let at = self.pending_actions.iter().position(is_free)?;
+        self.pending_actions.remove(at)
     }
 }
 
@@ -200,16 +200,20 @@ impl Application for Browser {
         match input {
             Input::Opened(id) => self.opened(id),
             Input::Message(delivery) => {
-                self.quit = self.receive_part(now, &delivery).err().map(AbortReason::Nonsense).or(self.quit);
+                self.abort_reason = self
+                    .receive_part(now, &delivery)
+                    .err()
+                    .map(AbortReason::InvalidData)
+                    .or(self.abort_reason);
             }
             Input::Full(outgoing) => self.rejected.add(outgoing),
             Input::Writable(_) => self.rejected.retry(),
             Input::PeerClosed(id) if self.is_in_use(id) => {
-                self.quit = Some(AbortReason::Connection("closed by the peer"));
+                self.abort_reason = Some(AbortReason::Connection("closed by the peer"));
             }
             Input::Failed(id, _) if self.page.reopen && self.is_in_use(id) => self.reopen(id),
             Input::Failed(id, reason) if self.is_in_use(id) => {
-                self.quit = Some(AbortReason::Connection(reason));
+                self.abort_reason = Some(AbortReason::Connection(reason));
             }
             // These are events of finished pages.
             Input::PeerClosed(_) | Input::Failed(..) | Input::Accepted(_) | Input::Closed(_) => {}
@@ -217,10 +221,10 @@ impl Application for Browser {
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
-        if self.loading.is_none() && self.pages_left > 0 && self.next.is_none_or(|next| next <= now) {
+        if self.loading.is_none() && self.pages_left > 0 && self.next_page_at.is_none_or(|next| next <= now) {
             self.start_page(now);
         }
         let outgoing = match self
@@ -232,7 +236,7 @@ impl Application for Browser {
             Some(Action::Close(id)) => return Output::Close(id),
             Some(Action::Send(outgoing)) => outgoing,
             None if self.loading.is_some() => return Output::Wait(Time::MAX),
-            None => return Output::Wait(self.next.unwrap_or(Time::MAX)),
+            None => return Output::Wait(self.next_page_at.unwrap_or(Time::MAX)),
         };
         if let Some(entry) = outgoing.entry {
             self.ledger.note_written(entry, now);
@@ -242,11 +246,11 @@ impl Application for Browser {
 
     fn progress(&self) -> Progress {
         Progress {
-            due: self.ledger.due(),
-            done: self.pages_done,
-            last_due: self.ledger.last_due(),
+            messages_due: self.ledger.messages_due(),
+            messages_done: self.pages_done,
+            last_due_time: self.ledger.last_due_time(),
             // While a page loads, more files may become known.
-            all_due: self.pages_left == 0 && self.loading.is_none(),
+            is_all_due: self.pages_left == 0 && self.loading.is_none(),
             waits_for_reply: self.loading.is_some(),
         }
     }

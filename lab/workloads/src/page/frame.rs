@@ -124,7 +124,7 @@ mod tests {
 
     /// RFC 9113 section 4.1.
     #[test]
-    fn a_frame_is_laid_out_as_in_http_2() {
+    fn frame_has_the_layout_of_http_2() {
         let request = Frames::default().request(400, 0x1234, 13_500);
         assert_eq!(request[..9], [0, 1, 135, 1, 0, 0, 0, 0x12, 0x34]);
         assert_eq!((length_of(&request), requested_octets(&request)), (Ok(Some(400)), Some(13_500)));
@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_of_a_file_add_up_to_it(size in 16u32..200_000, multiplexed: bool) {
+        fn parts_of_a_file_add_up_to_its_size(size in 16u32..200_000, multiplexed: bool) {
             let way = if multiplexed { ConnectionReuse::Multiplexed } else { ConnectionReuse::Pipelined };
             let (mut frames, mut left) = (Frames::default(), size);
             let (first, part) = frames.head(300, 7, left);
@@ -150,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_read_or_refused(octets: Vec<u8>) {
+        fn arbitrary_octets_are_parsed_or_refused(octets: Vec<u8>) {
             let _ = (Frame::read(&octets), requested_octets(&octets), length_of(&octets));
         }
     }

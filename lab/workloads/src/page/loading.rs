@@ -17,21 +17,21 @@ pub(super) struct PageLoad {
     has_response: bool,
     files: Vec<File>,
     /// Octets of a response before its file.
-    head: u32,
+    head_octets: u32,
     /// Octets missing of each file.
     missing_octets: Vec<u32>,
     /// The known files, in the order of their records.
     known_files: Vec<KnownFile>,
     /// Known files that wait for a track.
-    waiting: VecDeque<EntryId>,
+    waiting_files: VecDeque<EntryId>,
     /// Number of complete files.
-    complete: usize,
+    complete_files: usize,
     /// Whether each track has an unanswered request.
-    busy: Vec<bool>,
+    busy_tracks: Vec<bool>,
     /// Connections by their index in the stream layout.
     connections: Vec<Option<ConnectionId>>,
     /// Connections that are requested or open.
-    open: BTreeMap<ConnectionId, Connection>,
+    connection_states: BTreeMap<ConnectionId, Connection>,
 }
 
 /// A known file, and where it was requested.
@@ -76,13 +76,13 @@ impl PageLoad {
             has_response: false,
             missing_octets: files.iter().map(|file| file.size + head).collect(),
             files,
-            head,
+            head_octets: head,
             known_files: Vec::new(),
-            waiting: VecDeque::new(),
-            complete: 0,
-            busy: vec![false; tracks.count().into()],
+            waiting_files: VecDeque::new(),
+            complete_files: 0,
+            busy_tracks: vec![false; tracks.count().into()],
             connections: vec![None; tracks.connections().into()],
-            open: BTreeMap::new(),
+            connection_states: BTreeMap::new(),
         }
     }
 
@@ -100,22 +100,24 @@ impl PageLoad {
             connection: None,
             was_requested: false,
         });
-        self.waiting.push_back(entry);
+        self.waiting_files.push_back(entry);
     }
 
     /// Returns the next file to request, and its track.
     pub(super) fn next_request(&mut self, way: ConnectionReuse, tracks: Tracks) -> Option<(EntryId, u16)> {
-        let requested = self.known_files.len() - self.waiting.len();
+        let requested = self.known_files.len() - self.waiting_files.len();
         let is_free = |busy: &bool| !busy;
         let track = match way {
             ConnectionReuse::Pipelined | ConnectionReuse::Multiplexed => {
                 requested % usize::from(tracks.count())
             }
-            ConnectionReuse::Keepalive => self.busy.iter().position(is_free)?,
+            ConnectionReuse::Keepalive => self.busy_tracks.iter().position(is_free)?,
             // With a connection per file, only first tracks are used.
-            ConnectionReuse::Close => self.busy.iter().take(tracks.connections().into()).position(is_free)?,
+            ConnectionReuse::Close => {
+                self.busy_tracks.iter().take(tracks.connections().into()).position(is_free)?
+            }
         };
-        Some((self.waiting.pop_front()?, track as u16))
+        Some((self.waiting_files.pop_front()?, track as u16))
     }
 
     /// Records the request of a file on a track; returns the octets of the file, and whether this is its
@@ -126,7 +128,7 @@ impl PageLoad {
         track: u16,
         connection: ConnectionId,
     ) -> (u32, bool) {
-        self.busy[usize::from(track)] = true;
+        self.busy_tracks[usize::from(track)] = true;
         let index = self.index(entry.number()).expect("the file is known");
         let known = &mut self.known_files[index];
         (known.track, known.connection) = (track, Some(connection));
@@ -141,12 +143,13 @@ impl PageLoad {
     /// Records a requested connection.
     pub(super) fn connect(&mut self, index: u16, id: ConnectionId, is_open: bool) {
         self.connections[usize::from(index)] = Some(id);
-        self.open.insert(id, Connection { is_open, waiting: Vec::new() });
+        self.connection_states.insert(id, Connection { is_open, waiting: Vec::new() });
     }
 
     /// Returns a request if its connection is open; otherwise keeps the request until then.
     pub(super) fn send(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
-        let connection = self.open.get_mut(&outgoing.connection).expect("the connection was requested");
+        let connection =
+            self.connection_states.get_mut(&outgoing.connection).expect("the connection was requested");
         if connection.is_open {
             return Some(outgoing);
         }
@@ -156,7 +159,7 @@ impl PageLoad {
 
     /// Records an open connection; returns the requests that waited for it.
     pub(super) fn opened(&mut self, id: ConnectionId) -> Vec<Outgoing> {
-        self.open.get_mut(&id).map_or_else(Vec::new, |connection| {
+        self.connection_states.get_mut(&id).map_or_else(Vec::new, |connection| {
             connection.is_open = true;
             std::mem::take(&mut connection.waiting)
         })
@@ -177,43 +180,43 @@ impl PageLoad {
     pub(super) fn finish(&mut self, number: u32) -> (Vec<u16>, Option<ConnectionId>) {
         let index = self.index(number).expect("the file is known");
         let KnownFile { file, track, connection, .. } = self.known_files[index];
-        self.busy[usize::from(track)] = false;
-        self.complete += 1;
-        (std::mem::take(&mut self.files[file].names), connection)
+        self.busy_tracks[usize::from(track)] = false;
+        self.complete_files += 1;
+        (std::mem::take(&mut self.files[file].references), connection)
     }
 
     /// Removes a connection that is no longer needed.
     pub(super) fn remove_connection(&mut self, id: ConnectionId) {
-        self.open.remove(&id);
+        self.connection_states.remove(&id);
     }
 
     /// Handles a failed connection: its incomplete files will be requested again from the beginning.
     pub(super) fn fail(&mut self, id: ConnectionId) {
-        self.open.remove(&id);
+        self.connection_states.remove(&id);
         self.connections.iter_mut().filter(|own| **own == Some(id)).for_each(|own| *own = None);
         for KnownFile { entry, file, track, connection, was_requested } in self.known_files.iter_mut().rev() {
             if *connection == Some(id) && self.missing_octets[*file] > 0 {
                 (*connection, *was_requested) = (None, true);
-                self.missing_octets[*file] = self.files[*file].size + self.head;
-                self.busy[usize::from(*track)] = false;
-                self.waiting.push_front(*entry);
+                self.missing_octets[*file] = self.files[*file].size + self.head_octets;
+                self.busy_tracks[usize::from(*track)] = false;
+                self.waiting_files.push_front(*entry);
             }
         }
     }
 
     /// Returns whether all files are complete.
     pub(super) fn is_done(&self) -> bool {
-        self.complete == self.files.len()
+        self.complete_files == self.files.len()
     }
 
     /// Returns whether a connection is still in use.
     pub(super) fn is_in_use(&self, id: ConnectionId) -> bool {
-        self.open.contains_key(&id)
+        self.connection_states.contains_key(&id)
     }
 
     /// Returns the connections still in use.
     pub(super) fn into_connections(self) -> impl Iterator<Item = ConnectionId> {
-        self.open.into_keys()
+        self.connection_states.into_keys()
     }
 
     /// Returns the index among the known files of the file with this record.

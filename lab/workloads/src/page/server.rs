@@ -18,7 +18,7 @@ pub(crate) struct Server {
     tracks: Tracks,
     frames: Frames,
     connections: BTreeMap<ConnectionId, Connection>,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -48,7 +48,7 @@ impl Server {
     /// Creates a server.
     pub(crate) fn new(page: Page, tracks: Tracks, expected: u64) -> Self {
         let (frames, connections) = (Frames::default(), BTreeMap::new());
-        Self { page, tracks, frames, connections, quit: None, ledger: Ledger::new(expected) }
+        Self { page, tracks, frames, connections, abort_reason: None, ledger: Ledger::new(expected) }
     }
 
     fn take_request(&mut self, now: Time, delivery: Delivery) -> Result<(), &'static str> {
@@ -169,7 +169,11 @@ impl Application for Server {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                self.quit = self.take_request(now, delivery).err().map(AbortReason::Nonsense).or(self.quit);
+                self.abort_reason = self
+                    .take_request(now, delivery)
+                    .err()
+                    .map(AbortReason::InvalidData)
+                    .or(self.abort_reason);
             }
             Input::Full(outgoing) => {
                 let connection = self.connections.entry(outgoing.connection).or_default();
@@ -184,9 +188,9 @@ impl Application for Server {
             Input::Failed(id, reason) => {
                 let is_unfinished =
                     self.connections.remove(&id).is_some_and(|connection| !connection.is_idle());
-                self.quit = (is_unfinished && !self.page.reopen)
+                self.abort_reason = (is_unfinished && !self.page.reopen)
                     .then_some(AbortReason::Connection(reason))
-                    .or(self.quit);
+                    .or(self.abort_reason);
             }
             Input::Closed(id) => drop(self.connections.remove(&id)),
             Input::Opened(_) | Input::Accepted(_) => {}
@@ -194,8 +198,8 @@ impl Application for Server {
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
         if let Some(deed) = self.next_action(now) {
             return deed;
@@ -207,7 +211,7 @@ impl Application for Server {
     }
 
     fn progress(&self) -> Progress {
-        Progress { done: self.ledger.received(), ..Progress::default() }
+        Progress { messages_done: self.ledger.received(), ..Progress::default() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tracks_of_associations_take_turns() {
+    fn tracks_alternate_between_associations() {
         let four = tracks(4, 2, false);
         let all: Vec<_> = (0..four.count()).map(|t| (four.connection(t), four.request_stream(t))).collect();
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1)]);
@@ -68,7 +68,7 @@ mod tests {
 
     /// The HTTP server of Pfuetzenreuter 2004 answers requests of stream 2i on stream 2i + 1.
     #[test]
-    fn a_pair_of_streams_is_a_track() {
+    fn two_streams_form_a_track() {
         let five = tracks(5, 1, true);
         let all: Vec<_> = (0..five.count())
             .map(|track| five.request_stream(track))

@@ -22,7 +22,7 @@ use crate::{ConnectionId, StreamLayout};
 pub(crate) struct Agent {
     sessions: u16,
     /// TIDs of session control: each session has one for each attempt of its SE.
-    control: u32,
+    control_tids: u32,
     mix: RequestMix,
     rng: Rng,
     /// Rules without a pending request, in order of expiry. Requests on several streams may overtake each
@@ -38,7 +38,7 @@ pub(crate) struct Agent {
 struct IdleRule {
     pid: Pid,
     /// After this time the agent lets the rule expire, because a repeated request might arrive too late.
-    until: Time,
+    usable_until: Time,
 }
 
 /// A change of a rule.
@@ -58,9 +58,9 @@ impl Agent {
 
     /// Creates an agent; `rng` draws the requests.
     pub(crate) fn new(lanes: StreamLayout, mix: RequestMix, rng: Rng) -> Self {
-        let (sessions, control) = (lanes.connections, control_tids(lanes));
+        let (sessions, control_tids) = (lanes.connections, control_tids(lanes));
         let (idle, changes, octets) = (VecDeque::new(), BTreeMap::new(), MessageBuffer::new());
-        Self { sessions, control, mix, rng, idle, changes, octets }
+        Self { sessions, control_tids, mix, rng, idle, changes, octets }
     }
 
     /// Returns the SE request that opens a session. SE requests have the first TIDs, and a repeated SE request has a
@@ -68,23 +68,27 @@ impl Agent {
     pub(super) fn open(&mut self, session: u32, attempt: u32) -> (Tid, Bytes) {
         let tid = Tid(attempt * u32::from(self.sessions) + session);
         let request = Request::Se { version: Version::SIMCO_3_0, challenge: None };
-        (tid, self.octets.of(&Message::request(tid, request)))
+        (tid, self.octets.encode(&Message::request(tid, request)))
     }
 
     /// Returns the request of a message. If no rule can be changed, the request enables a rule.
     pub(crate) fn request(&mut self, now: Time, number: u32) -> (Tid, Bytes) {
-        let tid = Tid(number.wrapping_add(self.control));
-        let request = if self.mix.only_enables() { Self::enable(number) } else { self.mixed(now, number) };
-        (tid, self.octets.of(&Message::request(tid, request)))
+        let tid = Tid(number.wrapping_add(self.control_tids));
+        let request = if self.mix.only_enables() {
+            Self::enable_request(number)
+        } else {
+            self.draw_request(now, number)
+        };
+        (tid, self.octets.encode(&Message::request(tid, request)))
     }
 
-    fn mixed(&mut self, now: Time, number: u32) -> Request {
-        while self.idle.front().is_some_and(|rule| rule.until <= now) {
+    fn draw_request(&mut self, now: Time, number: u32) -> Request {
+        while self.idle.front().is_some_and(|rule| rule.usable_until <= now) {
             self.idle.pop_front();
         }
         let purpose = self.mix.draw(&mut self.rng);
         let rule = if purpose == RequestPurpose::Enable { None } else { self.idle.pop_front() };
-        let Some(IdleRule { pid, .. }) = rule else { return Self::enable(number) };
+        let Some(IdleRule { pid, .. }) = rule else { return Self::enable_request(number) };
         let (change, lifetime) = match purpose {
             RequestPurpose::Delete => (Change::Delete, Lifetime(0)),
             _ => (Change::Lifetime(pid), Self::RULE_LIFETIME),
@@ -94,7 +98,7 @@ impl Agent {
     }
 
     /// Builds a PER, 56 octets. RFC 4540 section 5.3.3.
-    fn enable(number: u32) -> Request {
+    fn enable_request(number: u32) -> Request {
         let [.., high, low] = number.to_be_bytes();
         let host = |net: u8| SocketAddr::from((Ipv4Addr::new(10, net, high, low), 5004));
         let enable = Enable {
@@ -109,7 +113,7 @@ impl Agent {
     /// Records that a rule was enabled or extended.
     fn note_rule(&mut self, now: Time, pid: Pid) {
         if !self.mix.only_enables() {
-            self.idle.push_back(IdleRule { pid, until: now + Self::CHANGE_TIME });
+            self.idle.push_back(IdleRule { pid, usable_until: now + Self::CHANGE_TIME });
         }
     }
 }
@@ -132,7 +136,7 @@ impl RequestSource for Agent {
     fn reply(&mut self, now: Time, octets: &Bytes) -> Result<RepliedRequest, &'static str> {
         let Message { tid, body } =
             Message::parse(octets).map_err(|_| "the peer sent an invalid SIMCO message")?;
-        let Some(number) = tid.0.checked_sub(self.control) else {
+        let Some(number) = tid.0.checked_sub(self.control_tids) else {
             let session = ConnectionId(tid.0 % u32::from(self.sessions));
             return Ok(match body {
                 Body::Reply(Reply::Se { .. }) => RepliedRequest::Session(session),
@@ -154,10 +158,10 @@ pub(crate) fn control_tids(lanes: StreamLayout) -> u32 {
     u32::from(lanes.connections) * lanes.max_setup_attempts()
 }
 
-/// Returns the message number of a request; `None` for session control, which uses the first `control` TIDs.
-pub(crate) fn message_number(octets: &[u8], control: u32) -> Option<u32> {
+/// Returns the message number of a request; `None` for session control, which uses the first `control_tids` TIDs.
+pub(crate) fn message_number(octets: &[u8], control_tids: u32) -> Option<u32> {
     let tid = Header::parse(octets)?.tid;
-    tid.0.checked_sub(control)
+    tid.0.checked_sub(control_tids)
 }
 
 /// Returns the length of the message that starts with `octets`. RFC 4540 section 4.2.
@@ -203,7 +207,7 @@ mod tests {
 
     /// RFC 4540 sections 5.3.3 and 5.3.10: sizes with IPv4 tuples.
     #[test]
-    fn a_request_takes_56_octets_and_its_reply_64() {
+    fn simco_request_takes_56_octets_and_its_reply_64() {
         let (mut agent, mut middlebox) = (agent(RequestMix::default()), Peer::new());
         let (tid, request) = agent.request(Time::ZERO, 41);
         assert_eq!((tid, request.len(), message_number(&request, 1)), (Tid(42), 56, Some(41)));
@@ -215,7 +219,7 @@ mod tests {
     /// The reply to an SE may be lost: the repeated SE is another request, which the middlebox refuses
     /// because the session is open. RFC 4540 section 5.2.1.
     #[test]
-    fn a_session_that_is_opened_again_is_known() {
+    fn refused_repetition_of_a_session_setup_counts_as_open() {
         let lanes =
             StreamLayout { streams: 2, connections: 2, gives_up: true, is_stream: false, handshake: None };
         let mut agent = Agent::new(lanes, RequestMix::default(), Seed(1).rng());
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_a_request_is_about_is_left_alone_and_so_is_one_that_may_end_soon() {
+    fn rules_with_pending_requests_or_near_expiry_are_not_changed() {
         let (mut agent, mut middlebox) = (agent(CHANGES_ONLY), Peer::new());
         let enable = |agent: &mut Agent, now, number| agent.request(now, number).1.len() == 56;
         let (_, first) = agent.request(Time::ZERO, 0);
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_and_the_reply_to_another_request_say_which_message_failed() {
+    fn refusals_and_mismatched_replies_name_the_failed_message() {
         let mut agent = agent(CHANGES_ONLY);
         agent.note_rule(Time::ZERO, Pid(7));
         agent.request(Time::ZERO, 0);
@@ -270,6 +274,6 @@ mod tests {
         assert_eq!(agent.reply(Time::ZERO, &deleted), Ok(RepliedRequest::Refused(0)));
         let refusal = Message::refusal(Tid(2), Refusal::NoSuchRule).to_bytes();
         assert_eq!(agent.reply(Time::ZERO, &refusal), Ok(RepliedRequest::Refused(1)));
-        assert!(agent.idle.is_empty(), "nothing is known of that rule any more");
+        assert!(agent.idle.is_empty(), "the agent has forgotten the rule");
     }
 }

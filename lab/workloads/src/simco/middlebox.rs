@@ -17,7 +17,7 @@ use crate::{ConnectionId, RuleEnforcer, StreamLayout};
 pub(crate) struct Firewall {
     middlebox: Middlebox,
     /// Number of TIDs of session control, which belong to no message.
-    control: u32,
+    control_tids: u32,
     /// Sessions by connection.
     sessions: Vec<SessionId>,
     /// Empty between requests.
@@ -37,7 +37,7 @@ impl Firewall {
             .expect("a pure firewall is consistent");
         Self {
             middlebox,
-            control: agent::control_tids(lanes),
+            control_tids: agent::control_tids(lanes),
             sessions: Vec::new(),
             batch: Batch::default(),
             octets: MessageBuffer::new(),
@@ -64,7 +64,7 @@ impl Firewall {
 
 impl ReplySource for Firewall {
     fn number(&self, request: &Bytes) -> Option<u32> {
-        agent::message_number(request, self.control)
+        agent::message_number(request, self.control_tids)
     }
 
     fn answer(
@@ -77,7 +77,7 @@ impl ReplySource for Firewall {
         self.middlebox.receive(now, session, request, &mut self.batch);
         self.enforce(now);
         let reply = self.batch.release().filter_map(reply_of).next();
-        reply.map(|reply| Some(self.octets.of(&reply))).ok_or("the client sent an invalid SIMCO request")
+        reply.map(|reply| Some(self.octets.encode(&reply))).ok_or("the client sent an invalid SIMCO request")
     }
 
     fn end(&mut self, now: Time) {
@@ -107,12 +107,12 @@ mod tests {
 
     fn ask(firewall: &mut Firewall, connection: u32, request: Bytes) -> Bytes {
         let reply = firewall.answer(Time::ZERO, ConnectionId(connection), request);
-        reply.expect("it makes sense").expect("it is answered")
+        reply.expect("the request is valid").expect("the firewall replies")
     }
 
     /// RFC 4540 section 7: each TCP connection is a session of its own.
     #[test]
-    fn each_connection_has_its_own_session_and_all_have_one_table_of_rules() {
+    fn connections_have_own_sessions_and_share_one_rule_table() {
         let lanes =
             StreamLayout { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, None);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_the_filter_rejects_is_refused_and_not_stored() {
+    fn rule_rejected_by_the_filter_is_refused_and_not_stored() {
         let lanes =
             StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));

@@ -75,7 +75,7 @@ mod tests {
     use hol_base::Seed;
 
     #[test]
-    fn purposes_are_drawn_as_often_as_their_weights_say() {
+    fn requests_are_drawn_by_their_weights() {
         let (mix, mut rng) = (RequestMix { enable: 3, lifetime: 2, delete: 1 }, Seed(4).rng());
         let drawn: Vec<RequestPurpose> = (0..60_000).map(|_| mix.draw(&mut rng)).collect();
         let share = |purpose| drawn.iter().filter(|drawn| **drawn == purpose).count() as f64 / 10_000.0;

@@ -20,7 +20,7 @@ impl MessageBuffer {
     }
 
     /// Encodes a message.
-    pub(super) fn of(&mut self, message: &Message) -> Bytes {
+    pub(super) fn encode(&mut self, message: &Message) -> Bytes {
         self.message.clear();
         message.append_to(&mut self.message);
         self.rest.extend_from_slice(&self.message);

@@ -70,7 +70,7 @@ impl Programs<'_> {
                 MetricSource::Stderr => process.stderr(),
                 MetricSource::File(path) => read_file(container, path).ok()?,
             };
-            Some((name.clone(), reading.of(&String::from_utf8_lossy(&text))?))
+            Some((name.clone(), reading.read(&String::from_utf8_lossy(&text))?))
         };
         program.metrics.iter().filter_map(number).collect()
     }

@@ -7,7 +7,7 @@ use crate::contract::{ConnectionId, Outgoing};
 
 /// The octets accepted so far, by connection.
 #[derive(Debug, Default)]
-pub(crate) struct InParts {
+pub(crate) struct PartialTransport {
     connections: BTreeMap<ConnectionId, StreamBuffer>,
     /// Whether the transport returns only the part of a message that it cannot accept, as the model does.
     returns_rest: bool,
@@ -20,7 +20,7 @@ struct StreamBuffer {
     accepted_octets: usize,
 }
 
-impl InParts {
+impl PartialTransport {
     /// Creates a transport that has accepted nothing.
     pub(crate) fn new(returns_rest: bool) -> Self {
         Self { returns_rest, ..Self::default() }
