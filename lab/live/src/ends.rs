@@ -69,9 +69,8 @@ impl Ends {
             return Err(format!("`series` = \"{interval}\" is too short; use at least {shortest}"));
         }
         check::check_supported(&scenario, Path::Between).map_err(|why| why.to_string())?;
-        let placement = placement
-            .seen_by(self.address_pair)
-            .ok_or("the plan refers to a host that it does not list")?;
+        let placement =
+            placement.seen_by(self.address_pair).ok_or("the plan refers to a host that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
         let here = placement.local_ends(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.assign(&mut assignments, &here))?;

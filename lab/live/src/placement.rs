@@ -195,8 +195,7 @@ mod tests {
     #[test]
     fn a_host_uses_the_addresses_that_it_sees_and_refuses_invalid_views() {
         let address_pair = AddressPair { first: address(200), other: address(201) };
-        let of =
-            |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.seen_by(address_pair);
+        let of = |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.seen_by(address_pair);
         let seen = of(2, &[("client", 0), ("server", 2), ("a", 1), ("b", 2)]).unwrap();
         assert_eq!(sites(&seen).unwrap(), [[address(200), address(201)], [address(1), address(201)]]);
         assert!(of(0, &[]).is_none() && of(3, &[]).is_none() && of(1, &[("server", 3)]).is_none());

@@ -22,14 +22,28 @@ use crate::transmitter::Transmitter;
 #[derive(Debug)]
 struct InFlight {
     arrives: Time,
+    /// What happens to the packet at `arrives`.
+    then: Then,
     transit: Transit,
+}
+
+/// What happens to a packet that has crossed the link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Then {
+    /// The policer decides, and the packet arrives.
+    Arrives,
+    /// The policer decides, and the packet arrives `reorder_by` later.
+    HeldBack,
+    /// The packet arrives; the policer has admitted it.
+    ArrivesLate,
 }
 
 /// One direction of a link, or a LAN.
 ///
-/// A packet waits in the queue and occupies the transmitter; then the link applies its effects, except for
-/// policing, which is at its end. So lost packets use the link too, and the k-th transmitted packet gets the
-/// k-th draw of each effect, independent of the others.
+/// A packet waits in the queue and occupies the transmitter; then the link applies its effects. So lost packets use
+/// the link too, and the k-th transmitted packet gets the k-th draw of each effect, independent of the others.
+/// The policer is at the end of the link; only reordering comes after it, as in the kernel world, where packets that
+/// overtake would pass a policer behind netem without being counted.
 #[derive(Debug)]
 pub(crate) struct Link {
     mtu: u64,
@@ -171,12 +185,16 @@ impl Link {
     #[inline]
     pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Transit> {
         while self.in_flight.front()?.arrives <= now {
-            let InFlight { transit, .. } = self.in_flight.pop_front()?;
+            let InFlight { then, transit, .. } = self.in_flight.pop_front()?;
             self.shrink_ring();
-            if self.police.as_mut().is_none_or(|police| police.admits(now, transit.length())) {
+            let police = self.police.as_mut().filter(|_| then != Then::ArrivesLate);
+            if police.is_some_and(|police| !police.admits(now, transit.length())) {
+                observer.report_loss(now, &transit, TapEvent::Policed);
+            } else if then == Then::HeldBack {
+                self.insert_in_flight(now + self.reorder_by, Then::ArrivesLate, transit);
+            } else {
                 return Some(transit);
             }
-            observer.report_loss(now, &transit, TapEvent::Policed);
         }
         None
     }
@@ -217,13 +235,13 @@ impl Link {
         let (mut moved, others): (VecDeque<InFlight>, VecDeque<InFlight>) =
             self.in_flight.drain(..).partition(|flight| flight.transit.number == number);
         self.in_flight = others;
-        while let Some(InFlight { arrives, transit }) = moved.pop_front() {
+        while let Some(InFlight { arrives, then, transit }) = moved.pop_front() {
             let ahead =
                 self.in_flight.iter().rev().map(|flight| flight.arrives).find(|other| *other <= arrives);
             let exact = self.transmitter.free_at() + arrives.since(due);
             let later = exact.max(ahead.unwrap_or_default());
             self.propagation.move_arrival(arrives, later);
-            self.insert_in_flight(later, transit);
+            self.insert_in_flight(later, then, transit);
         }
     }
 
@@ -249,23 +267,23 @@ impl Link {
             return observer.report_loss(now, &transit, TapEvent::Lost);
         }
         // A reordered packet must not delay later ones, so it does not count for their order.
-        let arrives = if held_back {
-            self.propagation.reordered_arrival(departs) + self.reorder_by
-        } else {
-            self.propagation.arrival(departs)
+        let (arrives, then) = match (held_back, &self.police) {
+            (false, _) => (self.propagation.arrival(departs), Then::Arrives),
+            (true, None) => (self.propagation.reordered_arrival(departs) + self.reorder_by, Then::Arrives),
+            (true, Some(_)) => (self.propagation.reordered_arrival(departs), Then::HeldBack),
         };
         transit.packet.corrupted |= corrupted;
         if duplicated {
             let Transit { from, to, number, ref packet, .. } = transit;
-            self.insert_in_flight(arrives, Transit::new(from, to, number, packet.clone()));
+            self.insert_in_flight(arrives, then, Transit::new(from, to, number, packet.clone()));
         }
-        self.insert_in_flight(arrives, transit);
+        self.insert_in_flight(arrives, then, transit);
     }
 
     /// Inserts a packet so that `in_flight` stays sorted: at the end, except after a reordered packet.
     #[inline]
-    fn insert_in_flight(&mut self, arrives: Time, transit: Transit) {
-        let flight = InFlight { arrives, transit };
+    fn insert_in_flight(&mut self, arrives: Time, then: Then, transit: Transit) {
+        let flight = InFlight { arrives, then, transit };
         if self.in_flight.back().is_none_or(|last| last.arrives <= arrives) {
             return self.in_flight.push_back(flight);
         }

@@ -335,6 +335,23 @@ fn policer_drops_exactly_the_excess() {
 }
 
 #[test]
+fn reordering_does_not_change_which_packets_the_policer_drops() {
+    let police = "police = { rate = '1Mbit', burst = '2000B' }";
+    let times = every(Duration::from_micros(800), 5_000);
+    let numbers = |table: &str| {
+        let (arrivals, _) = deliver(network(table), &times, 125);
+        let mut numbers: Vec<u32> = arrivals.into_iter().map(|(number, _)| number).collect();
+        let in_order = numbers.is_sorted();
+        numbers.sort_unstable();
+        (numbers, in_order)
+    };
+    let (plain, in_order) = numbers(police);
+    let (reordered, still_in_order) = numbers(&format!("{police}\nreorder = '30%'\nreorder_by = '90ms'"));
+    assert!(in_order && !still_in_order);
+    assert_eq!(plain, reordered);
+}
+
+#[test]
 fn duplicate_takes_tokens_too() {
     let table = "duplicate = '100%'\npolice = { rate = '1Mbit', burst = '2000B' }";
     let (arrivals, drops) = deliver(network(table), &[Time::ZERO; 12], 125);

@@ -1,7 +1,7 @@
 //! A link as a chain of queueing disciplines (stages).
 //!
 //! A link of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on its own
-//! router: delay, admission to the queue, rate, release from the queue, loss, reordering, policing; packets
+//! router: delay, admission to the queue, rate, release from the queue, loss, policing, reordering; packets
 //! are duplicated at the end. If the queue has a discipline, packets wait behind a shaper before the rate. All
 //! stages but the last are first in, first out, so the delay may come before the queue: the sums are equal.
 //! An emulator counts the packets inside nested ones, so reordered packets take room in a queue of packets.
@@ -203,13 +203,13 @@ impl ShapedLink {
         if loss != IDLE_EMULATOR.loss || !corrupt.is_zero() || self.changing.loss {
             stages.push(Stage::Emulator(Emulator { loss, corrupt: *corrupt, ..IDLE_EMULATOR }));
         }
+        stages.extend(police.0.map(|bucket| Stage::Filter(Filter::Police(bucket))));
         if !reorder.is_zero() {
-            // This stage is the last, because a packet that overtakes also overtakes those in the emulators
-            // inside.
+            // This stage is the last: a packet that overtakes is not passed to the stages inside (`netem_dequeue`),
+            // so it would overtake the packets there, and a policer would not count it.
             let overtaking = Some(Ratio::new(1.0 - reorder.value()).unwrap_or_default());
             stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE_EMULATOR }));
         }
-        stages.extend(police.0.map(|bucket| Stage::Filter(Filter::Police(bucket))));
         stages
     }
 
@@ -399,5 +399,14 @@ mod tests {
         let stages = stages("reorder = '5%'\nreorder_by = '3ms'");
         let Stage::Emulator(hold) = &stages[2] else { panic!("an emulator") };
         assert_eq!((hold.delay, hold.overtaking), (Duration::from_millis(3), Ratio::new(0.95)));
+    }
+
+    #[test]
+    fn no_stage_follows_reordering() {
+        let all = "reorder = '5%'\nreorder_by = '3ms'\nloss = '1%'\ncorrupt = '1%'\nqueue = '9kB'
+            police = { rate = '1Mbit', burst = '10kB' }";
+        let stages = stages(all);
+        assert!(stages.iter().any(|stage| matches!(stage, Stage::Filter(Filter::Police(_)))));
+        assert!(matches!(stages.last(), Some(Stage::Emulator(Emulator { overtaking: Some(_), .. }))));
     }
 }

@@ -16,7 +16,8 @@ pub(crate) fn shaped_links(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupp
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
-    let lines: [ShapedLink; 2] = ShapedLink::from_topology(&network)?.try_into().expect("a path has two directions");
+    let lines: [ShapedLink; 2] =
+        ShapedLink::from_topology(&network)?.try_into().expect("a path has two directions");
     lines.iter().try_for_each(check_supported)?;
     Ok(lines)
 }
