@@ -118,7 +118,7 @@ mod tests {
 
     // Linux, tcp_cubic.c: hystart_update applies all of these limits.
     #[test]
-    fn a_train_may_last_half_a_round_trip_with_gaps_of_2_ms_from_a_window_of_16_on() {
+    fn train_ends_slow_start_after_half_an_rtt_with_gaps_up_to_2_ms() {
         let rtt_min = Duration::from_millis(39);
         let first = |gap: u64, window| {
             let mut hystart = Hystart::default();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_goes_on_until_more_than_was_sent_at_its_beginning_is_acknowledged() {
+    fn round_ends_when_data_sent_after_its_start_are_acknowledged() {
         let mut hystart = Hystart::default();
         let rtt_min = Duration::from_millis(40);
         hystart.should_exit(round(100, 40, 1), rtt_min, 20);

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_train_is_a_millisecond_long_and_longer_where_the_round_trip_is_short() {
+    fn burst_lasts_a_millisecond_and_is_longer_on_short_paths() {
         // tcp_tso_autosize: 100 Mbit/s are 12 kB a ms; at 1 ms of round trip there are 32 kB more.
         assert_eq!(Pacing::new(12_500_000, 40_000, 1448, 2).burst, 8);
         assert_eq!(Pacing::new(12_500_000, 1000, 1448, 2).burst, 30);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_3_2_alpha_comes_to_the_share_that_is_marked() {
+    fn draft_2_3_2_alpha_converges_to_the_marked_share() {
         for (marked, first) in [(0, 1), (1, u32::MAX / 2 + 9), (5, u32::MAX - 3), (10, 1)] {
             let mut prague = prague(10);
             (prague.is_marked, prague.alpha) = (true, 0.5);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_4_2_marks_take_half_their_share_of_the_window_once_per_round_trip() {
+    fn draft_2_4_2_marks_reduce_the_window_by_alpha_half_once_per_rtt() {
         let mut prague = prague(100);
         (prague.alpha, prague.is_marked, prague.rounds) = (0.1, true, RTT_TRANSITION);
         let now = Time::from_millis(1000);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_opens_by_what_is_delivered_until_a_mark() {
+    fn slow_start_grows_by_the_delivered_units_until_a_mark() {
         let mut prague = prague(10);
         let (mut cwnd, mut ssthresh) = (10, u32::MAX);
         prague.on_acknowledged(&ack(Time::from_millis(10), 10, 0, (10, 30)), &mut cwnd, &mut ssthresh);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_5_1_a_window_per_round_trip_in_bursts_of_a_quarter_of_a_millisecond() {
+    fn draft_2_5_1_rate_is_a_window_per_rtt_in_quarter_ms_bursts() {
         let mut prague = prague(100);
         prague.pace(0, false);
         assert_eq!(prague.pacing(), Pacing { rate: 15_000_000, burst: 2 });
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_4_4_the_rate_follows_the_share_of_marks_and_not_the_round_trip() {
+    fn draft_2_4_4_rate_depends_on_marks_and_not_on_the_rtt() {
         // tcp_prague.c: r = 1/p - 1 in Mbit/s up to 25 ms, and 25 ms/RTT times that beyond.
         for (ms, every) in [(5, 100), (10, 50), (20, 50)] {
             let (rate, expected) = (rate(ms, every), f64::from(every) - 1.0);

@@ -146,7 +146,7 @@ mod tests {
 
     /// Figures 8 and 9 of section 10.1, octet by octet.
     #[test]
-    fn the_example_of_the_rfc_has_its_headers() {
+    fn rfc_example_has_its_headers() {
         let payload = payload(8, &example());
         assert_eq!(payload[..10], [0, 0, 0, 8, 0, 0, 0, 8, 0x01, 0x74]);
         assert_eq!(payload[10..14], [0x01, 0x54, 0xf0, 0x00]);
@@ -157,7 +157,7 @@ mod tests {
 
     /// The level header of figure 13, section 10.2: 70 octets of A and B, which are longer.
     #[test]
-    fn a_packet_that_is_protected_in_part_is_not_restored() {
+    fn partly_protected_packet_is_not_restored() {
         let packets = example();
         let whole = payload(8, &packets[..2]);
         let in_part = [&whole[..10], &[0, 70, 0xc0, 0], &whole[14..84]].concat();
@@ -202,7 +202,7 @@ mod tests {
     proptest! {
         /// Section 9: the restored header is unchanged, including contributors, extension and padding.
         #[test]
-        fn any_one_of_a_group_is_restored_and_no_two(group in group(), lost: prop::sample::Index, other: prop::sample::Index) {
+        fn one_lost_packet_is_restored_and_two_are_not(group in group(), lost: prop::sample::Index, other: prop::sample::Index) {
             let payload = payload(65_530, &group);
             let protection = Protection::read(&payload).unwrap();
             let (lost, other) = (lost.index(group.len()), other.index(group.len()));

@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_under_way_from_its_last_octet_to_the_copy_that_completes_it() {
+    fn joined_times_span_last_octet_to_completing_copy() {
         let delivery_times = |first_sent, sent, arrived| {
             let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(Time::from_millis);
             DeliveryTimes { first_sent, sent, arrived }

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_latest_are_known() {
+    fn only_the_latest_names_are_kept() {
         let mut recent = RecentMessages::default();
         let last = RecentMessages::MAX_NAMES as u64;
         assert!((0..=last).all(|name| recent.insert(name.to_be_bytes())));

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lossy_intervals_at_one_rate_are_a_policer_and_its_rate_is_used_for_48_rounds() {
+    fn two_lossy_intervals_at_one_rate_set_the_rate_for_48_rounds() {
         // tcp_bbr.c: bbr_lt_bw_sampling, bbr_lt_bw_interval_done.
         let mut policer = Policer::default();
         assert_eq!(changes(&mut policer, 1..13, 25), [8]);
@@ -187,7 +187,7 @@ mod tests {
 
     /// tcp_bbr.c, bbr_lt_bw_interval_done: rates within an eighth are equal, and the result is the mean of both.
     #[test]
-    fn intervals_whose_rates_differ_by_more_than_an_eighth_are_no_policer() {
+    fn intervals_that_differ_by_more_than_an_eighth_are_no_policer() {
         for (second, sum) in [(89, 169), (71, 151)] {
             let found = after_intervals(&[80, second]).bandwidth().expect("less than an eighth is the same");
             let mean = Bandwidth::of(sum, Duration::from_millis(40));
@@ -199,7 +199,7 @@ mod tests {
 
     /// tcp_bbr.c, bbr_lt_bw_sampling: tokens may have accumulated while the application was idle.
     #[test]
-    fn an_interval_in_which_the_application_held_back_tells_nothing() {
+    fn application_limited_interval_is_discarded() {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
         policer.observe(PolicerUpdate { application_limited: true, ..turn(tally) }, true);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_without_an_end_is_given_up_after_sixteen_rounds() {
+    fn interval_is_abandoned_after_sixteen_rounds() {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
         let quiet = PolicerUpdate { losses: false, ..turn(tally) };
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_of_use_are_counted_while_it_cruises() {
+    fn rounds_of_use_count_only_while_cruising() {
         let mut policer = after_intervals(&[80, 80]);
         let later = turn(Tally { at: Time::from_millis(900), delivered: 9000, lost: 9000 });
         assert!((0..100).all(|_| !policer.observe(later, false)));

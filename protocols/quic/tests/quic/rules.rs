@@ -233,7 +233,7 @@ fn an_abort_ends_both_sides() {
 
 /// RFC 9000 section 4.1: unread data fill the window, and the sender stops.
 #[test]
-fn a_busy_reader_holds_the_sender_back() {
+fn busy_reader_blocks_the_sender_by_flow_control() {
     let mut pipe =
         connected(&config("quinn-0.11", "stream_receive_window = '20000B'\nsend_window = '10000B'"));
     pipe.command(1, Command::Read(false));
@@ -253,7 +253,7 @@ fn a_busy_reader_holds_the_sender_back() {
 
 /// RFC 9002 section 7.2: at most ten datagrams may be in flight at first.
 #[test]
-fn the_initial_window_bounds_what_is_sent_first() {
+fn initial_window_bounds_the_first_flight() {
     let mut pipe = connected(&config("quinn-0.11", "mtu_discovery = '0B'"));
     let start = pipe.now;
     pipe.send(0, 0, vec![0; 100_000]);
