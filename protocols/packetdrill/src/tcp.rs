@@ -497,7 +497,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_variable_is_there_once_it_has_a_value() {
+    fn every_variable_but_tcpi_rtt_has_an_initial_value() {
         let hol_stack::Protocol::Tcp { config, .. } = protocol::settings("tcp:stack=linux-6.12").unwrap()
         else {
             panic!("no TCP")
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_written_as_it_is_read() {
+    fn segment_text_round_trips() {
         for text in [
             "S 0:0(0) win 65535 <mss 1460,sackOK,TS val 1 ecr 0,wscale 7>",
             "FP. 1:1001(1000) ack 1 win 257",
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_cure() {
+    fn unreadable_segments_are_refused_with_a_correction() {
         for (text, cure) in [
             ("X 0:0(0)", "use S"),
             (". 1:3(1) ack 1", "plus 1 octets is 2"),

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_1_2_what_the_answers_to_a_request_mean() {
+    fn rfc9768_3_1_2_answers_negotiate_the_ecn_mode() {
         let answers: Vec<u32> = (0..8)
             .filter(|value| {
                 let [mut client, _] = ends();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_2_2_each_mark_is_counted_once_though_the_field_wraps() {
+    fn rfc9768_3_2_2_each_mark_is_counted_once_across_wraps() {
         let [mut receiver, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
         let mut reported = 0;
         for packet in 0..1000 {
@@ -422,14 +422,14 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_2_2_1_a_mark_on_the_syn_ack_is_not_one_on_data() {
+    fn rfc9768_3_2_2_1_mark_on_the_syn_ack_is_not_counted_as_data() {
         let [mut client, mut server] = agreed(Ecn::Capable1, Ecn::Congested);
         let (flags, _) = client.on_send(Flags::ACK, false);
         assert_eq!(server.newly_marked(flags, None, packets(1)), 0);
     }
 
     #[test]
-    fn rfc9768_3_2_2_5_1_changes_and_six_marks_are_acknowledged_at_once() {
+    fn rfc9768_3_2_2_5_1_changes_and_six_marks_force_an_ack() {
         let [mut receiver, _] = agreed(Ecn::Capable, Ecn::Capable);
         let said: Vec<bool> = [Ecn::Capable, Ecn::Congested, Ecn::Congested, Ecn::Capable]
             .map(|ecn| receiver.on_packet(ecn, 0))
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_2_2_5_2_an_acknowledgment_of_many_packets_is_taken_for_the_worst() {
+    fn rfc9768_3_2_2_5_2_ack_of_many_packets_assumes_the_worst_case() {
         let [_, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
         assert_eq!(sender.newly_marked(with_ace(Flags::ACK, INITIAL_COUNT), None, packets(2)), 0);
         let more = with_ace(Flags::ACK, (INITIAL_COUNT + 1) & ACE_MASK);

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn full_sized_segments_earn_two_segments_each_until_the_buffer_has_no_room() {
+    fn full_sized_segments_raise_the_window_until_the_buffer_is_full() {
         // tcp_grow_window with 1448 octets in 2304 of memory, so 160 of 256 are payload; a packet waits meanwhile.
         let mut buffer = open();
         let memory = buffer.memory_of(MSS, true);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_order_takes_memory_and_not_octets_of_the_window() {
+    fn out_of_order_data_take_memory_but_no_earned_window() {
         let mut buffer = open();
         buffer.measure(MSS, 2304);
         buffer.enlarge(1 << 20);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_is_nearly_full_closes_the_window_in_time() {
+    fn nearly_full_buffer_closes_the_window_in_time() {
         // __tcp_select_window: less than a sixteenth is free.
         let mut buffer = open();
         buffer.queue(&packet(1, 126_000, 0));
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_copied_behind_the_last_if_all_of_it_finds_room() {
+    fn packet_that_fits_the_tailroom_is_copied_there() {
         // skb_try_coalesce: two segments that arrived early are one packet of 2896 octets, which does not fit after a single one.
         let mut buffer = open();
         let lone = packet(MSS, 2280, 2136);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_alone_are_counted_without_bookkeeping() {
+    fn only_payload_is_counted_without_packet_memory() {
         let mut buffer = ReceiveBuffer::new(&Config::rfc9293());
         buffer.queue(&packet(1000, 1000, 0));
         buffer.measure(1448, buffer.memory_of(1448, true));

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounding_opens_no_window_where_there_is_no_room_and_takes_back_no_edge() {
+    fn rounded_window_never_exceeds_the_buffer_or_shrinks() {
         // RFC 7323 section 2.4: octets arrive one at a time, and the application reads none of them.
         const BUFFER: u32 = 160;
         let mut rcv = ReceiveSequence::default();

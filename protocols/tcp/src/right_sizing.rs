@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_without_a_cushion_has_room_for_what_is_out_of_order() {
+    fn buffer_without_cushion_has_room_for_out_of_order_data() {
         // tcp_rcvbuf_grow of Linux 7.3: twice the 20,000 octets read, twice that for the growth, and the queue.
         let mut sizing = open();
         sample(&mut sizing, 50);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_that_may_not_rise_falls() {
+    fn estimate_that_may_not_rise_only_falls() {
         // tcp_rcv_rtt_update of Linux 7.3, while data wait for the application.
         let mut sizing = open();
         for (ms, round_trip) in [(80, 80), (160, 80), (40, 40)] {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_a_round_trip_and_grows_when_more_was_read_than_in_any_before() {
+    fn buffer_grows_when_a_round_trip_reads_more_than_any_before() {
         let mut sizing = open();
         assert_eq!(read(&mut sizing, 100, 90_000), None, "nobody knows how long a round trip is");
         sample(&mut sizing, 50);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_behind_the_first_packet_is_not_read() {
+    fn data_behind_the_first_packet_do_not_count_as_read() {
         // tcp_rcv_space_adjust: a burst after a gap that closes did not arrive in one round trip.
         let mut sizing = open();
         sample(&mut sizing, 50);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_round_trip_counts_at_once_and_a_longer_one_for_an_eighth() {
+    fn shorter_rtt_replaces_the_estimate_and_longer_counts_an_eighth() {
         let mut sizing = open();
         for (ms, round_trip) in [(80, 80), (160, 90), (40, 40)] {
             sample(&mut sizing, ms);

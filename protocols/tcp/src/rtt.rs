@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variance_is_smoothed_with_a_quarter() {
+    fn rttvar_is_smoothed_with_a_quarter() {
         // RFC 6298 section 2.3: RTTVAR = 3/4 200 + 1/4 80 = 170, SRTT = 7/8 400 + 1/8 480 = 410.
         let mut rtt = Rtt::new(&Config::rfc9293());
         feed(&mut rtt, &[400, 480]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn rto_is_at_least_a_second_by_the_rfc() {
+    fn rfc_rto_is_at_least_a_second() {
         // RFC 6298 section 2.4.
         let mut rtt = Rtt::new(&Config::rfc9293());
         feed(&mut rtt, &[20, 20, 20, 20]);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_adds_its_minimum_to_the_round_trip() {
+    fn linux_rto_is_srtt_plus_the_minimum_variance() {
         let mut rtt = Rtt::new(&Config::linux_6_12());
         feed(&mut rtt, &[20, 20, 20]);
         assert_eq!(rtt.rto(), MS(220));

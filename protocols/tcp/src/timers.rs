@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wheel_is_one_tick_late_and_coarser_far_out() {
+    fn timer_wheel_is_a_tick_late_and_coarser_for_long_delays() {
         assert_eq!(after(4, true, 3, 220), 224, "55 ticks and one");
         assert_eq!(after(4, true, 3, 440), 448, "110 ticks, slots of 8 ticks: 14 slots of 32 ms");
         assert_eq!(after(4, true, 3, 416), 448, "a whole slot late at worst");
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_is_set_again_until_the_same_tick_keeps_its_slot() {
+    fn timer_rearmed_for_the_same_tick_keeps_its_slot() {
         // kernel/time/timer.c __mod_timer; a stopped timer stays in the wheel (INET_CSK_CLEAR_TIMERS is not defined).
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.arm(Time::from_millis(3), Purpose::Retransmission, MS(416));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delayed_acknowledgment_counts_ticks() {
+    fn delayed_ack_timer_counts_ticks() {
         // net/ipv4/tcp_output.c tcp_send_delayed_ack: 40 ms; an acknowledgment that is due in 8 ms is sent at once.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         assert!(!timers.delay_ack(Time::from_millis(3), MS(40)));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_of_a_delayed_acknowledgment_that_has_left_hastens_a_compressed_one() {
+    fn old_delayed_ack_timer_hastens_a_compressed_ack() {
         // net/ipv4/tcp_timer.c tcp_delack_timer_handler, whose timer tcp_event_ack_sent does not stop.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(3), MS(40));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_timers_of_a_tick_the_last_one_is_served_first() {
+    fn last_timer_set_for_a_tick_expires_first() {
         // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers starts with the highest level.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(4), MS(40));

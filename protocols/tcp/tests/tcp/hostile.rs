@@ -141,7 +141,7 @@ fn torment(config: Config, seed: u64, listens: bool) {
 
 proptest! {
     #[test]
-    fn no_peer_breaks_an_endpoint(seed: u64, listens: bool, name in 0..3usize) {
+    fn random_segments_never_break_an_endpoint(seed: u64, listens: bool, name in 0..3usize) {
         torment(stack(["linux-6.12", "linux-2.6.16", "rfc"][name]), seed, listens);
     }
 }

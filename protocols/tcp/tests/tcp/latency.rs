@@ -58,7 +58,7 @@ fn sparse_transactions_pay_a_timeout_for_a_loss() {
 }
 
 #[test]
-fn by_time_losses_are_found_sooner_than_by_count() {
+fn time_based_loss_detection_is_faster_than_counting() {
     // RFC 8985 section 1: at 100/s a later segment or a probe reveals a loss within about a round trip.
     let (rack, _) = mean_ms("linux-6.12", 10, 0.01, 10, 20_000);
     let (count, _) = mean_ms("linux-2.6.16", 10, 0.01, 10, 20_000);

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_entry_is_refused_and_reserved_bits_say_nothing() {
+    fn half_an_entry_is_refused_and_reserved_bits_are_ignored() {
         let octets = [0, 0, 1, 2, 0, 3, 0xff, 0xfe, 0, 0, 0, 5];
         let whole = IForwardTsn::parse_value(Bytes::copy_from_slice(&octets)).unwrap();
         assert_eq!(whole.skipped[..], [SkippedMessages { stream: 3, unordered: false, mid: Mid(5) }]);

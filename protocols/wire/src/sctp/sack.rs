@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_blocks_and_duplicates_must_fill_the_chunk() {
+    fn block_and_duplicate_counts_must_match_the_chunk_length() {
         for (at, wrong) in [(13, 1), (13, 3), (15, 0), (15, 2)] {
             let mut octets = OCTETS;
             octets[at] = wrong;

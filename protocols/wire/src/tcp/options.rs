@@ -278,7 +278,7 @@ mod tests {
 
     /// RFC 9768 section 3.2.3; the positions are those of Linux (tcp_options_write): the rest of the counters replaces NOPs.
     #[test]
-    fn counters_of_accurate_ecn_use_the_padding_of_others() {
+    fn accurate_ecn_counters_replace_padding() {
         let counters = |values: &[u32]| {
             Some(Box::new(EcnCounters { begins_with_ect1: true, values: SmallVec::from_slice(values) }))
         };
@@ -335,7 +335,7 @@ mod tests {
 
     /// RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2, RFC 2018 section 2.
     #[test]
-    fn options_that_do_not_belong_are_ignored() {
+    fn options_in_the_wrong_segment_are_ignored() {
         let syn_only = [2, 4, 5, 0xb4, 3, 3, 7, 4, 2, 1];
         assert_eq!(parse(&syn_only, false), Ok(Options::default()));
         let unknown = [254, 4, 0, 0, 2, 3, 9, 2, 4, 5, 0xb4];
