@@ -174,7 +174,7 @@ mod tests {
 
     /// RFC 2202 section 3 and RFC 4231 section 4.3, test case 2.
     #[test]
-    fn the_hmacs_are_those_of_their_rfcs() {
+    fn hmac_values_equal_the_rfc_vectors() {
         let (key, data) = (b"Jefe", b"what do ya want for nothing?");
         let hex = |hmac: Bytes| hmac.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
         assert_eq!(hex(Hash::Sha1.hmac(key, data)), "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
@@ -186,7 +186,7 @@ mod tests {
 
     /// RFC 4895 section 6.1: both ends derive the same key, whichever vector is smaller, and each uses the hash that the other prefers.
     #[test]
-    fn both_ends_compute_one_key() {
+    fn both_ends_derive_the_same_key() {
         let [a, b] = offers([Hash::Sha256, Hash::Sha1]);
         let ends = [Authentication::new(&a, &b), Authentication::new(&b, &a)];
         assert_eq!(ends[0].key, ends[1].key);
@@ -195,7 +195,7 @@ mod tests {
 
     /// RFC 4895 section 6.1, by hand: type, length and value of each parameter, the smaller vector first, without padding.
     #[test]
-    fn the_key_is_the_two_vectors_the_smaller_first() {
+    fn key_is_the_smaller_vector_then_the_larger() {
         let parameters = |octet| {
             [
                 Parameter::HmacAlgorithms(vec![1]),
@@ -225,7 +225,7 @@ mod tests {
 
     /// RFC 4895 sections 6.2 and 6.3: the HMAC covers each bit of the chunks after AUTH.
     #[test]
-    fn only_what_was_signed_is_taken() {
+    fn only_chunks_with_a_valid_hmac_are_accepted() {
         for hash in [Hash::Sha1, Hash::Sha256] {
             let [a, b] = offers([hash; 2]);
             let (sender, receiver) = (Authentication::new(&a, &b), Authentication::new(&b, &a));

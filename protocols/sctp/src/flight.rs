@@ -268,7 +268,7 @@ mod tests {
 
     /// The counters of windows and timers follow the changes of the chunks. RFC 9260 section 6.1; RFC 3758 section 3.5.
     #[test]
-    fn chunks_are_counted_by_what_became_of_them() {
+    fn flight_counts_chunks_by_state() {
         let mut flight = Flight::new(Tsn(5));
         assert_eq!((flight.cumulative(), flight.next_tsn()), (Tsn(4), Tsn(5)));
         for tsn in 5..9 {
@@ -301,7 +301,7 @@ mod tests {
 
     /// RFC 3758 section 3.5 and RFC 7496 section 3.1: after the lifetime, or after more retransmissions than permitted.
     #[test]
-    fn a_limit_is_reached_when_it_is_passed() {
+    fn limit_is_reached_only_beyond_its_value() {
         let now = Time::from_millis(100);
         let exact = Clock::new(Duration::ZERO, false);
         let lifetime = Reliability::Lifetime(Duration::from_millis(20));

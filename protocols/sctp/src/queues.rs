@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_counts_by_its_length_or_in_linux_by_its_last_fragment() {
+    fn fair_scheduler_counts_the_message_or_in_linux_its_last_fragment() {
         // RFC 8260 section 3.5: two messages for one of twice the length; net/sctp/stream_sched.c: one for one.
         assert_eq!(order(false), [0, 0, 1, 1, 1, 0, 0, 1, 0]);
         assert_eq!(order(true), [0, 0, 1, 1, 0, 0, 0, 0, 1]);

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_is_a_duplicate_and_what_no_block_can_name_is_too_far() {
+    fn tsn_is_duplicate_if_received_and_too_far_beyond_the_map() {
         let mut map = TsnMap::new(Tsn(10), u16::MAX);
         map.insert(Tsn(12));
         let classes = [9, 10, 11, 12, 13, 9 + 65535, 9 + 65536].map(|tsn| map.classify(Tsn(tsn)));

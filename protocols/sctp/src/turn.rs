@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_take_turns_and_who_leaves_is_passed_over() {
+    fn rr_serves_streams_in_turn_and_skips_those_that_leave() {
         // RFC 8260 section 3.2.
         let mut turn = with_three(Scheduler::Rr, "");
         assert_eq!(served(&mut turn, [1; 3], 4), [0, 1, 2, 0]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_number_is_the_highest_priority_and_equals_take_turns() {
+    fn prio_serves_the_smallest_value_and_equals_in_turn() {
         // RFC 8260 sections 3.4 and 4.3.2.
         let mut turn = with_three(Scheduler::Prio, "7/3");
         assert_eq!(served(&mut turn, [1; 3], 3), [1, 2, 1]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_joins_where_linux_lets_it() {
+    fn stream_joins_the_ring_where_linux_inserts_it() {
         // net/sctp/stream_sched_rr.c and stream_sched_prio.c: at the end of the list, and before the stream whose turn it is.
         for (scheduler, expected) in [(Scheduler::Rr, [1, 2, 3, 0]), (Scheduler::Prio, [1, 2, 0, 3])] {
             let mut turn = with_three(scheduler, "");

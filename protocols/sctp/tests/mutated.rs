@@ -140,7 +140,7 @@ fn torment(seed: u64) -> (u64, u64) {
 
 /// RFC 9260 section 12.2: whatever arrives, an endpoint does not panic, does not loop, and holds no more than its buffers.
 #[test]
-fn no_changed_packet_is_too_much_for_an_endpoint() {
+fn mutated_packets_never_break_an_endpoint() {
     let asked = std::env::var("HOL_MUTATIONS").ok().and_then(|count| count.parse().ok());
     let wanted: u64 = asked.unwrap_or(100_000);
     let (mut thrown, mut read, mut seed) = (0, 0, 0);
