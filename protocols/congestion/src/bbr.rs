@@ -95,7 +95,7 @@ pub struct AckSample {
     /// Whether the peer has discarded data that it had SACKed (RFC 2018 section 8).
     pub reneged: bool,
     /// Whether it acknowledges only one short segment, so that it may have been delayed.
-    pub runt: bool,
+    pub may_be_delayed: bool,
     /// The latest round-trip sample of this acknowledgment.
     pub rtt: Option<Duration>,
     /// The least round-trip time of the connection.
@@ -115,7 +115,7 @@ pub struct AckSample {
 #[cfg(test)]
 impl AckSample {
     /// Returns the acknowledgment of one segment after `rtt`, the only one in flight.
-    pub(crate) fn one(now: Time, rtt: Duration) -> Self {
+    pub(crate) fn one_segment(now: Time, rtt: Duration) -> Self {
         Self {
             now,
             delivered: 1,
@@ -125,7 +125,7 @@ impl AckSample {
             newly_lost: 0,
             lost: 0,
             reneged: false,
-            runt: false,
+            may_be_delayed: false,
             rtt: Some(rtt),
             min_rtt: Some(rtt),
             smoothed_rtt: Some(rtt),
@@ -162,7 +162,7 @@ struct Rounds {
 
 /// Whether the pipe is full. Draft, section 4.3.2.2.
 #[derive(Debug, Clone, Default)]
-struct Full {
+struct FullPipe {
     bandwidth: Bandwidth,
     rounds: u32,
     reached: bool,
@@ -174,7 +174,7 @@ struct MinRtt {
     rtt: Option<Duration>,
     at: Time,
     /// In ProbeRTT, the time from which few enough units have been in flight, and whether a round has passed since.
-    little_since: Option<Time>,
+    low_flight_since: Option<Time>,
     round_passed: bool,
 }
 
@@ -189,7 +189,7 @@ pub(crate) struct Bbr {
     mode: Mode,
     bandwidth: MaxFilter,
     rounds: Rounds,
-    full: Full,
+    full: FullPipe,
     min_rtt: MinRtt,
     policer: Policer,
     aggregation: Aggregation,
@@ -217,7 +217,7 @@ impl Bbr {
             mode: Mode::Startup,
             bandwidth: MaxFilter::default(),
             rounds: Rounds::default(),
-            full: Full::default(),
+            full: FullPipe::default(),
             min_rtt: MinRtt::default(),
             policer: Policer::default(),
             aggregation: Aggregation::default(),
@@ -312,7 +312,7 @@ impl Bbr {
     }
 
     /// Returns the octets per unit of the window.
-    fn octets(&self) -> u32 {
+    fn octets_per_unit(&self) -> u32 {
         self.segment / self.quantum
     }
 
@@ -339,7 +339,7 @@ impl Bbr {
             losses,
             application_limited,
             round_began: self.rounds.began,
-            octets: self.octets(),
+            octets_per_unit: self.octets_per_unit(),
         };
         if self.policer.observe(turn, self.mode == Mode::ProbeBandwidth) {
             self.begin_cycle();
@@ -388,7 +388,7 @@ impl Bbr {
         }
         let bandwidth = self.bandwidth.greatest();
         if bandwidth >= self.full.bandwidth.times(FULL_GROWTH) {
-            self.full = Full { bandwidth, ..Full::default() };
+            self.full = FullPipe { bandwidth, ..FullPipe::default() };
             return;
         }
         self.full.rounds += 1;
@@ -413,7 +413,7 @@ impl Bbr {
     fn update_round_trip(&mut self, ack: &AckSample, sample: Option<Sample>, cwnd: &mut u32) {
         let expired = ticks(ack.now) > ticks(self.min_rtt.at + RTT_LIFETIME);
         let alone = sample.is_some_and(|sample| sample.delivered <= self.quantum);
-        let delayed = ack.runt && alone;
+        let delayed = ack.may_be_delayed && alone;
         if let Some(rtt) = ack.rtt
             && (self.min_rtt.rtt.is_none_or(|min| rtt < min) || (expired && !delayed))
         {
@@ -422,7 +422,7 @@ impl Bbr {
         if expired && !self.restarts && self.mode != Mode::ProbeRoundTrip {
             self.mode = Mode::ProbeRoundTrip;
             self.save_window(*cwnd);
-            self.min_rtt.little_since = None;
+            self.min_rtt.low_flight_since = None;
         }
         if self.mode == Mode::ProbeRoundTrip {
             self.probe_round_trip(ack, cwnd);
@@ -436,9 +436,9 @@ impl Bbr {
     fn probe_round_trip(&mut self, ack: &AckSample, cwnd: &mut u32) {
         // Samples of data sent meanwhile do not show the bandwidth.
         self.deliveries.limit_by_application(ack.in_flight);
-        if self.min_rtt.little_since.is_none() {
+        if self.min_rtt.low_flight_since.is_none() {
             if ack.in_flight <= self.min_window() {
-                self.min_rtt.little_since = Some(ack.now);
+                self.min_rtt.low_flight_since = Some(ack.now);
                 self.min_rtt.round_passed = false;
                 self.rounds.next = self.deliveries.delivered();
             }
@@ -452,7 +452,7 @@ impl Bbr {
 
     /// Ends the probe if it has lasted long enough.
     fn end_probe(&mut self, now: Time, cwnd: &mut u32) {
-        let since = self.min_rtt.little_since;
+        let since = self.min_rtt.low_flight_since;
         if since.is_none_or(|since| ticks(now) <= ticks(since) + ticks(Time::ZERO + PROBE_RTT)) {
             return;
         }
@@ -488,15 +488,15 @@ impl Bbr {
     }
 
     fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
-        let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - PACING_MARGIN) / 100;
+        let rate = bandwidth.octets_per_second(self.octets_per_unit(), gain) * (100 - PACING_MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
             let min_rtt = min_rtt.or(self.min_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
-            self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, min_train(rate));
+            self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, min_burst_segments(rate));
         }
     }
 }
 
 /// Returns the minimum number of segments in a burst: bbr_min_tso_segs.
-fn min_train(rate: u64) -> u32 {
+fn min_burst_segments(rate: u64) -> u32 {
     if rate < SLOW_RATE { 1 } else { 2 }
 }

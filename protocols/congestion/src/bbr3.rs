@@ -22,7 +22,7 @@ use crate::delivery::{Deliveries, Departure, Sample};
 use crate::pacing::Pacing;
 use cycle::{AckPhase, Cycle};
 use loss::Losses;
-use model::{Full, Model, Rounds};
+use model::{FullPipe, Model, Rounds};
 use round_trip::RoundTrip;
 
 /// 4 ln 2: the least gain with which the rate doubles each round. Draft, section 5.3.1.1: BBR.StartupPacingGain.
@@ -117,7 +117,7 @@ pub(crate) struct Bbr3 {
     pub(crate) deliveries: Deliveries,
     state: State,
     rounds: Rounds,
-    full: Full,
+    full: FullPipe,
     model: Model,
     losses: Losses,
     cycle: Cycle,
@@ -146,7 +146,7 @@ impl Bbr3 {
             deliveries: Deliveries::default(),
             state: State::Startup,
             rounds: Rounds::default(),
-            full: Full::default(),
+            full: FullPipe::default(),
             model: Model::default(),
             losses: Losses::default(),
             cycle: Cycle::default(),
@@ -229,7 +229,7 @@ impl Bbr3 {
     }
 
     /// Returns the octets per unit of the window.
-    fn octets(&self) -> u32 {
+    fn octets_per_unit(&self) -> u32 {
         self.segment / self.quantum
     }
 

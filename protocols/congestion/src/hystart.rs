@@ -17,7 +17,7 @@ const ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// The round that an acknowledgment closes.
 #[derive(Debug, Clone, Copy)]
-pub struct Round {
+pub struct RoundTripSample {
     /// The time of the acknowledgment.
     pub now: Time,
     /// The measured round trip.
@@ -42,12 +42,12 @@ pub(crate) struct Hystart {
 
 impl Hystart {
     /// Returns true if slow start should end at the current window.
-    pub(crate) fn should_exit(&mut self, round: Round, rtt_min: Duration, cwnd: u32) -> bool {
+    pub(crate) fn should_exit(&mut self, round: RoundTripSample, rtt_min: Duration, cwnd: u32) -> bool {
         if self.found {
             return false;
         }
         if round.acknowledged > self.end {
-            let Round { now, sent, .. } = round;
+            let RoundTripSample { now, sent, .. } = round;
             *self = Self { round_start: now, last_ack: now, end: sent, ..Self::default() };
         }
         if cwnd < LOW_WINDOW {
@@ -83,8 +83,8 @@ impl Hystart {
 mod tests {
     use super::*;
 
-    fn round(ms: u64, rtt_ms: u64, acknowledged: u64) -> Round {
-        Round {
+    fn round(ms: u64, rtt_ms: u64, acknowledged: u64) -> RoundTripSample {
+        RoundTripSample {
             now: Time::from_millis(ms),
             rtt: Duration::from_millis(rtt_ms),
             acknowledged,
@@ -148,9 +148,9 @@ mod tests {
         let rtt_min = Duration::from_millis(40);
         hystart.should_exit(round(100, 40, 1), rtt_min, 20);
         let end = hystart.end;
-        hystart.should_exit(Round { acknowledged: end, ..round(103, 40, 1) }, rtt_min, 20);
+        hystart.should_exit(RoundTripSample { acknowledged: end, ..round(103, 40, 1) }, rtt_min, 20);
         assert_eq!(hystart.round_start, Time::from_millis(100));
-        hystart.should_exit(Round { acknowledged: end + 1, ..round(106, 40, 1) }, rtt_min, 20);
+        hystart.should_exit(RoundTripSample { acknowledged: end + 1, ..round(106, 40, 1) }, rtt_min, 20);
         assert_eq!(hystart.round_start, Time::from_millis(106));
     }
 }

@@ -22,7 +22,7 @@ impl Pacing {
     }
 
     /// Returns the number of segments of a burst, for which the window must have room.
-    pub(crate) fn train(rate: u64, segment: u32, min: u32) -> u32 {
+    pub(crate) fn burst_segments(rate: u64, segment: u32, min: u32) -> u32 {
         let octets = (rate >> 10).min(MAX_BURST);
         ((octets / u64::from(segment)) as u32).clamp(min, 127)
     }
@@ -38,6 +38,6 @@ mod tests {
         assert_eq!(Pacing::new(12_500_000, 40_000, 1448, 2).burst, 8);
         assert_eq!(Pacing::new(12_500_000, 1000, 1448, 2).burst, 30);
         assert_eq!(Pacing::new(100_000, 40_000, 1448, 1).burst, 1);
-        assert_eq!(Pacing::train(u64::MAX, 88, 2), 127);
+        assert_eq!(Pacing::burst_segments(u64::MAX, 88, 2), 127);
     }
 }

@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn ack(now: Time, delivered: u32, marked: u32, progress: (u32, u32)) -> AckSample {
-        AckSample { delivered, marked, progress, ..AckSample::one(now, RTT) }
+        AckSample { delivered, marked, progress, ..AckSample::one_segment(now, RTT) }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::bbr3::{Bbr3, LostSegment};
 use crate::cubic::Cubic;
 use crate::dctcp::Dctcp;
 use crate::delivery::{Deliveries, Departure};
-use crate::hystart::{Hystart, Round};
+use crate::hystart::{Hystart, RoundTripSample};
 use crate::pacing::Pacing;
 use crate::prague::Prague;
 use crate::reno::{self, Credit};
@@ -139,7 +139,7 @@ impl CongestionWindow {
     }
 
     /// Handles the latest round-trip sample of an acknowledgment.
-    pub fn on_rtt(&mut self, round: Round) {
+    pub fn on_rtt(&mut self, round: RoundTripSample) {
         let Control::Cubic(cubic) = &mut self.control else { return };
         if !cubic.on_rtt(round.now, round.rtt) || self.cwnd >= self.ssthresh {
             return;
@@ -466,12 +466,12 @@ mod tests {
             window.on_delivered(1, u32::from(is_marked), progress);
             let acknowledged = u64::from(acked) * 1448;
             let sent = acknowledged + u64::from(window.cwnd()) * 1448;
-            window.on_rtt(Round { now, rtt: RTT, acknowledged, sent });
+            window.on_rtt(RoundTripSample { now, rtt: RTT, acknowledged, sent });
             window.on_ack(now, 1);
             window.on_acknowledged(&AckSample {
                 progress,
                 marked: u32::from(is_marked),
-                ..AckSample::one(now, RTT)
+                ..AckSample::one_segment(now, RTT)
             });
             course.push((window.cwnd(), window.ssthresh()));
         }
@@ -516,7 +516,12 @@ mod tests {
             let rtt = Duration::from_millis(if i == 0 { 40 } else { 50 });
             let now = Time::from_millis(5000 + 5 * i);
             // The second sample starts another round.
-            window.on_rtt(Round { now, rtt, acknowledged: 1 + i, sent: if i == 0 { 1 } else { 100 } });
+            window.on_rtt(RoundTripSample {
+                now,
+                rtt,
+                acknowledged: 1 + i,
+                sent: if i == 0 { 1 } else { 100 },
+            });
         }
         window
     }
@@ -625,7 +630,7 @@ mod tests {
         assert_eq!((bbr.deliveries.delivered(), bbr.deliveries.is_application_limited()), (4, true));
         let ack = AckSample {
             delivered: 100,
-            ..AckSample::one(Time::from_millis(1040), Duration::from_millis(40))
+            ..AckSample::one_segment(Time::from_millis(1040), Duration::from_millis(40))
         };
         window.on_acknowledged(&ack);
         assert_eq!(window.cwnd(), 110, "the window opens by what is delivered");

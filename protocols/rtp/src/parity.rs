@@ -15,9 +15,9 @@ pub struct ParityCode {
 
 impl ParityCode {
     /// Maximum packets of a group with its parity.
-    pub const MAX: u16 = erasure::MAX_SYMBOLS - 1;
+    pub const MAX_PACKETS: u16 = erasure::MAX_SYMBOLS - 1;
 
-    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MAX`].
+    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MAX_PACKETS`].
     pub const fn new(k: u8, n: u8) -> Option<Self> {
         if k == 0 || k >= n { None } else { Some(Self { k, n }) }
     }

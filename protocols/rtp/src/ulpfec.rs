@@ -6,7 +6,7 @@
 use crate::{Header, Malformed};
 
 /// Maximum packets of a group: bits of the long mask. Section 7.4.
-pub const MAX: u8 = 48;
+pub const MAX_GROUP: u8 = 48;
 /// Bits of the short mask.
 const SHORT_MASK_BITS: u8 = 16;
 
@@ -25,18 +25,18 @@ pub const fn overhead(k: u8) -> usize {
 }
 
 const fn mask_octets(is_long: bool) -> usize {
-    (if is_long { MAX } else { SHORT_MASK_BITS }) as usize / 8
+    (if is_long { MAX_GROUP } else { SHORT_MASK_BITS }) as usize / 8
 }
 
 /// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. Section 8.
 ///
 /// # Panics
-/// If there are none or more than [`MAX`], or if one is not an RTP packet, or has 64 kB.
+/// If there are none or more than [`MAX_GROUP`], or if one is not an RTP packet, or has 64 kB.
 pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     let k = u8::try_from(group.len())
         .ok()
-        .filter(|k| (1..=MAX).contains(k))
-        .expect("a group has 1 to MAX packets");
+        .filter(|k| (1..=MAX_GROUP).contains(k))
+        .expect("a group has 1 to MAX_GROUP packets");
     let mut bits = Vec::new();
     for packet in group {
         add(&mut bits, &protected_bits(packet).expect("the packet is an RTP packet"));

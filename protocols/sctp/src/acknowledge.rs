@@ -111,7 +111,7 @@ impl Endpoint {
         if !self.config.cmt {
             return self.config.max_gap_blocks;
         }
-        let room = (self.largest_chunk() - Sack::FIXED) / 4 - MAX_DUPLICATES;
+        let room = (self.largest_chunk() - Sack::FIXED_OCTETS) / 4 - MAX_DUPLICATES;
         u16::try_from(room).unwrap_or(u16::MAX)
     }
 

@@ -119,7 +119,7 @@ impl Talk {
 }
 
 /// Runs an association until it is over or 300 packets were sent to it; returns how many were, and how many of them were parsed.
-fn torment(seed: u64) -> (u64, u64) {
+fn run_mutated(seed: u64) -> (u64, u64) {
     let mut talk = Talk::new(seed);
     let (mut thrown, mut read) = (0, 0);
     talk.input(0, Input::Command(Command::Connect));
@@ -146,7 +146,7 @@ fn mutated_packets_never_break_an_endpoint() {
     let (mut thrown, mut read, mut seed) = (0, 0, 0);
     while thrown < wanted {
         seed += 1;
-        let talk = catch_unwind(AssertUnwindSafe(|| torment(seed)));
+        let talk = catch_unwind(AssertUnwindSafe(|| run_mutated(seed)));
         let Ok((more, of_them)) = talk else { panic!("the association of seed {seed}") };
         (thrown, read) = (thrown + more, read + of_them);
     }

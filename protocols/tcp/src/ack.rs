@@ -1,7 +1,7 @@
 //! Processes an acknowledgment. RFC 9293 section 3.10.7.4, fifth.
 
 use hol_base::{Duration, Time};
-use hol_congestion::Round;
+use hol_congestion::RoundTripSample;
 use hol_wire::tcp::{Flags, Segment, SeqNum};
 
 use crate::Endpoint;
@@ -161,7 +161,7 @@ impl Endpoint {
         self.rtt.observe_min(latest);
         self.rtt.sample(sample, self.snd.una(), self.snd.nxt());
         let (acknowledged, sent) = self.snd.progress();
-        self.cwnd.on_rtt(Round { now, rtt: latest, acknowledged, sent });
+        self.cwnd.on_rtt(RoundTripSample { now, rtt: latest, acknowledged, sent });
         true
     }
 

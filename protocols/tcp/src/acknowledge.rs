@@ -364,7 +364,7 @@ impl Endpoint {
             return;
         }
         let worthwhile = (self.buffer.limit() / 2).min(self.config.mss.into());
-        let offer = self.rcv.limited(self.free_buffer());
+        let offer = self.rcv.limited_to_field(self.free_buffer());
         if self.machine.state().is_receiving() && offer >= worthwhile.max(2 * self.rcv.window()) {
             self.send_ack(now);
         }

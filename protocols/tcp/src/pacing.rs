@@ -132,7 +132,7 @@ impl Endpoint {
             newly_lost: info.newly_lost * quantum,
             lost: self.board.losses().wrapping_mul(quantum),
             reneged: info.reneged,
-            runt: info.is_runt(self.snd.una(), self.negotiated.mss()),
+            may_be_delayed: info.may_be_delayed(self.snd.una(), self.negotiated.mss()),
             rtt: info.rtt,
             min_rtt: self.rtt.min(),
             smoothed_rtt: self.rtt.srtt(),

@@ -88,7 +88,7 @@ impl Reassembly {
     }
 
     /// Returns the number of blocks to report, including a duplicate.
-    pub(crate) fn reports(&self) -> usize {
+    pub(crate) fn report_count(&self) -> usize {
         usize::from(self.duplicate.is_some()) + self.blocks.len()
     }
 

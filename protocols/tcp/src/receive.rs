@@ -52,7 +52,7 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
-        let (is_mere_data, is_mere_ack) = (self.is_mere_data(segment), self.is_mere_ack(segment));
+        let (is_only_data, is_pure_ack) = (self.is_only_data(segment), self.is_pure_ack(segment));
         let opening = self.machine.state() == State::SynReceived;
         if opening {
             let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
@@ -75,11 +75,11 @@ impl Endpoint {
         } else {
             self.text_arrives(now, ecn, segment);
         }
-        if !is_mere_data {
+        if !is_only_data {
             self.push_pending(now);
             self.check_space();
         }
-        if !is_mere_ack {
+        if !is_pure_ack {
             self.acknowledge(now);
         }
     }

@@ -40,7 +40,7 @@ pub(crate) struct ReceiveBuffer {
 
 /// A window that may be advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct WindowOffer {
     pub(crate) window: u32,
     /// Whether more than half of the buffer is in use, so that the peer must not be accelerated.
     pub(crate) is_pressed: bool,
@@ -111,7 +111,7 @@ impl ReceiveBuffer {
     }
 
     /// Returns the octets expected in the first round trip with this `window`.
-    pub(crate) fn first_round(&self, window: u32, mss: u32) -> u32 {
+    pub(crate) fn first_round_octets(&self, window: u32, mss: u32) -> u32 {
         self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
 
@@ -167,7 +167,7 @@ impl ReceiveBuffer {
     }
 
     /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
-    pub(crate) fn after_first(&self) -> u32 {
+    pub(crate) fn octets_after_first(&self) -> u32 {
         self.waiting_payload - self.first_payload
     }
 
@@ -244,7 +244,7 @@ impl ReceiveBuffer {
 
     /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a segment;
     /// windows are multiples of 2^`scale`, and `offered` is the last advertised window. Linux: __tcp_select_window.
-    pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
+    pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> WindowOffer {
         let (mut free, whole) = (self.space(early), self.full_space());
         let max = self.clamp.min(whole);
         let segment = segment.min(max);
@@ -253,7 +253,7 @@ impl ReceiveBuffer {
         if is_pressed {
             free = free / unit * unit;
             if free < whole / 16 || free < segment {
-                return Offer { window: 0, is_pressed };
+                return WindowOffer { window: 0, is_pressed };
             }
         }
         free = free.min(self.earned);
@@ -266,7 +266,7 @@ impl ReceiveBuffer {
         } else {
             offered
         };
-        Offer { window, is_pressed }
+        WindowOffer { window, is_pressed }
     }
 
     /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
@@ -341,7 +341,7 @@ mod tests {
         // __tcp_select_window: less than a sixteenth is free.
         let mut buffer = open();
         buffer.queue(&packet(1, 126_000, 0));
-        assert_eq!(buffer.offer(0, MSS, 7, 0), Offer { window: 0, is_pressed: true });
+        assert_eq!(buffer.offer(0, MSS, 7, 0), WindowOffer { window: 0, is_pressed: true });
         buffer.queue(&packet(1, 6000, 0));
         assert!(buffer.relieve(0, MSS), "and it grows if more comes, tcp_clamp_window");
         assert_eq!((buffer.limit(), buffer.relieve(0, MSS)), (132_000, false));
@@ -355,13 +355,13 @@ mod tests {
         buffer.queue(&lone);
         buffer.queue(&Piece { packet_octets: 2 * MSS, memory: 4352, tailroom: 688, ..lone.clone() });
         buffer.queue(&Piece { packet_octets: 0, memory: 0, tailroom: 0, ..lone.clone() });
-        assert_eq!((buffer.unread(), buffer.after_first()), (2280 + 4352, 2 * MSS));
+        assert_eq!((buffer.unread(), buffer.octets_after_first()), (2280 + 4352, 2 * MSS));
         buffer.queue(&packet(688, 2304, 1000));
-        assert_eq!((buffer.unread(), buffer.after_first()), (2280 + 4352, 2 * MSS + 688));
+        assert_eq!((buffer.unread(), buffer.octets_after_first()), (2280 + 4352, 2 * MSS + 688));
         buffer.read(0);
         buffer.queue(&lone);
         buffer.queue(&lone);
-        assert_eq!((buffer.unread(), buffer.after_first()), (2280, 0), "both are the first packet");
+        assert_eq!((buffer.unread(), buffer.octets_after_first()), (2280, 0), "both are the first packet");
     }
 
     #[test]

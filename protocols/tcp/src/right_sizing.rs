@@ -161,7 +161,7 @@ impl Endpoint {
     /// are read packet by packet; only the first read counts.
     pub(crate) fn size_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
-        let waiting = self.buffer.after_first();
+        let waiting = self.buffer.octets_after_first();
         let need = self.need();
         if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, need) {
             self.buffer.enlarge(window);

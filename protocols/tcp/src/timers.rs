@@ -67,7 +67,7 @@ pub(crate) struct Timers {
     /// The deadline of a delayed acknowledgment, if it is earlier than that of the compressed acknowledgment, which is
     /// then sent at this time.
     hastened_ack: Option<Time>,
-    last: Option<(Time, ExclusiveTimer)>,
+    exclusive: Option<(Time, ExclusiveTimer)>,
     keepalive: Option<Slot>,
 }
 
@@ -144,7 +144,7 @@ impl Timers {
             ack_slot: None,
             compressed_ack: None,
             hastened_ack: None,
-            last: None,
+            exclusive: None,
             keepalive: None,
         }
     }
@@ -218,7 +218,7 @@ impl Timers {
 
     /// Starts the pacing timer.
     pub(crate) fn pace(&mut self, departure: Time) {
-        self.last = Some((departure, ExclusiveTimer::Departure));
+        self.exclusive = Some((departure, ExclusiveTimer::Departure));
     }
 
     /// Stops the timers of acknowledgments, because one was sent.
@@ -230,16 +230,16 @@ impl Timers {
     /// Starts TIME-WAIT, the only timer of the sender then. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
         (self.sender, self.keepalive) = (None, None);
-        self.last = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));
+        self.exclusive = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));
     }
 
     /// Returns the earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.slot.at);
-        let last = self.last.map(|(at, _)| at);
+        let exclusive = self.exclusive.map(|(at, _)| at);
         let delayed_ack = self.delayed_ack.map(|slot| slot.at);
         let keepalive = self.keepalive.map(|slot| slot.at);
-        Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), last, sender, keepalive])
+        Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), exclusive, sender, keepalive])
     }
 
     /// Removes and returns an expired timer, if there is one.
@@ -263,7 +263,7 @@ impl Timers {
         if self.keepalive.take_if(|slot| due(&slot.at)).is_some() {
             return Some(ExpiredTimer::KeepAlive);
         }
-        self.last.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
+        self.exclusive.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
             ExclusiveTimer::Departure => ExpiredTimer::Departure,
             ExclusiveTimer::TimeWait => ExpiredTimer::TimeWait,
         })

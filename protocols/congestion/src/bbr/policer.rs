@@ -34,7 +34,7 @@ pub(crate) struct PolicerUpdate {
     /// Whether a round trip started.
     pub(crate) round_began: bool,
     /// Octets per unit.
-    pub(crate) octets: u32,
+    pub(crate) octets_per_unit: u32,
 }
 
 /// Detects whether the path is policed.
@@ -109,7 +109,7 @@ impl Policer {
         if let Some(before) = self.bandwidth {
             let difference = bandwidth.abs_diff(before);
             let is_same = difference <= before.times(SAME_RATIO)
-                || difference.octets_per_second(turn.octets, UNIT) <= SAME_DIFFERENCE;
+                || difference.octets_per_second(turn.octets_per_unit, UNIT) <= SAME_DIFFERENCE;
             if is_same {
                 self.bandwidth = Some(bandwidth.midpoint(before));
                 (self.in_use, self.rounds) = (true, 0);
@@ -136,7 +136,7 @@ mod tests {
             losses: lost > 0,
             application_limited: false,
             round_began: true,
-            octets: 1448,
+            octets_per_unit: 1448,
         };
         let mut changes = Vec::new();
         for round in rounds {
@@ -175,7 +175,13 @@ mod tests {
     }
 
     fn turn(tally: Tally) -> PolicerUpdate {
-        PolicerUpdate { tally, losses: true, application_limited: false, round_began: true, octets: 1448 }
+        PolicerUpdate {
+            tally,
+            losses: true,
+            application_limited: false,
+            round_began: true,
+            octets_per_unit: 1448,
+        }
     }
 
     fn after_intervals(rates: &[u32]) -> Policer {

@@ -28,7 +28,7 @@ fn cruising(quantum: u32) -> Bbr {
 
 /// Returns the acknowledgment of one segment, after which `in_flight` segments are in flight.
 fn ack(in_flight: u32) -> AckSample {
-    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one(NOW, ROUND_TRIP) }
+    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one_segment(NOW, ROUND_TRIP) }
 }
 
 fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Option<Sample> {
@@ -257,10 +257,10 @@ fn restart_from_idle_paces_at_the_estimated_bandwidth() {
 /// that of a single short segment, whose acknowledgment may be delayed (tcp_bbr.c, bbr_update_min_rtt).
 #[test]
 fn minimum_rtt_expires() {
-    let after = |ms, rtt_ms, runt, delivered| {
+    let after = |ms, rtt_ms, may_be_delayed, delivered| {
         let mut bbr = cruising(1);
         let rtt = Some(Duration::from_millis(rtt_ms));
-        let ack = AckSample { now: NOW + Duration::from_millis(ms), rtt, runt, ..ack(10) };
+        let ack = AckSample { now: NOW + Duration::from_millis(ms), rtt, may_be_delayed, ..ack(10) };
         bbr.update_round_trip(&ack, sample(1, delivered, false), &mut 40);
         (bbr.min_rtt.rtt.unwrap().as_millis(), bbr.mode == Mode::ProbeRoundTrip)
     };
@@ -276,7 +276,7 @@ fn minimum_rtt_expires() {
 fn timeout_restarts_the_full_pipe_check() {
     let rounds_until_full = |event: fn(&mut Bbr)| {
         let mut bbr = cruising(1);
-        bbr.full = Full::default();
+        bbr.full = FullPipe::default();
         let round = |bbr: &mut Bbr| {
             bbr.rounds.began = true;
             bbr.check_full_pipe(sample(1, 1, false));
@@ -312,9 +312,9 @@ fn probe_rtt_keeps_little_in_flight() {
     let mut bbr = cruising(1);
     bbr.mode = Mode::ProbeRoundTrip;
     bbr.probe_round_trip(&ack(5), &mut 4);
-    assert_eq!(bbr.min_rtt.little_since, None);
+    assert_eq!(bbr.min_rtt.low_flight_since, None);
     bbr.probe_round_trip(&ack(4), &mut 4);
-    assert_eq!(bbr.min_rtt.little_since, Some(NOW));
+    assert_eq!(bbr.min_rtt.low_flight_since, Some(NOW));
 }
 
 /// tcp_tso_autosize: 12.5 MB/s are 12,207 octets in 1/1024 s; at a round trip of 1 ms there are 32,607 more.
@@ -374,7 +374,7 @@ fn aggregated_acknowledgments_raise_the_excess() {
 /// tcp_bbr.c, bbr_min_tso_segs: segments are sent one by one below 1.2 Mbit/s.
 #[test]
 fn slow_paths_send_single_segments() {
-    assert_eq!([0, 149_999, 150_000].map(min_train), [1, 1, 2]);
+    assert_eq!([0, 149_999, 150_000].map(min_burst_segments), [1, 1, 2]);
 }
 
 /// tcp_bbr.c, bbr_update_gains: the rate of a policer is not probed.
@@ -392,7 +392,7 @@ fn a_policed_path_is_not_probed() {
             losses: true,
             application_limited: false,
             round_began: true,
-            octets: 1000,
+            octets_per_unit: 1000,
         };
         bbr.policer.observe(turn, true);
     }

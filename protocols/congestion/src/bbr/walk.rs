@@ -70,7 +70,7 @@ impl Path {
             prior_in_flight,
             in_flight: prior_in_flight - 1,
             departure: self.departure,
-            ..AckSample::one(self.now, rtt)
+            ..AckSample::one_segment(self.now, rtt)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd, &mut self.ssthresh);
         if self.modes.last().is_some_and(|(_, mode)| *mode != self.bbr.mode) {

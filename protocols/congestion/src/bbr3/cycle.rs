@@ -120,7 +120,7 @@ impl Bbr3 {
             self.full.reset(sample.map(Sample::bandwidth).unwrap_or_default());
             return false;
         }
-        self.full.now
+        self.full.now_reached
     }
 
     /// Returns inflight_longterm less the headroom, in units; `None`: unlimited. BBRInflightWithHeadroom.

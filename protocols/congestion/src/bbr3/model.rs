@@ -41,17 +41,17 @@ impl Rounds {
 
 /// Whether the pipe is full. Draft, section 5.3.1.2.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Full {
+pub(super) struct FullPipe {
     /// BBR.full_bw.
     bandwidth: Bandwidth,
     rounds: u32,
     /// BBR.full_bw_now.
-    pub(super) now: bool,
+    pub(super) now_reached: bool,
     /// BBR.full_bw_reached.
     pub(super) reached: bool,
 }
 
-impl Full {
+impl FullPipe {
     /// Restarts the search for the full bandwidth from `bandwidth`: BBRResetFullBW.
     pub(super) fn reset(&mut self, bandwidth: Bandwidth) {
         *self = Self { bandwidth, reached: self.reached, ..Self::default() };
@@ -60,7 +60,7 @@ impl Full {
     /// Checks whether the delivery rate has stopped growing, at the start of a round that the application did
     /// not limit: BBRCheckFullBWReached.
     pub(super) fn check_growth(&mut self, rate: Bandwidth) {
-        if self.now {
+        if self.now_reached {
             return;
         }
         if rate >= self.bandwidth.times(FULL_GROWTH) {
@@ -68,8 +68,8 @@ impl Full {
             return;
         }
         self.rounds += 1;
-        self.now = self.rounds >= FULL_ROUNDS;
-        self.reached |= self.now;
+        self.now_reached = self.rounds >= FULL_ROUNDS;
+        self.reached |= self.now_reached;
     }
 }
 

@@ -52,7 +52,7 @@ impl RoundTrip {
 impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, ack: &AckSample) {
         // The sample of a delayed acknowledgment is longer than the path.
-        let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.min.is_none());
+        let rtt = ack.rtt.filter(|_| !ack.may_be_delayed || self.round_trip.min.is_none());
         self.round_trip.update(ack.now, rtt);
     }
 

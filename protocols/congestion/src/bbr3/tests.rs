@@ -32,7 +32,7 @@ fn in_state(state: State) -> Bbr3 {
 
 /// Returns the acknowledgment of one segment, after which `in_flight` segments are in flight.
 fn ack(in_flight: u32) -> AckSample {
-    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one(NOW, ROUND_TRIP) }
+    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one_segment(NOW, ROUND_TRIP) }
 }
 
 fn sample(bandwidth: u32, in_flight: u32, application_limited: bool) -> Sample {
@@ -61,16 +61,16 @@ fn initial_rate_is_cwnd_per_round_trip_times_the_startup_gain() {
 /// Section 5.3.1.2: three rounds without growth by a quarter.
 #[test]
 fn three_rounds_without_growth_mean_a_full_pipe() {
-    let mut full = Full::default();
+    let mut full = FullPipe::default();
     let rate = |segments| Bandwidth::of(segments, ROUND_TRIP);
     for segments in [100, 124, 124, 125, 150, 150] {
         full.check_growth(rate(segments));
         assert!(!full.reached, "{segments}");
     }
     full.check_growth(rate(155));
-    assert!(full.now && full.reached);
+    assert!(full.now_reached && full.reached);
     full.reset(rate(100));
-    assert!(!full.now && full.reached, "BBR.full_bw_reached lasts");
+    assert!(!full.now_reached && full.reached, "BBR.full_bw_reached lasts");
 }
 
 /// Section 5.3.1.3: a round in fast recovery with more than 2 % lost, in six ranges.
@@ -141,11 +141,11 @@ fn up_follows_one_round_of_refill_and_ends_with_a_full_pipe() {
     bbr.update_cycle(&ack(100), Some(&sample(100, 100, false)), 200);
     assert_eq!((bbr.state, bbr.losses.bw_probe_samples), (State::Up, true));
     bbr.rounds.began = false;
-    bbr.full.now = true;
+    bbr.full.now_reached = true;
     bbr.model.long_term_in_flight = Some(200);
     bbr.update_cycle(&ack(200), Some(&sample(100, 100, false)), 200);
-    assert_eq!((bbr.state, bbr.full.now), (State::Up, false), "the bound was the limit");
-    bbr.full.now = true;
+    assert_eq!((bbr.state, bbr.full.now_reached), (State::Up, false), "the bound was the limit");
+    bbr.full.now_reached = true;
     bbr.update_cycle(&ack(150), Some(&sample(100, 100, false)), 150);
     assert_eq!(bbr.state, State::Down);
 }

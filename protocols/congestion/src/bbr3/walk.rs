@@ -119,7 +119,7 @@ impl Path {
             in_flight: prior_in_flight - 1,
             recovery: if is_recovering { Recovery::Fast } else { Recovery::None },
             departure: self.departure,
-            ..AckSample::one(self.now, ROUND_TRIP)
+            ..AckSample::one_segment(self.now, ROUND_TRIP)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd);
         if self.states.last().map(|(_, state)| *state) != Some(self.bbr.state) {

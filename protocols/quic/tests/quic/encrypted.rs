@@ -27,7 +27,7 @@ struct Ends {
     lost: fn(usize) -> bool,
     /// Whether the path marks ECN-capable packets.
     marks: bool,
-    told: [Vec<Event>; 2],
+    events: [Vec<Event>; 2],
     log: KeyLog,
 }
 
@@ -59,7 +59,7 @@ impl Ends {
             lengths: [Vec::new(), Vec::new()],
             lost,
             marks: false,
-            told: [Vec::new(), Vec::new()],
+            events: [Vec::new(), Vec::new()],
             log,
         };
         ends.tell(0, Command::Connect);
@@ -77,7 +77,7 @@ impl Ends {
                         }
                         self.sent += 1;
                     }
-                    EndpointOutput::Event(event) => self.told[side].push(event),
+                    EndpointOutput::Event(event) => self.events[side].push(event),
                     EndpointOutput::Wait(until) => {
                         self.deadlines[side] = until;
                         break;
@@ -118,8 +118,8 @@ impl Ends {
     }
 
     fn received(&self, side: usize) -> Vec<&Received> {
-        let told = self.told[side].iter();
-        told.filter_map(|event| if let Event::Received(data) = event { Some(data) } else { None }).collect()
+        let events = self.events[side].iter();
+        events.filter_map(|event| if let Event::Received(data) = event { Some(data) } else { None }).collect()
     }
 }
 
@@ -143,8 +143,11 @@ fn every_message_mapping_works_through_tls_despite_losses() {
         ends.run(Duration::from_millis(100));
         ends.tell(1, Command::Close);
         ends.run(Duration::from_secs(5));
-        for told in &ends.told {
-            assert!(told.contains(&Event::PeerClosed) && told.last() == Some(&Event::Closed), "{mapping:?}");
+        for events in &ends.events {
+            assert!(
+                events.contains(&Event::PeerClosed) && events.last() == Some(&Event::Closed),
+                "{mapping:?}"
+            );
         }
         assert!(ends.sides.iter().all(Endpoint::is_drained));
     }
@@ -193,7 +196,7 @@ fn handshake_flight_above_the_amplification_limit_costs_an_rtt() {
     let connected = |flight: &str| {
         let changes = format!("handshake_flight = '{flight}'");
         let mut ends = Ends::new(&config("quinn-0.11", &changes), MessageMapping::Streams, |_| false);
-        while !ends.told[0].contains(&Event::Connected) {
+        while !ends.events[0].contains(&Event::Connected) {
             ends.run(Duration::from_millis(1));
             assert!(ends.now < Time::from_millis(1000));
         }
@@ -237,7 +240,7 @@ fn a_server_with_another_certificate_is_not_trusted() {
     let other = Tls::new(&config, KeyLog::default());
     ends.sides[1] = Endpoint::server(config, MessageMapping::Streams, &other, Seed(4).rng());
     ends.run(Duration::from_secs(1));
-    assert_eq!(ends.told[0], [Event::Failed { reason: Failure::Violation(Violation::Transport) }]);
+    assert_eq!(ends.events[0], [Event::Failed { reason: Failure::Violation(Violation::Transport) }]);
 }
 
 /// On two hosts each end derives its configuration from the shared secret.
@@ -249,7 +252,7 @@ fn server_certificate_of_the_shared_secret_is_trusted() {
         let log = KeyLog::default();
         let mut ends = Ends::that_have([&own, &other], log, &config, MessageMapping::Streams, |_| false);
         ends.run(Duration::from_secs(1));
-        assert_eq!(ends.told[0].contains(&Event::Connected), is_trusted, "{:?}", ends.told[0]);
+        assert_eq!(ends.events[0].contains(&Event::Connected), is_trusted, "{:?}", ends.events[0]);
     }
 }
 

@@ -55,7 +55,7 @@ fn received(side: &Side) -> &(Time, Received) {
 fn the_handshake_takes_a_round_trip() {
     let pipe = connected(&quinn());
     let connected =
-        |side: usize| pipe.sides[side].told.iter().find(|(_, event)| *event == Event::Connected).unwrap().0;
+        |side: usize| pipe.sides[side].events.iter().find(|(_, event)| *event == Event::Connected).unwrap().0;
     assert_eq!((connected(0), connected(1)), (ms(2 * DELAY), ms(3 * DELAY)));
 }
 
@@ -78,7 +78,7 @@ fn datagrams_with_initial_packets_are_padded() {
 fn a_long_handshake_flight_costs_a_round_trip() {
     for (flight, round_trips) in [(2500, 1), (5000, 2)] {
         let pipe = connected(&config("quinn-0.11", &format!("handshake_flight = '{flight}B'")));
-        let (at, _) = pipe.sides[0].told.iter().find(|(_, event)| *event == Event::Connected).unwrap();
+        let (at, _) = pipe.sides[0].events.iter().find(|(_, event)| *event == Event::Connected).unwrap();
         assert_eq!(*at, ms(2 * DELAY * round_trips), "{flight}");
         let first: usize = pipe.sides[1]
             .sent
@@ -213,12 +213,12 @@ fn a_silent_connection_ends_by_its_idle_timeout() {
     let mut pipe = connected(&config("quinn-0.11", "idle_timeout = '5s'"));
     pipe.run(Duration::from_secs(6));
     for side in &pipe.sides {
-        assert!(side.has(&Event::Failed { reason: Failure::IdleTimeout }), "{:?}", side.told);
+        assert!(side.has(&Event::Failed { reason: Failure::IdleTimeout }), "{:?}", side.events);
     }
     let kept = config("quinn-0.11", "idle_timeout = '5s'\nkeep_alive = '2s'");
     let mut pipe = connected(&kept);
     pipe.run(Duration::from_secs(20));
-    assert!(pipe.sides.iter().all(|side| side.told.len() == 1), "{:?}", pipe.sides);
+    assert!(pipe.sides.iter().all(|side| side.events.len() == 1), "{:?}", pipe.sides);
 }
 
 /// RFC 9000 section 10.2: an endpoint that aborts informs the peer, which knows after half a round trip.

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::pair::{Network, Pair};
 use super::script::{LOCAL, PEER_TSN, REMOTE, Script, config, data, delivered, init_ack, message, ms};
-use crate::authentication::{Authentication, Offer, own_parameters};
+use crate::authentication::{AuthOffer, Authentication, own_parameters};
 use crate::{Config, Hash};
 
 /// Returns the configuration of an endpoint that may change addresses.
@@ -39,7 +39,7 @@ fn established(config: Config, addresses: &[Address]) -> (Script, Authentication
 /// Returns the INIT ACK of a peer that supports all extensions.
 fn answer(init: &Init, addresses: &[Address]) -> (Authentication, Chunk) {
     let own = own_parameters(Hash::Sha1, || 3);
-    let offer = |parameters: &[Parameter]| Offer::read(parameters).unwrap().unwrap();
+    let offer = |parameters: &[Parameter]| AuthOffer::read(parameters).unwrap().unwrap();
     let keys = Authentication::new(&offer(&own), &offer(&init.parameters));
     let Chunk::InitAck(mut answer) = init_ack(8, addresses) else { unreachable!() };
     answer.parameters.push(Parameter::SupportedExtensions(vec![0xC1, 0x80, 0x0F]));
@@ -132,7 +132,7 @@ fn init_lists_the_extensions_and_key_parameters() {
         let init = script.take_one();
         let Chunk::Init(init) = &init.chunks[0] else { panic!("{init:?}") };
         assert!(init.parameters.contains(&Parameter::SupportedExtensions(kinds)), "{init:?}");
-        assert!(matches!(Offer::read(&init.parameters), Ok(Some(Offer { hash: Hash::Sha256, .. }))));
+        assert!(matches!(AuthOffer::read(&init.parameters), Ok(Some(AuthOffer { hash: Hash::Sha256, .. }))));
     }
     let mut script = Script::closed(config(), 1);
     script.command(Command::Connect);

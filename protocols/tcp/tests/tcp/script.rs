@@ -748,7 +748,11 @@ fn blocks_end_with_psh_and_small_writes_share_one() {
 }
 
 /// Delivers `segments` at `ms` to a listening endpoint; returns the segments that it sends in response, and its next deadline.
-fn listener_hears(endpoint: &mut Endpoint, ms: u64, segments: &[Segment]) -> (Vec<Segment>, Option<Time>) {
+fn deliver_to_listener(
+    endpoint: &mut Endpoint,
+    ms: u64,
+    segments: &[Segment],
+) -> (Vec<Segment>, Option<Time>) {
     let now = Time::from_millis(ms);
     for segment in segments {
         endpoint.handle(now, Input::Packet(Packet::new(PEER.0, LOCAL.0, segment.clone())));
@@ -783,9 +787,9 @@ fn syn(flags: Flags) -> Segment {
 #[test]
 fn repeated_syn_restarts_the_syn_ack_timer() {
     let mut endpoint = Endpoint::listen(linux(), LOCAL, Seed(1).rng());
-    let (first, timer) = listener_hears(&mut endpoint, 0, &[syn(Flags::SYN)]);
+    let (first, timer) = deliver_to_listener(&mut endpoint, 0, &[syn(Flags::SYN)]);
     assert_eq!((first.len(), timer), (1, Some(Time::from_millis(1000))));
-    let (again, timer) = listener_hears(&mut endpoint, 990, &[syn(Flags::SYN)]);
+    let (again, timer) = deliver_to_listener(&mut endpoint, 990, &[syn(Flags::SYN)]);
     assert_eq!((again.len(), timer), (1, Some(Time::from_millis(1990))));
 }
 
@@ -796,9 +800,9 @@ fn rfc_disables_ecn_after_a_syn_without_offer() {
     for (name, agrees) in [("rfc", false), ("linux-6.12", true)] {
         let config = Config { ecn: true, ..stack(name) };
         let mut endpoint = Endpoint::listen(config, LOCAL, Seed(1).rng());
-        let (first, _) = listener_hears(&mut endpoint, 0, &[syn(offer)]);
+        let (first, _) = deliver_to_listener(&mut endpoint, 0, &[syn(offer)]);
         assert!(first[0].flags.contains(Flags::ECE), "{name}");
-        let (again, _) = listener_hears(&mut endpoint, 10, &[syn(Flags::SYN)]);
+        let (again, _) = deliver_to_listener(&mut endpoint, 10, &[syn(Flags::SYN)]);
         assert_eq!(again[0].flags.contains(Flags::ECE), agrees, "{name}");
     }
 }
@@ -859,9 +863,9 @@ fn rfc_answers_an_ack_of_unsent_data() {
 fn retransmitted_syn_ack_gives_no_rtt_sample() {
     let config = Config { timestamps: false, ..linux() };
     let mut endpoint = Endpoint::listen(config, LOCAL, Seed(1).rng());
-    let (first, _) = listener_hears(&mut endpoint, 0, &[syn(Flags::SYN)]);
-    listener_hears(&mut endpoint, 900, &[syn(Flags::SYN)]);
+    let (first, _) = deliver_to_listener(&mut endpoint, 0, &[syn(Flags::SYN)]);
+    deliver_to_listener(&mut endpoint, 900, &[syn(Flags::SYN)]);
     let ack = Segment { seq: PEER_START, ack: first[0].seq.next(), ..syn(Flags::ACK) };
-    listener_hears(&mut endpoint, 1000, &[ack]);
+    deliver_to_listener(&mut endpoint, 1000, &[ack]);
     assert_eq!((endpoint.state(), endpoint.srtt()), (State::Established, None));
 }

@@ -44,10 +44,10 @@ impl IForwardTsn {
     /// Chunk type.
     pub const KIND: u8 = 194;
     /// Octets of one entry.
-    pub const SKIPPED: usize = 8;
+    pub const ENTRY_OCTETS: usize = 8;
 
     pub(super) fn value_length(&self) -> usize {
-        4 + Self::SKIPPED * self.skipped.len()
+        4 + Self::ENTRY_OCTETS * self.skipped.len()
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {

@@ -46,11 +46,11 @@ pub struct GapAckBlock {
 
 impl Sack {
     /// Octets of the fixed part, without gap ack blocks and duplicates.
-    pub const FIXED: usize = 16;
+    pub const FIXED_OCTETS: usize = 16;
 
     /// Returns the octets on the wire.
     pub fn length(&self) -> usize {
-        Self::FIXED + 4 * (self.gaps.len() + self.duplicates.len())
+        Self::FIXED_OCTETS + 4 * (self.gaps.len() + self.duplicates.len())
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {

@@ -63,7 +63,7 @@ mod kind {
 
 impl Options {
     /// Octets that the data offset leaves for options. RFC 9293 section 3.1.
-    pub const LIMIT: usize = 40;
+    pub const MAX_OCTETS: usize = 40;
 
     /// Returns the octets of the options on the wire, padded to a multiple of four as Linux lays them out.
     pub fn length(&self) -> usize {
