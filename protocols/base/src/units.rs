@@ -67,7 +67,7 @@ impl BitRate {
     /// Carrying the remainder into the next packet keeps a busy link exact.
     pub const fn serialization(self, bytes: u64, carried: u64) -> (Duration, u64) {
         const NANOBITS: u64 = 8 * 1_000_000_000;
-        // A packet fits into 64 bits, which divide much faster.
+        // The bits of a packet fit into 64 bits, and a 64-bit division is much faster.
         if let Some(nanobits) = bytes.checked_mul(NANOBITS)
             && let Some(numerator) = nanobits.checked_add(carried)
         {

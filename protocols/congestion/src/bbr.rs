@@ -30,7 +30,7 @@ const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 const CWND_GAIN: u32 = 2 * UNIT;
 /// The gains of a cycle: one phase probes, the next drains the probe's queue, six cruise. Draft, section 4.3.4.1.
 const CYCLE_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// The first phase is random, but never the one that drains. Draft, section 4.3.4.2; bbr_cycle_rand.
+/// Number of phases from which the first is drawn: all but the one that drains. Draft, section 4.3.4.2; bbr_cycle_rand.
 const START_PHASE_CHOICES: u64 = 7;
 /// Length of the window of the maximum bandwidth, in rounds. Draft, section 4.1.2.3: BtlBwFilterLen.
 const BANDWIDTH_ROUNDS: u32 = 10;
@@ -38,9 +38,9 @@ const BANDWIDTH_ROUNDS: u32 = 10;
 const RTT_LIFETIME: Duration = Duration::from_secs(10);
 /// Minimum duration of ProbeRTT. Draft, section 4.3.5: ProbeRTTDuration.
 const PROBE_RTT: Duration = Duration::from_millis(200);
-/// Growth of the bandwidth that indicates an unfilled pipe, and number of rounds without it that indicates a
-/// full one. Draft, section 4.3.2.2.
+/// Growth of the bandwidth which shows that the pipe is not full yet. Draft, section 4.3.2.2.
 const FULL_GROWTH: u32 = UNIT * 5 / 4;
+/// Number of rounds without this growth after which the pipe counts as full. Draft, section 4.3.2.2.
 const FULL_ROUNDS: u32 = 3;
 /// Percentage by which the pacing rate stays below the bandwidth, so that queues shrink: bbr_pacing_margin_percent (Linux 5.1).
 const PACING_MARGIN: u64 = 1;
@@ -60,10 +60,10 @@ pub enum Recovery {
     Timeout,
 }
 
-/// What is known when a connection opens.
+/// The state of a connection when it opens.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionStart {
-    /// The time.
+    /// The time at which the connection opens.
     pub now: Time,
     /// The least round-trip time of the handshake.
     pub min_rtt: Option<Duration>,
@@ -78,7 +78,7 @@ pub struct ConnectionStart {
 /// The effect of an acknowledgment, in units of the window.
 #[derive(Debug, Clone, Copy)]
 pub struct AckSample {
-    /// The time.
+    /// The time of the acknowledgment.
     pub now: Time,
     /// Units newly delivered.
     pub delivered: u32,
@@ -94,7 +94,7 @@ pub struct AckSample {
     pub lost: u32,
     /// Whether the peer has discarded data that it had SACKed (RFC 2018 section 8).
     pub reneged: bool,
-    /// Whether it acknowledges only one short segment, so that it may have been delayed.
+    /// Whether the peer may have delayed the acknowledgment, because it covers only one short segment.
     pub may_be_delayed: bool,
     /// The latest round-trip sample of this acknowledgment.
     pub rtt: Option<Duration>,
@@ -102,9 +102,9 @@ pub struct AckSample {
     pub min_rtt: Option<Duration>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// Units in flight before it.
+    /// Units in flight before the acknowledgment.
     pub prior_in_flight: u32,
-    /// Units in flight now.
+    /// Units in flight after the acknowledgment.
     pub in_flight: u32,
     /// The loss recovery in progress.
     pub recovery: Recovery,
@@ -160,7 +160,7 @@ struct Rounds {
     began: bool,
 }
 
-/// Whether the pipe is full. Draft, section 4.3.2.2.
+/// The test whether the pipe is full: bandwidth, and rounds without growth. Draft, section 4.3.2.2.
 #[derive(Debug, Clone, Default)]
 struct FullPipe {
     bandwidth: Bandwidth,
@@ -173,16 +173,18 @@ struct FullPipe {
 struct MinRtt {
     rtt: Option<Duration>,
     at: Time,
-    /// In ProbeRTT, the time from which few enough units have been in flight, and whether a round has passed since.
+    /// In ProbeRTT: since when few enough units have been in flight.
     low_flight_since: Option<Time>,
+    /// In ProbeRTT: whether a round has passed since then.
     round_passed: bool,
 }
 
 /// The state of a connection's BBR.
 #[derive(Debug, Clone)]
 pub(crate) struct Bbr {
-    /// Units per segment, and octets per segment.
+    /// Units per segment.
     quantum: u32,
+    /// Octets per segment.
     segment: u32,
     chance: Rng,
     pub(crate) deliveries: Deliveries,
@@ -193,8 +195,9 @@ pub(crate) struct Bbr {
     min_rtt: MinRtt,
     policer: Policer,
     aggregation: Aggregation,
-    /// The phase of the cycle of gains, and its start time.
+    /// The index of the current phase in `CYCLE_GAINS`.
     phase: usize,
+    /// When this phase began.
     phase_since: Time,
     /// Whether the connection restarts from idle.
     restarts: bool,

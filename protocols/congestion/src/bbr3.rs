@@ -109,8 +109,9 @@ pub struct LostSegment {
 /// The state of a connection's BBR.
 #[derive(Debug, Clone)]
 pub(crate) struct Bbr3 {
-    /// Units per segment, and octets per segment.
+    /// Units per segment.
     quantum: u32,
+    /// Octets per segment.
     segment: u32,
     initial_window: u32,
     chance: Rng,
@@ -123,11 +124,11 @@ pub(crate) struct Bbr3 {
     cycle: Cycle,
     round_trip: RoundTrip,
     aggregation: Aggregation,
-    /// BBR.drain_start_round.
+    /// The round in which Drain began: BBR.drain_start_round.
     drain_since: u32,
-    /// BBR.idle_restart.
+    /// Whether the connection restarts from idle: BBR.idle_restart.
     restarts: bool,
-    /// BBR.prior_cwnd.
+    /// The window to restore after recovery or ProbeRTT: BBR.prior_cwnd.
     prior_cwnd: u32,
     /// The recovery state at the previous acknowledgment.
     recovery: Recovery,

@@ -26,7 +26,7 @@ pub(crate) struct Cubic {
     rtt_min: Option<Duration>,
     /// Acknowledged segments per segment of window growth.
     price: u32,
-    /// The time at which `price` was computed, and for which window; a reduction of the window does not change it.
+    /// When, and for which window, `price` was computed; a reduction of the window does not change it.
     evaluated: Option<(Time, u32)>,
     /// Acknowledged segments not yet credited to W_est.
     acked: u32,

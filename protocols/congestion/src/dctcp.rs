@@ -10,8 +10,9 @@ pub(crate) struct Dctcp {
     alpha: u32,
     /// DCTCP.WindowEnd: a window ends when SND.UNA reaches it; `None` before the first.
     window_end: Option<u32>,
-    /// DCTCP.BytesAcked, and DCTCP.BytesMarked, in units of the window.
+    /// Units delivered in this window: DCTCP.BytesAcked.
     delivered: u32,
+    /// Units delivered with a mark in this window: DCTCP.BytesMarked.
     marked: u32,
 }
 

@@ -37,8 +37,9 @@ pub(crate) struct Sample {
     /// The sending or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,
     pub(crate) application_limited: bool,
-    /// Units in flight when the segment was sent, and units considered lost before.
+    /// Units in flight when the segment was sent.
     pub(crate) in_flight: u32,
+    /// Units considered lost before the segment was sent.
     pub(crate) prior_lost: u32,
 }
 

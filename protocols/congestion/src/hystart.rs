@@ -9,13 +9,14 @@ const LOW_WINDOW: u32 = 16;
 const MIN_SAMPLES: u8 = 8;
 /// ACKs closer than this belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// The tolerated noise of the round-trip time is between these bounds.
+/// Lower bound of the increase that ends slow start, an eighth of the minimum round-trip time.
 const DELAY_MIN: Duration = Duration::from_millis(4);
+/// Upper bound of this increase.
 const DELAY_MAX: Duration = Duration::from_millis(16);
 /// Delay that sender and receiver may add to an ACK train.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// The round that an acknowledgment closes.
+/// A round-trip sample, and the progress of the connection at its acknowledgment.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundTripSample {
     /// The time of the acknowledgment.

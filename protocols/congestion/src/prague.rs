@@ -47,14 +47,17 @@ pub(crate) struct Prague {
     is_reduction_due: bool,
     /// Whether the window is being reduced after a loss.
     in_loss: bool,
-    /// Units delivered, and units marked, in this round trip.
+    /// Units delivered in this round trip.
     delivered: u32,
+    /// Units delivered with a mark in this round trip.
     marked: u32,
     /// SND.NXT when this round trip began; `None` before the first.
     round_end: Option<u32>,
     /// Number of round trips since slow start.
     rounds: u32,
+    /// When alpha was last updated.
     updated: Time,
+    /// When marks last reduced the window.
     reduced: Option<Time>,
     smoothed_rtt: Duration,
     pacing: Pacing,

@@ -49,7 +49,7 @@ pub struct CongestionWindow {
     ssthresh: u32,
     quantum: u32,
     credit: Credit,
-    /// Octets acknowledged since the window last opened, if it opens by octets.
+    /// Octets acknowledged since the window last grew, if it grows by octets.
     counted: u32,
     control: Control,
     hystart: Option<Hystart>,

@@ -14,7 +14,7 @@ pub struct ParityCode {
 }
 
 impl ParityCode {
-    /// Maximum packets of a group with its parity.
+    /// Maximum number of packets in a group, including its parity packets.
     pub const MAX_PACKETS: u16 = erasure::MAX_SYMBOLS - 1;
 
     /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MAX_PACKETS`].

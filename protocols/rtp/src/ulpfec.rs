@@ -5,7 +5,7 @@
 
 use crate::{Header, Malformed};
 
-/// Maximum packets of a group: bits of the long mask. Section 7.4.
+/// Maximum number of packets in a group: the bits of the long mask. Section 7.4.
 pub const MAX_GROUP: u8 = 48;
 /// Bits of the short mask.
 const SHORT_MASK_BITS: u8 = 16;
@@ -36,7 +36,7 @@ pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     let k = u8::try_from(group.len())
         .ok()
         .filter(|k| (1..=MAX_GROUP).contains(k))
-        .expect("a group has 1 to MAX_GROUP packets");
+        .expect("a group has 1 to 48 packets");
     let mut bits = Vec::new();
     for packet in group {
         add(&mut bits, &protected_bits(packet).expect("the packet is an RTP packet"));

@@ -40,7 +40,7 @@ pub(crate) struct Peer {
     pub(crate) addip: bool,
     /// The peer's authentication parameters. RFC 4895 section 6.1.
     pub(crate) offer: Option<AuthOffer>,
-    /// The source address of its packet, then the addresses that it lists.
+    /// The source address of the peer's packet, then the addresses that the packet lists.
     pub(crate) addresses: SmallVec<[Address; 2]>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Peer {
 pub(crate) struct Cookie {
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
-    /// The time at which it becomes invalid. Section 5.1.3.
+    /// The time at which the cookie becomes invalid. Section 5.1.3.
     pub(crate) expires: Time,
     /// Tie-Tags: our tag and the peer's in an existing association. Section 5.2.2.
     pub(crate) tie_tags: (u32, u32),

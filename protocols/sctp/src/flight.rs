@@ -53,7 +53,7 @@ pub(crate) struct SentChunk {
     pub(crate) state: ChunkState,
     /// The path of the latest copy.
     pub(crate) path: usize,
-    /// Whether its path was deleted by the peer since, so that it counts in no window.
+    /// Whether the peer has deleted this path since, so that the chunk counts in no window.
     pub(crate) inherited: bool,
     /// The number of transmissions.
     pub(crate) transmissions: u32,
@@ -65,7 +65,7 @@ pub(crate) struct SentChunk {
     /// Whether the acknowledgement of the chunk gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
     pub(crate) limit: Limit,
-    /// Whether its message was abandoned, so that the chunk must be abandoned too.
+    /// Whether the chunk's message was abandoned, so that the chunk must be abandoned too.
     pub(crate) is_message_abandoned: bool,
 }
 

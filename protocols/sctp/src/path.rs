@@ -18,14 +18,14 @@ pub struct Path {
     /// The source address of packets on this path.
     pub(crate) source: Address,
     pub(crate) status: PathStatus,
-    /// Whether the host has lost its source address, and has no other.
+    /// Whether the host has lost the source address of this path, and has no other.
     pub(crate) stranded: bool,
     /// Whether the peer added the address by ASCONF; the path then carries no DATA until it is confirmed. RFC 5061
     /// section 5.3 F1.
     pub(crate) added: bool,
     /// Whether the application gave the address, so that it needs no verification. RFC 9260 section 5.4, rule 1.
     pub(crate) is_from_application: bool,
-    /// Whether the peer deleted it by ASCONF. RFC 5061 section 5.3 F13.
+    /// Whether the peer deleted the address by ASCONF. RFC 5061 section 5.3 F13.
     pub(crate) deleted: bool,
     /// Whether the path is confirmed: the peer has answered from this address. RFC 9260 section 5.4.
     pub(crate) confirmed: bool,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::Config;
 use crate::scheduler::{Scheduler, StreamValues};
 
-/// The streams that have data to send.
+/// The streams that have data to send, in the order in which the scheduler serves them.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// Round-robin rings by priority, the smallest number first; a single ring without priorities.

@@ -12,7 +12,7 @@ use crate::ecn_octets::EcnOctets;
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
 /// Value of both counters at the start. RFC 9768 section 3.2.1.
 const INITIAL_COUNT: u32 = 5;
-/// Largest value of the field.
+/// The bits of the ACE field, and its largest value.
 const ACE_MASK: u32 = 0b111;
 /// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
 /// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
@@ -35,11 +35,11 @@ pub(crate) struct AccurateEcn {
     agreed: bool,
     /// The codepoint of our packets.
     codepoint: Ecn,
-    /// Whether SYNs also have that codepoint.
+    /// Whether our SYNs also have the codepoint of `codepoint`.
     marks_syn: bool,
     /// The codepoint with which the peer's SYN or SYN-ACK arrived.
     handshake: Ecn,
-    /// Whether the next segment is the client's ACK of the handshake, which reflects that codepoint.
+    /// Whether the next segment is the client's ACK of the handshake, which reflects `handshake`.
     reflects: bool,
     /// Marked packets received (r.cep less its first value).
     received_marks: u32,
@@ -69,7 +69,7 @@ pub(crate) struct NewlyAcked {
     pub(crate) octets: u32,
     /// The largest payload of a segment.
     pub(crate) mss: u32,
-    /// Whether SACK works, or nothing is being recovered.
+    /// Whether the counts are exact, because SACK is used or nothing is being recovered.
     pub(crate) is_exact: bool,
 }
 

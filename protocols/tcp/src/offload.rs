@@ -19,7 +19,7 @@ const PACE_SHIFT: u32 = 10;
 const RTT_LOG: u32 = 9;
 /// The minimum number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
 const MIN_SEGMENTS: u32 = 2;
-/// The longest wait for an acknowledgment that is worthwhile.
+/// The longest time that a block waits for an expected acknowledgment. Linux: tcp_tso_should_defer.
 const MAX_WAIT: Duration = Duration::from_millis(1);
 
 impl Endpoint {

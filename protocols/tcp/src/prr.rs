@@ -7,7 +7,7 @@ use crate::{Endpoint, RateHalving};
 /// The state of one reduction, in units of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Prr {
-    /// RecoverFS: the window at the start of the reduction.
+    /// The window at the start of the reduction: RecoverFS.
     prior_window: u32,
     delivered: u32,
     out: u32,

@@ -18,7 +18,7 @@ pub(crate) struct ReceiveBuffer {
     memory: PacketMemory,
     /// The limit of the memory. Linux: sk_rcvbuf.
     limit: u32,
-    /// The maximum of `limit`. Linux: tcp_rmem's maximum.
+    /// The value up to which `limit` may grow. Linux: the maximum in tcp_rmem.
     max_limit: u32,
     /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
     payload: u32,
@@ -28,11 +28,11 @@ pub(crate) struct ReceiveBuffer {
     earned: u32,
     /// The memory of packets that wait for the application.
     unread: u32,
-    /// The number of these packets.
+    /// The number of packets that wait for the application.
     packets: u32,
-    /// The octets of payload in these packets.
+    /// The octets of payload that wait for the application.
     waiting_payload: u32,
-    /// The octets of payload in the first packet.
+    /// The octets of payload in the first packet that waits.
     first_payload: u32,
     /// The free octets after the last packet's data.
     tailroom: u32,

@@ -29,7 +29,7 @@ pub(crate) struct RightSizing {
     round_trip: Option<u64>,
     /// The timestamp of the last sample.
     echo: Option<u32>,
-    /// The end of a window of data, which takes a round trip to arrive, and the start time of the measurement.
+    /// The measurement by a window of data, which takes a round trip to arrive: its end, and the start time.
     window: Option<(SeqNum, Time)>,
     /// Maximum number of octets read in a round trip.
     max_read: u32,

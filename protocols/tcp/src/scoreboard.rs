@@ -10,7 +10,7 @@ use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
 
-/// Segments of a block are fewer than this: 64 KiB in segments of 1448 octets.
+/// An upper bound of the segments in a block, which has 64 KiB in segments of 1448 octets.
 const MAX_BLOCK_SEGMENTS: usize = 64;
 
 /// A segment that was sent and is not acknowledged cumulatively.
@@ -47,7 +47,7 @@ pub(crate) struct Tally {
 /// The delivery state stored with a lost segment, its sequence numbers, and the losses up to it.
 pub(crate) type LostDeparture = (Departure, (u32, u32), u32);
 
-/// The retransmission queue with its counters. SYN and FIN are in it like data.
+/// The retransmission queue with its counters; SYN and FIN are entries like data.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     /// The departures of segments that were marked lost and not yet reported.

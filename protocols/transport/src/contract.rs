@@ -15,7 +15,7 @@ pub trait Endpoint {
     fn poll(&mut self, now: Time) -> Output;
 
     /// Returns whether the send buffer has room for a message of `length` octets. If not, [`Event::Writable`]
-    /// follows when it may have.
+    /// follows when there may be room.
     fn can_send(&self, length: usize) -> bool;
 
     /// Returns how many octets of a message of `length` the send buffer has room for. A byte stream may take

@@ -39,7 +39,7 @@ pub struct Init {
 }
 
 impl Init {
-    /// Octets after the header of the chunk and before the parameters.
+    /// Octets of the fields between the chunk header and the parameters.
     pub const FIXED_OCTETS: usize = 16;
 
     pub(super) fn value_length(&self) -> usize {
