@@ -214,7 +214,7 @@ mod tests {
         cubic.price(Time::ZERO, 70, 1);
         let later = Time::from_millis(6000);
         let before = cubic.price(later, 70, 1);
-        assert_eq!(cubic.price(later, 90, 1), before, "not for the new window");
+        assert_eq!(cubic.price(later, 90, 1), before, "the curve is evaluated once per tick");
         assert!(cubic.price(later + TICK, 90, 1) > before);
     }
 
@@ -251,8 +251,12 @@ mod tests {
         let second = Duration::from_secs(1);
         let ahead =
             |cwnd| Cubic { rtt_min: Some(second), ..in_epoch(100) }.price(Time::ZERO + second, cwnd, 1);
-        assert_eq!((ahead(90), ahead(98)), (90 / 6, 9800), "98 is there already");
-        assert_eq!(in_epoch(100).price(Time::ZERO + second, 90, 1), 9000, "not without a round trip");
+        assert_eq!((ahead(90), ahead(98)), (90 / 6, 9800), "98 is above the target");
+        assert_eq!(
+            in_epoch(100).price(Time::ZERO + second, 90, 1),
+            9000,
+            "without an RTT sample the target is the present value"
+        );
     }
 
     #[test]

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(deliveries.sample(MS(20), 1, true, Duration::ZERO), None);
         deliveries.deliver(departure, MS(0));
         assert_eq!(deliveries.sample(MS(20), 1, false, Duration::from_millis(21)), None);
-        assert_eq!(deliveries.delivered(), 3, "it is counted all the same");
+        assert_eq!(deliveries.delivered(), 3, "the units are counted anyway");
     }
 
     #[test]

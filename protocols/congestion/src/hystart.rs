@@ -127,9 +127,9 @@ mod tests {
                 .map(|i| gap * i)
                 .find(|ms| hystart.should_exit(round(100 + ms, 39, 1 + ms), rtt_min, window))
         };
-        assert_eq!(first(1, 16), Some(21), "20 ms are half of it and of a ms");
+        assert_eq!(first(1, 16), Some(21), "half of 39 ms and ACK_DELAY is 20 ms");
         assert_eq!(first(2, 16), Some(22));
-        assert_eq!(first(3, 16), None, "none of them belongs to another's train");
+        assert_eq!(first(3, 16), None, "gaps of 3 ms end each train");
         assert_eq!(first(1, 15), None);
     }
 

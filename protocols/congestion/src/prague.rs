@@ -273,7 +273,7 @@ mod tests {
         prague.reduce(now, false);
         assert_eq!(prague.window, 95.0);
         prague.reduce(now + TARGET_RTT / 2, false);
-        assert_eq!(prague.window, 95.0, "not twice in 25 ms");
+        assert_eq!(prague.window, 95.0, "reduced once in 25 ms");
         prague.reduce(now + TARGET_RTT, false);
         assert!((prague.window - 90.25).abs() < 1e-9);
     }
@@ -285,7 +285,11 @@ mod tests {
         prague.on_mark();
         prague.on_acknowledged(&ack(Time::from_millis(20), 2, 1, (2, 102)), &mut cwnd, &mut ssthresh);
         assert!((50.0..50.1).contains(&prague.window), "{}", prague.window);
-        assert_eq!((cwnd, ssthresh), (99, 99), "by a segment per acknowledgment, and slow start is over");
+        assert_eq!(
+            (cwnd, ssthresh),
+            (99, 99),
+            "cwnd shrinks by a segment per acknowledgment, and slow start is over"
+        );
     }
 
     #[test]
@@ -296,7 +300,7 @@ mod tests {
         let (mut cwnd, mut ssthresh) = (60, 60);
         let lossy = AckSample { recovery: Recovery::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
         prague.on_acknowledged(&lossy, &mut cwnd, &mut ssthresh);
-        assert_eq!((prague.window, cwnd), (40.0, 59), "it does not grow meanwhile");
+        assert_eq!((prague.window, cwnd), (40.0, 59), "the window does not grow during recovery");
         assert_eq!((prague.on_undo(cwnd), prague.window), (80, 80.0));
     }
 
@@ -310,7 +314,7 @@ mod tests {
         }
         prague.rounds = 0;
         prague.smoothed_rtt = RTT;
-        assert_eq!(prague.increase(), 1.0, "but not right after slow start");
+        assert_eq!(prague.increase(), 1.0, "right after slow start the increase is not scaled");
     }
 
     #[test]

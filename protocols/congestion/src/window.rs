@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(after(&mut window, 1), 4, "23 messages of 64 octets are more than a segment");
         window.count_octets(10_000);
         window.grow_by_octets(1448);
-        assert_eq!(window.cwnd(), 5, "by one at most");
+        assert_eq!(window.cwnd(), 5, "the window grows by one segment at most");
         window.set_ssthresh(4);
         assert_eq!(after(&mut window, 113), 5);
         assert_eq!(after(&mut window, 1), 6, "7296 octets are more than five segments");
@@ -531,7 +531,7 @@ mod tests {
         // RFC 9438 section 4.10, as in Linux's HyStart: from a window of 16 segments on.
         assert_eq!(grown_delay(20_000, u32::MAX).ssthresh(), 20_000);
         assert_eq!(grown_delay(15_999, u32::MAX).ssthresh(), u32::MAX);
-        assert_eq!(grown_delay(20_000, 18_000).ssthresh(), 18_000, "which is over");
+        assert_eq!(grown_delay(20_000, 18_000).ssthresh(), 18_000, "slow start is over already");
         assert_eq!(grown_delay(20_000, 20_000).ssthresh(), 20_000);
     }
 
@@ -633,9 +633,12 @@ mod tests {
             ..AckSample::one_segment(Time::from_millis(1040), Duration::from_millis(40))
         };
         window.on_acknowledged(&ack);
-        assert_eq!(window.cwnd(), 110, "the window opens by what is delivered");
+        assert_eq!(window.cwnd(), 110, "the window grows by the delivered units");
         let faster = window.pacing().unwrap().rate as f64 / rate as f64;
-        assert!((10.0..10.5).contains(&faster), "103 in 40 ms, not 10: {faster}");
+        assert!(
+            (10.0..10.5).contains(&faster),
+            "103 segments are delivered in 40 ms instead of 10: {faster}"
+        );
         let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };
         assert_eq!(bbr.deliveries.delivered_at(), ack.now);
     }

@@ -69,7 +69,7 @@ fn check_list(protocol: &str, crates: &[&str]) {
         false => sources.contains(&format!("fn {name}(")),
     };
     let missing: Vec<_> = names.iter().filter(|name| !is_there(name)).collect();
-    assert!(missing.is_empty(), "{place} names what is not there; mend the names: {missing:?}");
+    assert!(missing.is_empty(), "{place} names tests that do not exist; correct the names: {missing:?}");
     // QUIC has no scripts: packetdrill's language does not support its packets.
     let files = std::fs::read_dir(&scripts).into_iter().flatten().map(|file| file.unwrap().file_name());
     let unlisted: Vec<_> = files.filter(|file| !names.contains(&file.to_str().unwrap_or_default())).collect();

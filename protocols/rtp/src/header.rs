@@ -112,7 +112,7 @@ mod tests {
             let _ = Header::read(&packet[..lacking]);
         }
         *packet.last_mut().unwrap() = 0;
-        assert!(Header::read(&packet).is_err(), "padding of nothing");
+        assert!(Header::read(&packet).is_err(), "a padding length of zero");
         packet[0] = 0x40;
         assert!(Header::read(&packet).is_err(), "version 1");
     }

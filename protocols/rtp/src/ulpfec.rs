@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(of(&whole), Some((1, packets[1].clone())));
         assert_eq!(of(&in_part), None);
         let with_level_1 = [&whole[..], &[0, 90, 0xc0, 0], &[0; 90]].concat();
-        assert_eq!(of(&with_level_1), Some((1, packets[1].clone())), "level 1 stands behind level 0");
+        assert_eq!(of(&with_level_1), Some((1, packets[1].clone())), "level 1 follows level 0");
     }
 
     /// Section 7.4.

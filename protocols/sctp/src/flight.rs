@@ -293,7 +293,7 @@ mod tests {
             (Tsn(5), Tsn(9), (100, 0, 1, 1, true))
         );
         flight.pop();
-        assert_eq!(counts(&flight), (0, 0, 1, 1, false), "that was the one with a deadline");
+        assert_eq!(counts(&flight), (0, 0, 1, 1, false), "the removed chunk had the deadline");
         flight.pop();
         flight.pop();
         assert_eq!((counts(&flight), flight.is_empty()), ((0, 0, 0, 0, false), true));

@@ -406,7 +406,7 @@ mod tests {
     fn contradictory_fragments_are_dropped() {
         let mut receiver = Receiver::default();
         receiver.push((0, END), (0, 2), "c");
-        receiver.push((0, MIDDLE), (0, 3), "behind the end");
+        receiver.push((0, MIDDLE), (0, 3), "after the last fragment");
         receiver.push((0, END), (0, 1), "another end");
         receiver.push((0, MIDDLE), (0, 2), "twice");
         receiver.expect(&[], 1);

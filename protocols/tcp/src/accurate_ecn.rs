@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(
             used.newly_marked(more, None, packets(12)),
             1,
-            "where acknowledgments are always long, the field is believed"
+            "if acknowledgments usually cover many packets, the field is believed"
         );
     }
 }

@@ -251,13 +251,13 @@ mod tests {
     #[test]
     fn buffer_grows_when_a_round_trip_reads_more_than_any_before() {
         let mut sizing = open();
-        assert_eq!(read(&mut sizing, 100, 90_000), None, "nobody knows how long a round trip is");
+        assert_eq!(read(&mut sizing, 100, 90_000), None, "the round-trip time is unknown");
         sample(&mut sizing, 50);
         assert_eq!(read(&mut sizing, 100, 10_000), None, "as much as was expected");
         assert_eq!(read(&mut sizing, 149, 40_000), None, "the round trip is not over");
         // 20,000 octets, twice the previous maximum: 2 × 20,000 + 16 segments, and twice that for the growth.
         assert_eq!(read(&mut sizing, 150, 30_000), Some(3 * 56_000));
-        assert_eq!(read(&mut sizing, 200, 50_000), None, "no more than the last time");
+        assert_eq!(read(&mut sizing, 200, 50_000), None, "not more than in the previous round trip");
     }
 
     #[test]

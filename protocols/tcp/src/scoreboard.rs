@@ -549,7 +549,7 @@ mod tests {
         assert_eq!(board.losses(), 2, "the retransmission is lost, too");
         assert_eq!(flight(&board), (2, 200));
         board.mark_lost(0);
-        assert_eq!(board.losses(), 2, "that is known");
+        assert_eq!(board.losses(), 2, "the segment is already marked lost");
     }
 
     #[test]

@@ -344,13 +344,17 @@ mod tests {
         timers.delay_ack(Time::from_millis(3), MS(40));
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(42), MS(1));
-        assert_eq!(timers.next(), Some(Time::from_millis(43)), "that is sooner");
+        assert_eq!(timers.next(), Some(Time::from_millis(43)), "the delayed acknowledgment is due sooner");
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(43), MS(2));
         assert_eq!(timers.expire(Time::from_millis(44)), Some(ExpiredTimer::HastenedAck));
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(45), MS(2));
-        assert_eq!(timers.next(), Some(Time::from_millis(47)), "it has run out");
+        assert_eq!(
+            timers.next(),
+            Some(Time::from_millis(47)),
+            "the timer of the delayed acknowledgment has expired"
+        );
     }
 
     #[test]

@@ -219,7 +219,11 @@ mod tests {
         let mut reader = ReceivingApplication::new(Duration::from_millis(25));
         reader.push_event(Event::Connected);
         reader.receive(Time::ZERO, octet(Time::ZERO));
-        assert_eq!(reader.next_event(), Some(Event::Connected), "it is told what is not data at once");
+        assert_eq!(
+            reader.next_event(),
+            Some(Event::Connected),
+            "events other than data are reported at once"
+        );
         assert_eq!(reader.next_event(), None);
         let later = Time::from_millis(20);
         reader.receive(later, octet(later));
@@ -232,7 +236,7 @@ mod tests {
             Some(Event::Received(received)) => received.delivery_times.arrived,
             other => panic!("{other:?} is no data"),
         });
-        assert_eq!(arrivals, [awake; 2], "the time to wake up is nobody's head-of-line wait");
+        assert_eq!(arrivals, [awake; 2], "the wake-up delay is not a head-of-line wait");
         assert!(reader.is_empty());
         reader.receive(awake, octet(awake));
         assert_eq!(reader.next_event(), None, "it sleeps again");

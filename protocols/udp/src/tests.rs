@@ -62,7 +62,7 @@ fn copies(sip: Sip) -> (Vec<u64>, u64) {
         copies.push(millis);
         deadline = next;
     }
-    panic!("it waits for ever after {copies:?}");
+    panic!("the endpoint waits forever after {copies:?}");
 }
 
 /// RFC 3261 section 17.1.1.2: timer A doubles; timer B ends the transaction after 64 T1.

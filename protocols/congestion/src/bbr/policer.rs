@@ -195,7 +195,9 @@ mod tests {
     #[test]
     fn intervals_that_differ_by_more_than_an_eighth_are_no_policer() {
         for (second, sum) in [(89, 169), (71, 151)] {
-            let found = after_intervals(&[80, second]).bandwidth().expect("less than an eighth is the same");
+            let found = after_intervals(&[80, second])
+                .bandwidth()
+                .expect("rates that differ by less than an eighth are equal");
             let mean = Bandwidth::of(sum, Duration::from_millis(40));
             assert!(found.abs_diff(mean).octets_per_second(1, UNIT) < 2, "{found:?}");
         }
@@ -210,7 +212,7 @@ mod tests {
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
         policer.observe(PolicerUpdate { application_limited: true, ..turn(tally) }, true);
         assert!(policer.bandwidth.is_none() && !policer.sampling);
-        assert_eq!(policer.start.delivered, 400, "what comes is counted from there");
+        assert_eq!(policer.start.delivered, 400, "the next interval starts here");
     }
 
     #[test]

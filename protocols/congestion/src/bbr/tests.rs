@@ -51,11 +51,15 @@ fn target_adds_bursts_and_is_even() {
     assert_eq!(bbr.in_flight_target(bandwidth, 2 * UNIT), 86);
     assert_eq!(bbr.in_flight_target(Bandwidth::of(41, ROUND_TRIP), UNIT), 48);
     bbr.phase = 0;
-    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 48, "two more to probe");
+    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 48, "probing adds two");
     bbr.mode = Mode::Drain;
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
     bbr.min_rtt.rtt = None;
-    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 16, "the first window, where the path is not known");
+    assert_eq!(
+        bbr.in_flight_target(bandwidth, UNIT),
+        16,
+        "the initial window and three bursts, because the path is unknown"
+    );
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn in_network_excludes_units_delivered_before_the_next_burst() {
     assert_eq!((bbr.in_network(20, &ack(20)), bbr.in_network(20, &later)), (20, 10));
     assert_eq!(bbr.in_network(5, &later), 0);
     bbr.pacing_gain = UNIT * 5 / 4;
-    assert_eq!(bbr.in_network(20, &later), 12, "and the train has left, where that is what decides");
+    assert_eq!(bbr.in_network(20, &later), 12, "while probing, the departing burst counts as in the network");
 }
 
 /// Section 4.2.3.4: packet conservation for a round, then the window less the losses, and finally the saved window.
@@ -95,10 +99,10 @@ fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
     }
     bbr.memory.end_conservation();
     bbr.set_window(&fast(20, 6), &mut cwnd);
-    assert_eq!(cwnd, 25, "six less, and one that is delivered");
+    assert_eq!(cwnd, 25, "six lost, and one delivered");
     bbr.on_congestion(cwnd);
     bbr.set_window(&ack(20), &mut cwnd);
-    assert_eq!(cwnd, 86, "100 again, and no more than the target");
+    assert_eq!(cwnd, 86, "the saved 100, limited by the target");
 }
 
 /// tcp_bbr.c, bbr_set_state and bbr_set_cwnd_to_recover_or_restore: the window also returns after a timeout, without conservation.
@@ -155,7 +159,7 @@ fn window_grows_to_its_target_by_the_delivered_units() {
     let mut beginning = cruising(1);
     beginning.full.reached = false;
     beginning.deliveries.count(8);
-    assert_eq!(next(&mut beginning, 200), 201, "nine of the first ten are delivered");
+    assert_eq!(next(&mut beginning, 200), 201, "nine segments are delivered, fewer than the initial window");
     beginning.deliveries.count(1);
     assert_eq!(next(&mut beginning, 200), 200);
     let mut octets = cruising(1000);
@@ -246,11 +250,7 @@ fn restart_from_idle_paces_at_the_estimated_bandwidth() {
         (rate.div_ceil(100_000), bbr.mode, bbr.restarts)
     };
     assert_eq!(restarted(true), (10, Mode::ProbeBandwidth, false));
-    assert_eq!(
-        restarted(false),
-        (20, Mode::ProbeRoundTrip, false),
-        "it was not the application that was idle"
-    );
+    assert_eq!(restarted(false), (20, Mode::ProbeRoundTrip, false), "the application was not idle");
 }
 
 /// Section 4.1.2.4: the minimum round-trip time is valid for ten seconds; then any sample replaces it, except
@@ -267,7 +267,7 @@ fn minimum_rtt_expires() {
     assert_eq!(after(10_000, 50, false, 1), (40, false));
     assert_eq!(after(10_004, 50, false, 1), (50, true));
     assert_eq!(after(10_004, 50, true, 1), (40, true));
-    assert_eq!(after(10_004, 50, true, 2), (50, true), "two are never delayed");
+    assert_eq!(after(10_004, 50, true, 2), (50, true), "the acknowledgment of two segments is not delayed");
     assert_eq!(after(5, 39, true, 1), (39, false));
 }
 
@@ -355,7 +355,7 @@ fn losses_in_acknowledgments_detect_a_policer() {
     bbr.phase_since = Time::ZERO;
     rounds(&mut bbr, 1, &mut now, &mut lost, false);
     assert_eq!(bbr.policer.bandwidth(), None);
-    assert_eq!(bbr.phase_since, now, "the cycle begins anew");
+    assert_eq!(bbr.phase_since, now, "the cycle restarts");
 }
 
 /// tcp_bbr.c, bbr_update_ack_aggregation: called for each acknowledgment that delivers units.

@@ -92,7 +92,7 @@ impl Path {
                     self.send();
                 }
                 (None, Some(comes)) => self.step_to(comes, &mut look),
-                (None, None) => unreachable!("it may send when nothing is in flight"),
+                (None, None) => unreachable!("the pacer allows a segment when nothing is in flight"),
             }
         }
     }

@@ -196,7 +196,7 @@ fn losses_of_a_probe_bound_the_long_term_inflight() {
 fn inflight_at_loss_is_where_the_threshold_was_crossed() {
     // 10 of the 1000 units before it are lost, and 100 of this segment; 2 % are reached after (20 - 10) / 0.98 units of it.
     assert_eq!(in_flight_at_loss(1100, 110, 100), 1010);
-    assert_eq!(in_flight_at_loss(101, 3, 1), 100, "it was crossed before");
+    assert_eq!(in_flight_at_loss(101, 3, 1), 100, "the threshold was crossed before this segment");
 }
 
 /// Section 5.5.10.3: once per round, to the delivered amount, and by at most 30 %; not during a probe.
@@ -243,7 +243,7 @@ fn a_bandwidth_lasts_for_two_cycles() {
     assert_eq!(model.max_bandwidth(), rate(50));
     model.start_cycle();
     model.start_cycle();
-    assert_eq!(model.max_bandwidth(), rate(50), "no sample, no cycle");
+    assert_eq!(model.max_bandwidth(), rate(50), "a cycle without a sample is not counted");
 }
 
 /// Section 5.5.4: an application-limited rate counts if it is greater.
@@ -309,7 +309,7 @@ fn window_is_capped_by_the_state() {
         cwnd
     };
     assert_eq!(window(State::Down, None, None), 200);
-    assert_eq!(window(State::Up, None, None), 227, "2.25 products and two segments");
+    assert_eq!(window(State::Up, None, None), 227, "2.25 bandwidth-delay products and two segments");
     assert_eq!(window(State::Up, Some(150), None), 150);
     assert_eq!(window(State::Cruise, Some(100), None), 86);
     assert_eq!(window(State::Cruise, Some(100), Some(60)), 60);

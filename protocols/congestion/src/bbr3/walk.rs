@@ -147,7 +147,7 @@ impl Path {
                     self.now = leaves;
                     self.send();
                 }
-                (None, None) => unreachable!("it may send when nothing is in flight"),
+                (None, None) => unreachable!("the pacer allows a segment when nothing is in flight"),
             }
         }
     }

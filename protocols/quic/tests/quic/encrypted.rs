@@ -187,7 +187,11 @@ fn marks_reduce_the_window_if_ecn_is_on() {
     };
     let free = window(true, false);
     assert!(window(true, true) < free / 2, "{free}");
-    assert_eq!([window(false, true), window(false, false)], [free, free], "who says nothing is not marked");
+    assert_eq!(
+        [window(false, true), window(false, false)],
+        [free, free],
+        "packets that are not ECN-capable are not marked"
+    );
 }
 
 /// RFC 9000 section 8.1: a server sends at most three times as much as it received before the client's address is validated.

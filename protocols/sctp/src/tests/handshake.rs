@@ -63,7 +63,7 @@ fn init_flood_leaves_no_state_in_a_listener() {
     server.endpoint.rng = after;
     let (ack, cookie) = server.init();
     server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
-    assert_eq!(server.endpoint.state_name(), "ESTABLISHED", "who means it is let in");
+    assert_eq!(server.endpoint.state_name(), "ESTABLISHED", "a client that returns its cookie is accepted");
 }
 
 #[test]

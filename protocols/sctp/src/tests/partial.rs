@@ -176,7 +176,11 @@ fn forward_tsn_frees_the_buffer_before_its_sack() {
         script.take_sacks().last().map_or(0, |sack| held - sack.a_rwnd)
     };
     assert_eq!([window(fixtures::linux(), 2), window(config(), 2)], [0; 2]);
-    assert_eq!([window(fixtures::linux(), 1), window(config(), 1)], [0, 20], "all of that has come");
+    assert_eq!(
+        [window(fixtures::linux(), 1), window(config(), 1)],
+        [0, 20],
+        "the message is complete up to there"
+    );
 }
 
 #[test]
@@ -214,7 +218,7 @@ fn linux_checks_limits_before_acknowledging() {
         let told = script.events.len();
         (told, forward_tsns(&mut script).len(), script.flight_size())
     };
-    assert_eq!(give_up(fixtures::linux(), 100), (0, 0, 0), "all of it has arrived");
+    assert_eq!(give_up(fixtures::linux(), 100), (0, 0, 0), "the whole message has arrived");
     assert_eq!(give_up(fixtures::linux(), 10_000), (1, 1, 0), "the rest is not sent");
     let (told, forwards, in_flight) = give_up(config(), 10_000);
     assert_eq!((told, forwards), (0, 0));

@@ -302,7 +302,7 @@ fn linux_delays_even_retransmissions_by_nagle() {
             script.sack(0, &[(2, last)]);
         }
         let packets = script.take_data();
-        assert_eq!(packets[5..], expected, "after the first transmissions of five chunks");
+        assert_eq!(packets[5..], expected, "the packets after the first five");
     }
 }
 

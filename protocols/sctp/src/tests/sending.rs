@@ -245,7 +245,7 @@ fn delivery_times_have_first_and_last_send_time_and_arrival() {
     assert_eq!(
         received[1].delivery_times.arrived,
         start + Duration::from_millis(10),
-        "it waits in the stream, not outside"
+        "the arrival excludes the wait in the stream"
     );
     let delivered: Vec<Time> =
         pair.events[1].iter().filter(|(_, e)| matches!(e, Event::Received(_))).map(|(at, _)| *at).collect();

@@ -372,7 +372,7 @@ fn cookie_during_shutdown_is_refused() {
     assert_eq!(server.endpoint.state_name(), "SHUTDOWN-ACK-SENT");
     assert_eq!(server.ask(0, vec![init_with(0x1234, vec![])])[0].chunks.as_slice(), [Chunk::ShutdownAck]);
     let foreign = server.ask_from(hol_wire::ipv4(10, 9, 0, 1), 0, vec![init_with(0x1234, vec![])]);
-    assert_eq!(foreign[0].1.chunks.as_slice(), [abort(false)], "of no address of the peer's");
+    assert_eq!(foreign[0].1.chunks.as_slice(), [abort(false)], "the source is not an address of the peer");
     let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
     let error = Chunk::Error(vec![Cause::CookieWhileShuttingDown]);
     assert_eq!(answers[0].chunks.as_slice(), [Chunk::ShutdownAck, error]);

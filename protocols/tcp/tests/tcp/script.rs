@@ -358,7 +358,11 @@ fn closed_window_is_probed_while_the_peer_answers() {
     assert!(script.writes(100).is_empty());
     for expected in [1100, 3100, 7100, 15_100, 31_100, 63_100, 123_100, 183_100] {
         let (at, probes) = script.next_timer();
-        assert_eq!((at, probes.len()), (expected, 1), "ever less often, whether it is answered or not");
+        assert_eq!(
+            (at, probes.len()),
+            (expected, 1),
+            "the interval doubles, whether or not the peer answers"
+        );
         let ack = closed(&script);
         script.arrives(ack);
     }
@@ -402,13 +406,13 @@ fn more_dsacks_than_retransmissions_undo_nothing() {
     for _ in 0..3 {
         script.acked(100, &[(0, 100)]);
     }
-    assert_eq!(script.acked(100, &[(0, 100), (200, 400)]).len(), 0, "which is no loss");
+    assert_eq!(script.acked(100, &[(0, 100), (200, 400)]).len(), 0, "the gap is not considered lost yet");
     let (_, resent) = script.next_timer();
     assert_eq!(script.offsets(&resent), [100]);
     script.acked(400, &[]);
     let reduced = script.endpoint.ssthresh();
     script.acked(400, &[(100, 200)]);
-    assert_eq!(script.endpoint.ssthresh(), reduced, "not taken back");
+    assert_eq!(script.endpoint.ssthresh(), reduced, "the reduction is not undone");
 }
 
 #[test]
@@ -846,7 +850,7 @@ fn recovery_without_sack_ends_above_the_recovery_point() {
     assert!(script.offsets(&recovery).contains(&end), "and new data follows");
     script.at(60);
     let more = script.acked(end, &[]);
-    assert!(!script.offsets(&more).contains(&end), "which is not sent again");
+    assert!(!script.offsets(&more).contains(&end), "the new data are not retransmitted");
 }
 
 /// RFC 9293 section 3.10.7.4, fifth; Linux's tcp_ack does not answer.

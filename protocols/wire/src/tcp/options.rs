@@ -314,7 +314,7 @@ mod tests {
         let reversed = parse(&[172, 8, 0, 0, 5, 0, 0, 6], false).unwrap().accurate_ecn.unwrap();
         assert_eq!(reversed.to_string(), "ECN e0b 5 ceb 6");
         let counters_of = |octets: &[u8]| parse(octets, false).unwrap().accurate_ecn.unwrap().values.to_vec();
-        assert_eq!(counters_of(&[174, 6, 0, 0, 5, 0]), [5], "whole counters count");
+        assert_eq!(counters_of(&[174, 6, 0, 0, 5, 0]), [5], "only complete counters are parsed");
         assert_eq!(counters_of(&[174, 14, 0, 0, 5, 0, 0, 6, 0, 0, 7, 0, 0, 8]), [5, 6, 7], "there are three");
     }
 
