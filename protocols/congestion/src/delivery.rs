@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgment_that_delivers_nothing_is_not_the_latest_delivery() {
+    fn acknowledgment_without_delivery_keeps_the_latest_delivery_time() {
         // Section 3.3.
         let mut deliveries = Deliveries::begin(MS(0), 1);
         deliveries.sample(MS(10), 1, false, Duration::ZERO);

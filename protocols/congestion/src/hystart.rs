@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_of_an_eighth_more_may_be_noise() {
+    fn delay_increase_of_an_eighth_is_tolerated() {
         let rtt_min = Duration::from_millis(40);
         let exits = |rtt_ms| {
             let mut hystart = Hystart::default();

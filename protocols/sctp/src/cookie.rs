@@ -220,7 +220,7 @@ mod tests {
     use hol_base::Seed;
 
     #[test]
-    fn only_our_own_unchanged_cookie_opens() {
+    fn only_an_unchanged_own_cookie_is_accepted() {
         // RFC 9260 section 5.1.5.
         let mut rng = Seed(1).rng();
         let secret = Secret::new(&mut rng);

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_round_trip_lets_the_buffer_grow_less() {
+    fn buffer_grows_less_on_a_short_round_trip() {
         // tcp_rcvbuf_grow: a quarter of tcp_rcvbuf_low_rtt, so a quarter more, regardless of the octets read.
         let mut sizing = open();
         sizing.sample(Duration::from_micros(250), true);

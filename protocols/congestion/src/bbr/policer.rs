@@ -237,7 +237,7 @@ mod tests {
 
     /// tcp_bbr.c, bbr_lt_bw_interval_done: an interval shorter than 1 ms continues.
     #[test]
-    fn an_interval_lasts_a_millisecond_at_least() {
+    fn interval_lasts_at_least_a_millisecond() {
         let found = |step| {
             let mut policer = Policer::default();
             policer.observe(PolicerUpdate { round_began: false, ..turn(Tally::default()) }, true);

@@ -105,7 +105,7 @@ fn a_lost_first_packet_is_sent_again_after_the_first_pto() {
 
 /// RFC 9000 section 13.2.1: an ack-eliciting packet is acknowledged within max_ack_delay; section 13.2.2: the second at once.
 #[test]
-fn every_other_packet_is_acknowledged_at_once_and_a_lone_one_after_max_ack_delay() {
+fn every_second_packet_is_acked_at_once_and_a_lone_one_delayed() {
     let mut pipe = connected(&quinn());
     pipe.run(Duration::from_secs(1));
     let start = pipe.now;
@@ -144,7 +144,7 @@ fn a_packet_is_lost_when_three_later_ones_are_acknowledged() {
 
 /// RFC 9002 section 6.1.2: a packet is also lost when a later one is acknowledged and 9/8 of a round trip have passed.
 #[test]
-fn a_packet_is_lost_when_a_later_one_is_acknowledged_and_time_has_passed() {
+fn packet_is_lost_by_time_after_a_later_one_is_acknowledged() {
     let mut pipe = connected(&quinn());
     pipe.run(Duration::from_secs(1));
     let (start, number) = (pipe.now, pipe.sides[0].sent.len());

@@ -145,7 +145,7 @@ fn filled_window_is_advertised_and_enforced() {
 }
 
 #[test]
-fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
+fn window_closes_without_reads_and_opens_after_them() {
     // Section 6.2: a_rwnd minus the unread data; a chunk without room is dropped, and a window that has
     // opened by much is announced at once.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
@@ -172,7 +172,7 @@ fn fragment(number: u32, flags: DataFlags) -> Chunk {
 }
 
 #[test]
-fn a_message_larger_than_the_window_is_delivered_in_part_and_read_whole() {
+fn message_above_the_window_is_partly_delivered_and_read_whole() {
     // Section 6.9: data delivered in part make room.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
     script.inject([fragment(2, DataFlags::BEGIN)]);
@@ -245,7 +245,7 @@ fn next_expected_chunk_evicts_others_if_nothing_is_unread() {
 }
 
 #[test]
-fn a_stream_that_does_not_exist_is_reported_and_its_data_acknowledged() {
+fn data_on_an_invalid_stream_are_acknowledged_and_reported() {
     // Section 6.5.
     let mut script = receiving(config());
     script.inject([data_with(2, 999, 0, WHOLE)]);

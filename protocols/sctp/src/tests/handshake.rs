@@ -22,7 +22,7 @@ fn four_packets_open_an_association() {
 }
 
 #[test]
-fn a_listener_keeps_no_state_before_the_cookie_comes_back() {
+fn listener_stores_nothing_before_cookie_echo() {
     // Section 5.1.3.
     let mut server = Server::new(config());
     let (first, first_cookie) = server.init();
@@ -110,7 +110,7 @@ fn repeated_cookie_echo_carries_its_data_again() {
 }
 
 #[test]
-fn init_is_repeated_with_back_off_and_then_given_up() {
+fn init_is_repeated_with_back_off_up_to_its_limit() {
     // Sections 5.1.6 and 4: Max.Init.Retransmits.
     let mut script = Script::closed(Config { max_init_retransmits: 3, ..config() }, 1);
     script.command(Command::Connect);
@@ -121,7 +121,7 @@ fn init_is_repeated_with_back_off_and_then_given_up() {
 }
 
 #[test]
-fn a_stale_cookie_is_refused_and_a_longer_life_asked_for() {
+fn stale_cookie_is_refused_and_a_longer_life_requested() {
     // Section 5.2.6.
     let mut server = Server::new(Config { valid_cookie_life: Duration::from_secs(1), ..config() });
     let (ack, cookie) = server.init();

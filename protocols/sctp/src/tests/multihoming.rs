@@ -199,7 +199,7 @@ fn heartbeats_without_an_answer_fail_the_path() {
 }
 
 #[test]
-fn a_heartbeat_is_answered_to_where_it_came_from() {
+fn heartbeat_ack_goes_to_the_source_of_the_heartbeat() {
     // Section 8.3.
     let mut script = two_paths(config());
     script.from = 1;
@@ -229,7 +229,7 @@ fn a_heartbeat_ack_from_the_future_is_no_answer() {
 }
 
 #[test]
-fn a_sack_goes_to_where_the_data_came_from() {
+fn sack_goes_to_the_source_of_the_data() {
     // Section 6.4.
     let mut script = two_paths(config());
     script.from = 1;

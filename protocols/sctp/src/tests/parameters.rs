@@ -60,7 +60,7 @@ fn reports_in_an_init_ack_fit_the_packet() {
 }
 
 #[test]
-fn unknown_parameters_of_an_init_ack_are_reported_behind_the_cookie_echo() {
+fn unknown_init_ack_parameters_are_reported_after_cookie_echo() {
     // RFC 9260 sections 3.2.2 and 3.3.10.8.
     let strange = vec![unknown(0xc001, 5), unknown(0x8001, 4), unknown(0x4001, 0), unknown(0xc002, 0)];
     let (packet, _) = answer_to(init_ack_with(strange));

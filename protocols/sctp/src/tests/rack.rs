@@ -60,7 +60,7 @@ fn three_later_chunks_mean_loss_without_known_reordering() {
 
 /// Section 6.2 step 3: a path that has reordered always has a reordering window.
 #[test]
-fn a_path_that_has_reordered_keeps_its_reordering_window() {
+fn path_with_reordering_keeps_its_reordering_window() {
     let mut script = spaced(6);
     script.run_to(1101);
     script.sack(1, &[(3, 3)]);
@@ -138,7 +138,7 @@ fn a_probe_repeats_the_last_chunk_long_before_t3_rtx() {
 
 /// Section 7.3: new data if available and the peer has room, even beyond cwnd.
 #[test]
-fn a_probe_is_new_data_where_there_are_any() {
+fn probe_sends_new_data_if_available() {
     let mut script = spaced(0);
     for _ in 0..10 {
         script.send(0, 1000);

@@ -178,7 +178,7 @@ fn cwnd_can_limit_losses_found_in_fast_recovery() {
 }
 
 #[test]
-fn the_timer_runs_from_the_last_acknowledgement_of_the_earliest_chunk() {
+fn t3_restarts_only_when_the_earliest_chunk_is_acknowledged() {
     // Section 6.3.2 R3.
     let mut script = in_flight(config(), 3);
     script.run_to(300);

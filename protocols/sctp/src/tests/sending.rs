@@ -101,7 +101,7 @@ fn peer_with_a_closed_window_does_not_fail() {
 }
 
 #[test]
-fn max_burst_bounds_what_one_event_sends() {
+fn max_burst_limits_the_packets_sent_per_event() {
     // Section 6.1 D.
     let mut script = Script::established(Config { initial_window: hol_base::ByteCount(1 << 20), ..config() });
     assert_eq!(script.endpoint.paths()[0].cwnd(), 6000);
@@ -210,7 +210,7 @@ fn linux_refuses_a_message_longer_than_the_send_buffer() {
 }
 
 #[test]
-fn data_ahead_of_the_cookie_ack_shares_the_packet_of_the_cookie_echo() {
+fn data_sent_before_cookie_ack_are_bundled_with_cookie_echo() {
     // RFC 9260 section 5.1 C: the COOKIE ECHO must be included. Linux cuts its train in two
     // (`net/sctp/output.c` sctp_packet_pack); a message passed so early has a first fragment shorter by 200
     // octets, for a cookie that is longer.

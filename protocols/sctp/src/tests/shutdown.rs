@@ -36,7 +36,7 @@ fn passive_side_delivers_its_queue_before_closing() {
 }
 
 #[test]
-fn the_last_data_asks_for_an_acknowledgement_at_once() {
+fn last_data_before_shutdown_request_an_immediate_sack() {
     // RFC 7053 section 5.2: the I bit in SHUTDOWN-PENDING.
     let mut script = Script::established(config());
     for _ in 0..6 {
@@ -51,7 +51,7 @@ fn the_last_data_asks_for_an_acknowledgement_at_once() {
 }
 
 #[test]
-fn shutdown_is_repeated_until_it_is_answered() {
+fn shutdown_is_retransmitted_until_answered() {
     // Section 9.2: T2-shutdown.
     let mut script = Script::established(config());
     script.command(Command::Close);

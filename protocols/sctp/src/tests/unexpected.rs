@@ -87,7 +87,7 @@ fn an_init_that_adds_an_address_is_refused() {
 }
 
 #[test]
-fn an_init_with_no_more_addresses_than_the_association_has_is_answered() {
+fn init_without_new_addresses_is_answered() {
     // RFC 9260 section 5.2.2: with a new tag, but otherwise unchanged.
     let addresses = || vec![Parameter::of_address(LOCAL[0]), Parameter::of_address(LOCAL[1])];
     let mut server = Server::established(config(), addresses());
@@ -100,7 +100,7 @@ fn an_init_with_no_more_addresses_than_the_association_has_is_answered() {
 }
 
 #[test]
-fn an_init_that_adds_an_address_while_we_echo_the_cookie_is_refused() {
+fn init_adding_an_address_in_cookie_echoed_is_refused() {
     // RFC 9260 section 5.2.1.
     let mut script = in_cookie_echoed();
     script.inject_with_tag(0, smallvec![init_with(0x1234, vec![Parameter::of_address(NEW)])]);

@@ -57,7 +57,7 @@ fn a_user_timeout_ends_the_connection_whatever_the_retries() {
 /// Linux: tcp_write_timeout uses syn_retries and syn_linear_timeouts, or the time of the former; a user
 /// timeout counts from the first SYN (tcp_connect sets retrans_stamp).
 #[test]
-fn a_syn_is_given_up_after_its_retries_or_the_user_timeout() {
+fn syn_fails_after_its_retries_or_the_user_timeout() {
     let after = |config: Config| {
         let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
         let (now, start) = (Time::ZERO, SeqNum::default());

@@ -67,7 +67,7 @@ fn time_based_loss_detection_is_faster_than_counting() {
 }
 
 #[test]
-fn byte_counting_and_rate_halving_make_short_messages_wait_for_the_window() {
+fn byte_counting_and_rate_halving_delay_short_messages() {
     // Linux 2.6.16, by an independent simulator of its sources: 64.4 ± 2.5 ms at 2.5 % loss; without byte counting 40.8 ms. See
     // stacks/linux-2.6.16.toml.
     let (mean, _) = mean_ms("linux-2.6.16", 10, 0.025, 10, 40_000);

@@ -11,7 +11,7 @@ fn linux_2_6_16() -> Config {
 }
 
 #[test]
-fn with_byte_counting_short_messages_hardly_open_the_window() {
+fn byte_counting_barely_grows_the_window_for_short_messages() {
     // Linux 2.6.16: net/ipv4/tcp_cong.c tcp_slow_start: a segment once 1460 octets are acknowledged, 23 messages of 64.
     let mut script = Script::connected(linux_2_6_16(), 20);
     (0..3).for_each(|_| assert_eq!(script.writes(64).len(), 1));

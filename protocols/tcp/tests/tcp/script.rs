@@ -208,7 +208,7 @@ fn retransmission_of_held_data_is_reported_by_dsack() {
 }
 
 #[test]
-fn the_application_reads_together_what_arrives_before_it_is_awake() {
+fn data_before_the_wakeup_are_read_at_once() {
     let mut script = Script::connected(linux(), 20);
     let arrived = script.now;
     script.data(0, 100);
@@ -238,7 +238,7 @@ fn the_first_timeouts_of_a_syn_do_not_double() {
 
 /// RFC 9293 section 3.8.6: unread data occupy the window; section 3.8.6.2.2: it opens again only by a useful amount.
 #[test]
-fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
+fn window_closes_without_reads_and_opens_after_them() {
     let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
     let mut script = Script::connected(config, 20);
     let read = |script: &mut Script, reads| {
@@ -453,7 +453,7 @@ fn idle_time_is_counted_in_ticks() {
 }
 
 #[test]
-fn after_a_pause_the_window_is_the_restart_window() {
+fn idle_time_reduces_cwnd_to_the_restart_window() {
     // RFC 5681 section 4.1, RFC 2861 section 3: halved for each RTO of idle time.
     let mut script = Script::connected(linux(), 20);
     script.writes(14_600);
@@ -659,7 +659,7 @@ fn compressed_ack_has_the_configured_timestamp() {
 
 /// Linux: __tcp_ack_snd_check, and net.ipv4.tcp_comp_sack_rtt_percent of 7.3.
 #[test]
-fn a_compressed_acknowledgment_waits_for_a_share_of_the_round_trip() {
+fn compressed_ack_waits_for_a_share_of_the_rtt() {
     for (percent, expected) in [(5, 41), (33, 46), (100, 50)] {
         let config = Config {
             sack_compression_percent: percent,
@@ -813,7 +813,7 @@ fn rfc_disables_ecn_after_a_syn_without_offer() {
 
 /// Linux: tcp_init_transfer. One loss of the SYN has no effect, RFC 6928 section 2.
 #[test]
-fn two_retransmissions_of_the_syn_begin_with_a_window_of_one_segment() {
+fn initial_window_is_one_segment_after_two_syn_retransmissions() {
     for (lost, window) in [(1, 10), (2, 1)] {
         let config = Config { timestamps: false, ..linux() };
         let mut script = Script {
