@@ -295,7 +295,7 @@ impl Protocol for Tcp {
         self.endpoint = Endpoint::connect(self.config.clone(), LOCAL_END, PEER_END, Seed(1).rng());
     }
 
-    fn adopt(&mut self, specification: &str) -> Result<(), String> {
+    fn apply_specification(&mut self, specification: &str) -> Result<(), String> {
         let Settings::Tcp { config, .. } = protocol::settings(specification)? else {
             return Err(format!("{specification} is not TCP"));
         };
@@ -373,7 +373,12 @@ impl Protocol for Tcp {
 
     /// Merges segments like packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the
     /// result has the headers of the last one, and the sequence number and CWR of the first one.
-    fn join(&mut self, text: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
+    fn merge_packets(
+        &mut self,
+        text: &str,
+        sent: &mut VecDeque<(Time, Packet)>,
+        exact: bool,
+    ) -> Result<bool, String> {
         let line = Line::parse(text)?;
         while let Some([(at, first), (then, second)]) = sent.make_contiguous().get_mut(..2) {
             let (Transport::Tcp(first), Transport::Tcp(second)) = (&mut first.transport, &second.transport)

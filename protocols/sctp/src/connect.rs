@@ -247,7 +247,7 @@ impl Endpoint {
     fn echo_cookie(&mut self, now: Time, origin: Origin, peer: &Peer, cookie: Bytes) {
         // Section 5.4: to an address that the application gave for the association.
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
-        self.adopt(peer);
+        self.store_peer(peer);
         (self.paths.active, self.paths.retransmission) = (path, path);
         self.state = State::CookieEchoed;
         self.cookie = cookie.clone();
@@ -285,7 +285,7 @@ impl Endpoint {
             // Action D: a duplicate, or both ends opened at once.
             (true, true) => {}
             // Action B: the peer opened at the same time.
-            (true, false) => self.adopt(&cookie.peer),
+            (true, false) => self.store_peer(&cookie.peer),
             // Action A: the peer has restarted.
             (false, false) if tied => return self.restart(now, &cookie),
             // Action C: a late cookie.
@@ -311,7 +311,7 @@ impl Endpoint {
         self.local_tag = cookie.local_tag;
         self.initial_tsn = cookie.initial_tsn;
         self.flight = Flight::new(cookie.initial_tsn);
-        self.adopt(&cookie.peer);
+        self.store_peer(&cookie.peer);
     }
 
     /// Restarts the association: unacknowledged data are lost. Section 5.2.4 A.
@@ -343,7 +343,7 @@ impl Endpoint {
     }
 
     /// Stores the peer's parameters and addresses. Sections 5.1.1 and 5.1.2.
-    fn adopt(&mut self, peer: &Peer) {
+    fn store_peer(&mut self, peer: &Peer) {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
         self.interleaving = self.config.interleaving && peer.i_data;

@@ -200,7 +200,7 @@ impl StreamsOut {
         let count = self.numbers.len() + usize::from(more);
         self.numbers.resize(count, Numbers::default());
         if let Some(queues) = &mut self.queues {
-            queues.serve(count);
+            queues.set_stream_count(count);
         }
     }
 

@@ -85,17 +85,17 @@ impl TsnMap {
             (false, true) => self.ranges[at].first = tsn,
             (false, false) => self.ranges.insert(at, TsnRange { first: tsn, last: tsn }),
         }
-        self.absorb();
+        self.advance_over_ranges();
     }
 
     /// Treats all TSNs up to `tsn` as received. RFC 3758 section 3.6.
     pub(crate) fn advance_to(&mut self, tsn: Tsn) {
         self.cumulative = self.cumulative.latest(tsn);
-        self.absorb();
+        self.advance_over_ranges();
     }
 
     /// Advances the cumulative TSN over the ranges that it has reached.
-    fn absorb(&mut self) {
+    fn advance_over_ranges(&mut self) {
         while let Some(range) = self.ranges.front()
             && range.first.at_or_before(self.cumulative.next())
         {

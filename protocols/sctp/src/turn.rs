@@ -36,7 +36,7 @@ impl Turn {
     }
 
     /// Sets the number of streams.
-    pub(crate) fn serve(&mut self, streams: usize) {
+    pub(crate) fn set_stream_count(&mut self, streams: usize) {
         if let Self::Fair { served, .. } = self {
             served.resize(streams, 0);
         }
@@ -69,7 +69,7 @@ impl Turn {
     }
 
     /// Notes that a stream has sent this many octets, and ends its turn.
-    pub(crate) fn pass(&mut self, stream: u16, octets: u64) {
+    pub(crate) fn end_turn(&mut self, stream: u16, octets: u64) {
         match self {
             Self::Rings { values, rings, .. } => {
                 if let Some(ring) = rings.get_mut(&values.of(stream).unwrap_or(0)) {
@@ -137,7 +137,7 @@ mod tests {
     fn served(turn: &mut Turn, octets: [u64; 3], times: usize) -> Vec<u16> {
         let mut serve = || {
             let stream = turn.next().unwrap();
-            turn.pass(stream, octets[usize::from(stream)]);
+            turn.end_turn(stream, octets[usize::from(stream)]);
             stream
         };
         (0..times).map(|_| serve()).collect()
@@ -180,12 +180,12 @@ mod tests {
         // net/sctp/stream_sched_rr.c and stream_sched_prio.c: at the end of the list, and before the stream whose turn it is.
         for (scheduler, expected) in [(Scheduler::Rr, [1, 2, 3, 0]), (Scheduler::Prio, [1, 2, 0, 3])] {
             let mut turn = with_three(scheduler, "");
-            turn.pass(0, 1);
+            turn.end_turn(0, 1);
             turn.join(3);
             let next: Vec<u16> = (0..4)
                 .map(|_| {
                     let stream = turn.next().unwrap();
-                    turn.pass(stream, 1);
+                    turn.end_turn(stream, 1);
                     stream
                 })
                 .collect();

@@ -51,7 +51,7 @@ impl Endpoint {
         }
         if self.board.len() == 0 {
             if info.dsack {
-                self.alert(now, &mut info);
+                self.process_dubious_ack(now, &mut info);
             }
             self.take_marks(segment, &mut info);
             self.persist_or_stop(now);
@@ -63,7 +63,7 @@ impl Endpoint {
         }
         self.take_acknowledged(now, prior_highest, prior_sacked, &mut info);
         self.take_marks(segment, &mut info);
-        self.react(now, ack, &mut info);
+        self.update_after_ack(now, ack, &mut info);
     }
 
     /// Processes the ACK field of a reordered segment, whose SACK blocks may still be new.
@@ -72,20 +72,20 @@ impl Endpoint {
             info.carried_data = true;
             self.tag(now, segment, &mut info);
             self.cwnd.count_delivered(info.delivered);
-            let resend = self.alert(now, &mut info);
+            let resend = self.process_dubious_ack(now, &mut info);
             self.resend_by(now, resend);
         }
     }
 
     /// Updates recovery, timer and window, in this order, then sends what recovery allows.
-    fn react(&mut self, now: Time, ack: SeqNum, info: &mut AckInfo) {
+    fn update_after_ack(&mut self, now: Time, ack: SeqNum, info: &mut AckInfo) {
         self.widen_reordering_window(info);
         self.count_marks(info);
         self.probe_acknowledged(ack, info);
         let mut resend = Resend::Nothing;
         let lost = self.board.losses();
         if info.is_dubious() || !self.episode.is_open() {
-            resend = self.alert(now, info);
+            resend = self.process_dubious_ack(now, info);
         }
         if info.restart_timer && !self.schedule_loss_probe(now, true) {
             self.rearm_retransmission(now);

@@ -183,7 +183,7 @@ impl ReceiveBuffer {
 
     /// Handles memory beyond the limit: enlarges the buffer if permitted, else reduces the window. Returns false if the limit is not
     /// exceeded. Linux: tcp_clamp_window.
-    pub(crate) fn relieve(&mut self, early: u32, mss: u32) -> bool {
+    pub(crate) fn handle_excess(&mut self, early: u32, mss: u32) -> bool {
         let used = self.unread + early;
         if !self.is_counted() || used <= self.limit {
             return false;
@@ -212,7 +212,13 @@ impl ReceiveBuffer {
 
     /// Increases the window that segments have earned, for a segment with `octets` that occupies `memory`. Returns
     /// whether the window grew. Linux: tcp_grow_window.
-    pub(crate) fn earn(&mut self, (octets, memory): (u32, u32), early: u32, mss: u32, segment: u32) -> bool {
+    pub(crate) fn grow_earned_window(
+        &mut self,
+        (octets, memory): (u32, u32),
+        early: u32,
+        mss: u32,
+        segment: u32,
+    ) -> bool {
         let room = self.clamp.min(self.space(early)).saturating_sub(self.earned);
         if !self.is_counted() || room == 0 {
             return false;
@@ -320,8 +326,9 @@ mod tests {
         assert_eq!(memory, 2304);
         buffer.queue(&packet(MSS, memory, 0));
         buffer.measure(MSS, memory);
-        let windows: Vec<_> =
-            (0..8).map(|_| (buffer.earn((MSS, memory), 0, MSS, MSS), window(&buffer))).collect();
+        let windows: Vec<_> = (0..8)
+            .map(|_| (buffer.grow_earned_window((MSS, memory), 0, MSS, MSS), window(&buffer)))
+            .collect();
         let grown = [67_072, 69_888, 72_832, 75_776, 78_592, 80_512].map(|window| (true, window));
         assert_eq!(windows, [&grown[..], &[(false, 80_512); 2]].concat());
     }
@@ -343,8 +350,8 @@ mod tests {
         buffer.queue(&packet(1, 126_000, 0));
         assert_eq!(buffer.offer(0, MSS, 7, 0), WindowOffer { window: 0, is_pressed: true });
         buffer.queue(&packet(1, 6000, 0));
-        assert!(buffer.relieve(0, MSS), "and it grows if more comes, tcp_clamp_window");
-        assert_eq!((buffer.limit(), buffer.relieve(0, MSS)), (132_000, false));
+        assert!(buffer.handle_excess(0, MSS), "and it grows if more comes, tcp_clamp_window");
+        assert_eq!((buffer.limit(), buffer.handle_excess(0, MSS)), (132_000, false));
     }
 
     #[test]
@@ -370,6 +377,6 @@ mod tests {
         buffer.queue(&packet(1000, 1000, 0));
         buffer.measure(1448, buffer.memory_of(1448, true));
         assert_eq!((buffer.full_space(), buffer.is_read()), (buffer.limit(), true));
-        assert!(!buffer.earn((1448, 1448), 0, 1448, 1448));
+        assert!(!buffer.grow_earned_window((1448, 1448), 0, 1448, 1448));
     }
 }

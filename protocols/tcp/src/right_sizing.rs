@@ -143,7 +143,7 @@ impl Endpoint {
     /// Increases the window that the data have earned; it is announced soon.
     pub(crate) fn earn_window(&mut self, octets: u32, memory: u32) {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size());
-        if self.buffer.earn((octets, memory), early, self.advertised_mss(), segment) {
+        if self.buffer.grow_earned_window((octets, memory), early, self.advertised_mss(), segment) {
             self.acks.announce_window();
         }
     }

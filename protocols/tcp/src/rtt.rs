@@ -57,8 +57,8 @@ impl Rtt {
                 let error = sample as i64 - (srtt8 >> 3) as i64;
                 self.srtt8 = Some((srtt8 as i64 + error).max(1) as u64);
                 match self.estimator {
-                    RttEstimator::Rfc6298 => self.deviate(error.abs()),
-                    RttEstimator::Linux => self.deviate_slowly(error, una, nxt),
+                    RttEstimator::Rfc6298 => self.update_deviation(error.abs()),
+                    RttEstimator::Linux => self.update_deviation_as_linux(error, una, nxt),
                 }
             }
         }
@@ -75,13 +75,13 @@ impl Rtt {
     }
 
     /// Updates the deviation: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|. RFC 6298 section 2.3.
-    fn deviate(&mut self, error: i64) {
+    fn update_deviation(&mut self, error: i64) {
         self.deviation4 = (self.deviation4 as i64 + error - (self.deviation4 >> 2) as i64) as u64;
     }
 
     /// Updates the deviation as Linux does. A falling round-trip time must not raise the variance much (RFC 3522), so its gain is 1/32; the
     /// variance in use is the largest of a window and decays by a quarter.
-    fn deviate_slowly(&mut self, error: i64, una: SeqNum, nxt: SeqNum) {
+    fn update_deviation_as_linux(&mut self, error: i64, una: SeqNum, nxt: SeqNum) {
         let mut change = error.abs() - (self.deviation4 >> 2) as i64;
         if error < 0 && change > 0 {
             change >>= 3;

@@ -73,7 +73,7 @@ impl Bbr {
         }
     }
 
-    /// Adds three trains for the end hosts' queues and rounds up to an even number for delayed ACKs:
+    /// Adds three bursts for the end hosts' queues and rounds up to an even number for delayed ACKs:
     /// bbr_quantization_budget.
     fn with_quantization_budget(&self, units: u32) -> u32 {
         let pair = 2 * self.quantum;
