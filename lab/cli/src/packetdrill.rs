@@ -157,7 +157,7 @@ impl Packetdrill {
 
 /// Plays a script. A panic of the endpoint fails this script only.
 fn play(script: &Path, rules: &PlayRules) -> Result<(), PlayError> {
-    std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(PlayError::panic_of()))
+    std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(PlayError::endpoint_panic()))
 }
 
 /// Returns the scripts below a path, in order.

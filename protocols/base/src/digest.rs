@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_matters_and_text_round_trips() {
+    fn digest_depends_on_order_and_round_trips_through_text() {
         let of = |values: &[u64]| {
             let mut digester = Digester::new();
             values.iter().for_each(|v| digester.add(*v));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_count_as_numbers_of_eight() {
+    fn octets_are_digested_as_little_endian_words() {
         let (mut numbers, mut octets) = (Digester::new(), Digester::new());
         numbers.add_all([0x0807_0605_0403_0201, 9]);
         octets.add_octets(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);

@@ -78,7 +78,7 @@ mod tests {
     );
 
     #[test]
-    fn order_goes_round_the_circle() {
+    fn serial_numbers_are_compared_across_the_wrap() {
         assert!(Number(u32::MAX).before(Number(0)));
         assert!(Number(0).after(Number(u32::MAX)));
         assert!(!Number(5).before(Number(5)) && Number(5).at_or_before(Number(5)));

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_words_are_suggested_and_far_ones_are_not() {
+    fn only_similar_words_are_suggested() {
         let known = ["streams", "rto_min", "rto_max"];
         assert_eq!(nearest("stream", known), Some("streams"));
         assert_eq!(nearest("rtomin", known), Some("rto_min"));

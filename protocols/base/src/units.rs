@@ -67,7 +67,7 @@ impl BitRate {
     /// Carrying the remainder into the next packet keeps a busy link exact.
     pub const fn serialization(self, bytes: u64, carried: u64) -> (Duration, u64) {
         const NANOBITS: u64 = 8 * 1_000_000_000;
-        // A packet fits into 64 bits, which divide much faster.
+        // The bits of a packet fit into 64 bits, and a 64-bit division is much faster.
         if let Some(nanobits) = bytes.checked_mul(NANOBITS)
             && let Some(numerator) = nanobits.checked_add(carried)
         {
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_tc_are_read_where_they_mean_one_thing() {
+    fn unambiguous_units_of_tc_are_accepted() {
         for (text, expected) in
             [("100mbit", "100Mbit"), ("1GBIT", "1Gbit"), ("64kibit", "65536bit"), ("2tbit", "2000Gbit")]
         {
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_a_limit_is_told_the_limit() {
+    fn errors_for_too_large_quantities_name_the_limit() {
         let time = "1000000d".parse::<Duration>().unwrap_err().to_string();
         assert_eq!(time, "\"1000000d\" is more than 36500d, the maximum");
         let rate = "99999999999/s".parse::<Frequency>().unwrap_err().to_string();

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cures_name_the_nearest_key_or_the_unit() {
+    fn errors_suggest_the_nearest_key_or_the_unit() {
         for (message, said) in [
             (
                 "unknown field `dealy`, expected one of `rate`, `delay`",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_range_are_told_the_range() {
+    fn errors_for_numbers_out_of_range_name_the_range() {
         for (message, said) in [
             (
                 "invalid value: integer `-1`, expected u64",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_have_names_of_their_writer() {
+    fn wrong_toml_types_are_described_by_their_syntax() {
         for (message, said) in [
             ("invalid type: integer `5`, expected struct NetworkSpec", "5 is not a table, as in { key = … }"),
             (

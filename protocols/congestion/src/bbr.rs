@@ -30,7 +30,7 @@ const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 const CWND_GAIN: u32 = 2 * UNIT;
 /// The gains of a cycle: one phase probes, the next drains the probe's queue, six cruise. Draft, section 4.3.4.1.
 const CYCLE_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// The first phase is random, but never the one that drains. Draft, section 4.3.4.2; bbr_cycle_rand.
+/// Number of phases from which the first is drawn: all but the one that drains. Draft, section 4.3.4.2; bbr_cycle_rand.
 const START_PHASE_CHOICES: u64 = 7;
 /// Length of the window of the maximum bandwidth, in rounds. Draft, section 4.1.2.3: BtlBwFilterLen.
 const BANDWIDTH_ROUNDS: u32 = 10;
@@ -38,9 +38,9 @@ const BANDWIDTH_ROUNDS: u32 = 10;
 const RTT_LIFETIME: Duration = Duration::from_secs(10);
 /// Minimum duration of ProbeRTT. Draft, section 4.3.5: ProbeRTTDuration.
 const PROBE_RTT: Duration = Duration::from_millis(200);
-/// Growth of the bandwidth that indicates an unfilled pipe, and number of rounds without it that indicates a
-/// full one. Draft, section 4.3.2.2.
+/// Growth of the bandwidth which shows that the pipe is not full yet. Draft, section 4.3.2.2.
 const FULL_GROWTH: u32 = UNIT * 5 / 4;
+/// Number of rounds without this growth after which the pipe counts as full. Draft, section 4.3.2.2.
 const FULL_ROUNDS: u32 = 3;
 /// Percentage by which the pacing rate stays below the bandwidth, so that queues shrink: bbr_pacing_margin_percent (Linux 5.1).
 const PACING_MARGIN: u64 = 1;
@@ -60,10 +60,10 @@ pub enum Recovery {
     Timeout,
 }
 
-/// What is known when a connection opens.
+/// The state of a connection when it opens.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionStart {
-    /// The time.
+    /// The time at which the connection opens.
     pub now: Time,
     /// The least round-trip time of the handshake.
     pub min_rtt: Option<Duration>,
@@ -78,7 +78,7 @@ pub struct ConnectionStart {
 /// The effect of an acknowledgment, in units of the window.
 #[derive(Debug, Clone, Copy)]
 pub struct AckSample {
-    /// The time.
+    /// The time of the acknowledgment.
     pub now: Time,
     /// Units newly delivered.
     pub delivered: u32,
@@ -94,17 +94,17 @@ pub struct AckSample {
     pub lost: u32,
     /// Whether the peer has discarded data that it had SACKed (RFC 2018 section 8).
     pub reneged: bool,
-    /// Whether it acknowledges only one short segment, so that it may have been delayed.
-    pub runt: bool,
+    /// Whether the peer may have delayed the acknowledgment, because it covers only one short segment.
+    pub may_be_delayed: bool,
     /// The latest round-trip sample of this acknowledgment.
     pub rtt: Option<Duration>,
     /// The least round-trip time of the connection.
     pub min_rtt: Option<Duration>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// Units in flight before it.
+    /// Units in flight before the acknowledgment.
     pub prior_in_flight: u32,
-    /// Units in flight now.
+    /// Units in flight after the acknowledgment.
     pub in_flight: u32,
     /// The loss recovery in progress.
     pub recovery: Recovery,
@@ -115,7 +115,7 @@ pub struct AckSample {
 #[cfg(test)]
 impl AckSample {
     /// Returns the acknowledgment of one segment after `rtt`, the only one in flight.
-    pub(crate) fn one(now: Time, rtt: Duration) -> Self {
+    pub(crate) fn one_segment(now: Time, rtt: Duration) -> Self {
         Self {
             now,
             delivered: 1,
@@ -125,7 +125,7 @@ impl AckSample {
             newly_lost: 0,
             lost: 0,
             reneged: false,
-            runt: false,
+            may_be_delayed: false,
             rtt: Some(rtt),
             min_rtt: Some(rtt),
             smoothed_rtt: Some(rtt),
@@ -160,9 +160,9 @@ struct Rounds {
     began: bool,
 }
 
-/// Whether the pipe is full. Draft, section 4.3.2.2.
+/// The test whether the pipe is full: bandwidth, and rounds without growth. Draft, section 4.3.2.2.
 #[derive(Debug, Clone, Default)]
-struct Full {
+struct FullPipe {
     bandwidth: Bandwidth,
     rounds: u32,
     reached: bool,
@@ -173,28 +173,31 @@ struct Full {
 struct MinRtt {
     rtt: Option<Duration>,
     at: Time,
-    /// In ProbeRTT, the time from which few enough units have been in flight, and whether a round has passed since.
-    little_since: Option<Time>,
+    /// In ProbeRTT: since when few enough units have been in flight.
+    low_flight_since: Option<Time>,
+    /// In ProbeRTT: whether a round has passed since then.
     round_passed: bool,
 }
 
 /// The state of a connection's BBR.
 #[derive(Debug, Clone)]
 pub(crate) struct Bbr {
-    /// Units per segment, and octets per segment.
+    /// Units per segment.
     quantum: u32,
+    /// Octets per segment.
     segment: u32,
     chance: Rng,
     pub(crate) deliveries: Deliveries,
     mode: Mode,
     bandwidth: MaxFilter,
     rounds: Rounds,
-    full: Full,
+    full: FullPipe,
     min_rtt: MinRtt,
     policer: Policer,
     aggregation: Aggregation,
-    /// The phase of the cycle of gains, and its start time.
+    /// The index of the current phase in `CYCLE_GAINS`.
     phase: usize,
+    /// When this phase began.
     phase_since: Time,
     /// Whether the connection restarts from idle.
     restarts: bool,
@@ -217,7 +220,7 @@ impl Bbr {
             mode: Mode::Startup,
             bandwidth: MaxFilter::default(),
             rounds: Rounds::default(),
-            full: Full::default(),
+            full: FullPipe::default(),
             min_rtt: MinRtt::default(),
             policer: Policer::default(),
             aggregation: Aggregation::default(),
@@ -312,7 +315,7 @@ impl Bbr {
     }
 
     /// Returns the octets per unit of the window.
-    fn octets(&self) -> u32 {
+    fn octets_per_unit(&self) -> u32 {
         self.segment / self.quantum
     }
 
@@ -339,7 +342,7 @@ impl Bbr {
             losses,
             application_limited,
             round_began: self.rounds.began,
-            octets: self.octets(),
+            octets_per_unit: self.octets_per_unit(),
         };
         if self.policer.observe(turn, self.mode == Mode::ProbeBandwidth) {
             self.begin_cycle();
@@ -388,7 +391,7 @@ impl Bbr {
         }
         let bandwidth = self.bandwidth.greatest();
         if bandwidth >= self.full.bandwidth.times(FULL_GROWTH) {
-            self.full = Full { bandwidth, ..Full::default() };
+            self.full = FullPipe { bandwidth, ..FullPipe::default() };
             return;
         }
         self.full.rounds += 1;
@@ -413,7 +416,7 @@ impl Bbr {
     fn update_round_trip(&mut self, ack: &AckSample, sample: Option<Sample>, cwnd: &mut u32) {
         let expired = ticks(ack.now) > ticks(self.min_rtt.at + RTT_LIFETIME);
         let alone = sample.is_some_and(|sample| sample.delivered <= self.quantum);
-        let delayed = ack.runt && alone;
+        let delayed = ack.may_be_delayed && alone;
         if let Some(rtt) = ack.rtt
             && (self.min_rtt.rtt.is_none_or(|min| rtt < min) || (expired && !delayed))
         {
@@ -422,7 +425,7 @@ impl Bbr {
         if expired && !self.restarts && self.mode != Mode::ProbeRoundTrip {
             self.mode = Mode::ProbeRoundTrip;
             self.save_window(*cwnd);
-            self.min_rtt.little_since = None;
+            self.min_rtt.low_flight_since = None;
         }
         if self.mode == Mode::ProbeRoundTrip {
             self.probe_round_trip(ack, cwnd);
@@ -436,9 +439,9 @@ impl Bbr {
     fn probe_round_trip(&mut self, ack: &AckSample, cwnd: &mut u32) {
         // Samples of data sent meanwhile do not show the bandwidth.
         self.deliveries.limit_by_application(ack.in_flight);
-        if self.min_rtt.little_since.is_none() {
+        if self.min_rtt.low_flight_since.is_none() {
             if ack.in_flight <= self.min_window() {
-                self.min_rtt.little_since = Some(ack.now);
+                self.min_rtt.low_flight_since = Some(ack.now);
                 self.min_rtt.round_passed = false;
                 self.rounds.next = self.deliveries.delivered();
             }
@@ -452,7 +455,7 @@ impl Bbr {
 
     /// Ends the probe if it has lasted long enough.
     fn end_probe(&mut self, now: Time, cwnd: &mut u32) {
-        let since = self.min_rtt.little_since;
+        let since = self.min_rtt.low_flight_since;
         if since.is_none_or(|since| ticks(now) <= ticks(since) + ticks(Time::ZERO + PROBE_RTT)) {
             return;
         }
@@ -488,15 +491,15 @@ impl Bbr {
     }
 
     fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
-        let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - PACING_MARGIN) / 100;
+        let rate = bandwidth.octets_per_second(self.octets_per_unit(), gain) * (100 - PACING_MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
             let min_rtt = min_rtt.or(self.min_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
-            self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, min_train(rate));
+            self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, min_burst_segments(rate));
         }
     }
 }
 
 /// Returns the minimum number of segments in a burst: bbr_min_tso_segs.
-fn min_train(rate: u64) -> u32 {
+fn min_burst_segments(rate: u64) -> u32 {
     if rate < SLOW_RATE { 1 } else { 2 }
 }

@@ -22,7 +22,7 @@ use crate::delivery::{Deliveries, Departure, Sample};
 use crate::pacing::Pacing;
 use cycle::{AckPhase, Cycle};
 use loss::Losses;
-use model::{Full, Model, Rounds};
+use model::{FullPipe, Model, Rounds};
 use round_trip::RoundTrip;
 
 /// 4 ln 2: the least gain with which the rate doubles each round. Draft, section 5.3.1.1: BBR.StartupPacingGain.
@@ -109,25 +109,26 @@ pub struct LostSegment {
 /// The state of a connection's BBR.
 #[derive(Debug, Clone)]
 pub(crate) struct Bbr3 {
-    /// Units per segment, and octets per segment.
+    /// Units per segment.
     quantum: u32,
+    /// Octets per segment.
     segment: u32,
     initial_window: u32,
     chance: Rng,
     pub(crate) deliveries: Deliveries,
     state: State,
     rounds: Rounds,
-    full: Full,
+    full: FullPipe,
     model: Model,
     losses: Losses,
     cycle: Cycle,
     round_trip: RoundTrip,
     aggregation: Aggregation,
-    /// BBR.drain_start_round.
+    /// The round in which Drain began: BBR.drain_start_round.
     drain_since: u32,
-    /// BBR.idle_restart.
+    /// Whether the connection restarts from idle: BBR.idle_restart.
     restarts: bool,
-    /// BBR.prior_cwnd.
+    /// The window to restore after recovery or ProbeRTT: BBR.prior_cwnd.
     prior_cwnd: u32,
     /// The recovery state at the previous acknowledgment.
     recovery: Recovery,
@@ -146,7 +147,7 @@ impl Bbr3 {
             deliveries: Deliveries::default(),
             state: State::Startup,
             rounds: Rounds::default(),
-            full: Full::default(),
+            full: FullPipe::default(),
             model: Model::default(),
             losses: Losses::default(),
             cycle: Cycle::default(),
@@ -229,7 +230,7 @@ impl Bbr3 {
     }
 
     /// Returns the octets per unit of the window.
-    fn octets(&self) -> u32 {
+    fn octets_per_unit(&self) -> u32 {
         self.segment / self.quantum
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Cubic {
     rtt_min: Option<Duration>,
     /// Acknowledged segments per segment of window growth.
     price: u32,
-    /// The time at which `price` was computed, and for which window; a reduction of the window does not change it.
+    /// When, and for which window, `price` was computed; a reduction of the window does not change it.
     evaluated: Option<(Time, u32)>,
     /// Acknowledged segments not yet credited to W_est.
     acked: u32,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_loss_below_w_max_gives_room_to_others() {
+    fn second_loss_below_w_max_lowers_w_max() {
         // RFC 9438 section 4.7, fast convergence.
         let mut cubic = Cubic::default();
         assert_eq!(cubic.ssthresh(100), 70);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_lately_for_a_window_survives_a_reduction() {
+    fn increase_of_a_window_is_kept_for_seven_ticks() {
         // As in Linux, the window function is evaluated at most 32 times a second.
         let mut cubic = Cubic::default();
         let before = cubic.price(Time::ZERO, 4, 1);
@@ -207,19 +207,19 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_is_looked_at_once_a_tick() {
+    fn curve_is_evaluated_once_per_tick() {
         // As in Linux. 6 s into the epoch W_cubic is 102: a window of 70 is far below it, one of 90 is not.
         let mut cubic = Cubic::default();
         cubic.ssthresh(100);
         cubic.price(Time::ZERO, 70, 1);
         let later = Time::from_millis(6000);
         let before = cubic.price(later, 70, 1);
-        assert_eq!(cubic.price(later, 90, 1), before, "not for the new window");
+        assert_eq!(cubic.price(later, 90, 1), before, "the curve is evaluated once per tick");
         assert!(cubic.price(later + TICK, 90, 1) > before);
     }
 
     #[test]
-    fn on_short_paths_it_is_as_fast_as_reno() {
+    fn short_paths_grow_as_fast_as_reno() {
         // RFC 9438 section 4.3: 8/15 of a segment for each window acknowledged.
         let mut cubic = Cubic::default();
         cubic.ssthresh(14);
@@ -246,17 +246,21 @@ mod tests {
     }
 
     #[test]
-    fn the_target_is_where_the_curve_is_a_round_trip_ahead() {
+    fn target_is_the_curve_one_round_trip_ahead() {
         // RFC 9438 section 4.2 with W_max = 100: W_cubic(2 s) = 100 - 0.4 * 2.217^3 = 95.6, and 86.7 a second before.
         let second = Duration::from_secs(1);
         let ahead =
             |cwnd| Cubic { rtt_min: Some(second), ..in_epoch(100) }.price(Time::ZERO + second, cwnd, 1);
-        assert_eq!((ahead(90), ahead(98)), (90 / 6, 9800), "98 is there already");
-        assert_eq!(in_epoch(100).price(Time::ZERO + second, 90, 1), 9000, "not without a round trip");
+        assert_eq!((ahead(90), ahead(98)), (90 / 6, 9800), "98 is above the target");
+        assert_eq!(
+            in_epoch(100).price(Time::ZERO + second, 90, 1),
+            9000,
+            "without an RTT sample the target is the present value"
+        );
     }
 
     #[test]
-    fn a_window_behind_renos_catches_up() {
+    fn window_smaller_than_renos_catches_up() {
         // RFC 9438 section 4.3: ten segments behind it, so one segment for every four.
         let epoch = Epoch { w_est: 50, ..Epoch::start(Time::ZERO, 40, 40) };
         let mut cubic = Cubic { w_max: 40, epoch: Some(epoch), ..Cubic::default() };
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_at_w_max_leaves_it() {
+    fn loss_at_w_max_keeps_w_max() {
         // RFC 9438 section 4.7: fast convergence applies to smaller windows.
         let mut cubic = Cubic::default();
         cubic.ssthresh(100);
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_forgets_the_path() {
+    fn timeout_resets_w_max_and_the_rtt() {
         // RFC 9438 section 4.8.
         let mut cubic = Cubic { rtt_min: Some(Duration::from_millis(40)), ..in_epoch(100) };
         cubic.on_timeout();
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_does_not_count() {
+    fn idle_time_moves_the_start_of_the_epoch() {
         // RFC 9438 section 4.2; and no epoch begins in the future.
         let start = |idle| {
             let mut cubic = in_epoch(100);
@@ -292,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn round_trips_of_the_first_second_after_a_reduction_tell_nothing() {
+    fn rtt_samples_in_the_first_second_of_an_epoch_are_ignored() {
         // As in Linux: the queue of that time is no property of the path.
         let mut cubic = in_epoch(100);
         let rtt = Duration::from_millis(40);

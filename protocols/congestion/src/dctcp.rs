@@ -10,8 +10,9 @@ pub(crate) struct Dctcp {
     alpha: u32,
     /// DCTCP.WindowEnd: a window ends when SND.UNA reaches it; `None` before the first.
     window_end: Option<u32>,
-    /// DCTCP.BytesAcked, and DCTCP.BytesMarked, in units of the window.
+    /// Units delivered in this window: DCTCP.BytesAcked.
     delivered: u32,
+    /// Units delivered with a mark in this window: DCTCP.BytesMarked.
     marked: u32,
 }
 
@@ -64,12 +65,12 @@ mod tests {
     }
 
     #[test]
-    fn rfc8257_3_3_the_first_echo_halves_the_window() {
+    fn rfc8257_3_3_first_echo_halves_the_window() {
         assert_eq!(Dctcp::new().ssthresh(40, 1), 20);
     }
 
     #[test]
-    fn rfc8257_3_3_alpha_comes_to_the_share_that_is_marked() {
+    fn rfc8257_3_3_alpha_converges_to_the_marked_share() {
         for marked in 1..=10 {
             let alpha = after(200, marked).alpha as f64 / 1024.0;
             assert!((alpha - f64::from(marked) / 10.0).abs() < 0.02, "{marked} of 10: {alpha}");
@@ -78,13 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn rfc8257_4_2_a_window_without_marks_takes_a_sixteenth_of_alpha() {
+    fn rfc8257_4_2_window_without_marks_lowers_alpha_by_a_sixteenth() {
         assert_eq!(after(1, 0).alpha, 960);
         assert_eq!(after(2, 0).alpha, 900);
     }
 
     #[test]
-    fn rfc8257_3_3_few_marks_take_little_of_the_window() {
+    fn rfc8257_3_3_few_marks_reduce_the_window_a_little() {
         let dctcp = after(200, 1);
         assert_eq!(dctcp.ssthresh(1000, 1), 1000 - (1000 * dctcp.alpha / 2048));
         assert!(dctcp.ssthresh(1000, 1) > 940);
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc8257_3_3_counted_in_octets_two_segments_are_left_too() {
+    fn rfc8257_3_3_minimum_in_octets_is_two_segments() {
         assert_eq!(Dctcp::new().ssthresh(3000, 1000), 2000);
     }
 }

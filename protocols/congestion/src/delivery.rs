@@ -37,8 +37,9 @@ pub(crate) struct Sample {
     /// The sending or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,
     pub(crate) application_limited: bool,
-    /// Units in flight when the segment was sent, and units considered lost before.
+    /// Units in flight when the segment was sent.
     pub(crate) in_flight: u32,
+    /// Units considered lost before the segment was sent.
     pub(crate) prior_lost: u32,
 }
 
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgments_that_come_together_do_not_make_it_faster_than_it_was_sent() {
+    fn send_rate_bounds_the_delivery_rate() {
         // Section 3.1.3: the send rate bounds the sample. 10 segments, one each ms, all acknowledged at once.
         let mut deliveries = Deliveries::begin(MS(0), 1);
         let early = deliveries.depart(MS(0), false);
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_held_back_is_marked_until_it_is_delivered() {
+    fn samples_are_application_limited_until_the_flight_is_delivered() {
         // Section 3.4.
         let mut deliveries = Deliveries::begin(MS(0), 1);
         deliveries.limit_by_application(2);
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgetful_peer_and_a_copy_taken_for_its_original_give_no_sample() {
+    fn no_sample_after_reneging_or_below_the_minimum_rtt() {
         // Section 3.3.
         let mut deliveries = Deliveries::begin(MS(0), 1);
         let departure = deliveries.depart(MS(0), false);
@@ -203,11 +204,11 @@ mod tests {
         assert_eq!(deliveries.sample(MS(20), 1, true, Duration::ZERO), None);
         deliveries.deliver(departure, MS(0));
         assert_eq!(deliveries.sample(MS(20), 1, false, Duration::from_millis(21)), None);
-        assert_eq!(deliveries.delivered(), 3, "it is counted all the same");
+        assert_eq!(deliveries.delivered(), 3, "the units are counted anyway");
     }
 
     #[test]
-    fn the_handshake_is_where_the_first_sample_begins() {
+    fn first_sample_begins_at_the_handshake() {
         // Sections 3.1.1 and 3.1.3: data are still outstanding, so the times of the start count.
         let mut deliveries = Deliveries::begin(MS(5), 1);
         let departure = deliveries.depart(MS(7), true);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgment_that_delivers_nothing_is_not_the_latest_delivery() {
+    fn acknowledgment_without_delivery_keeps_the_latest_delivery_time() {
         // Section 3.3.
         let mut deliveries = Deliveries::begin(MS(0), 1);
         deliveries.sample(MS(10), 1, false, Duration::ZERO);

@@ -9,15 +9,16 @@ const LOW_WINDOW: u32 = 16;
 const MIN_SAMPLES: u8 = 8;
 /// ACKs closer than this belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// The tolerated noise of the round-trip time is between these bounds.
+/// Lower bound of the increase that ends slow start, an eighth of the minimum round-trip time.
 const DELAY_MIN: Duration = Duration::from_millis(4);
+/// Upper bound of this increase.
 const DELAY_MAX: Duration = Duration::from_millis(16);
 /// Delay that sender and receiver may add to an ACK train.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// The round that an acknowledgment closes.
+/// A round-trip sample, and the progress of the connection at its acknowledgment.
 #[derive(Debug, Clone, Copy)]
-pub struct Round {
+pub struct RoundTripSample {
     /// The time of the acknowledgment.
     pub now: Time,
     /// The measured round trip.
@@ -42,12 +43,12 @@ pub(crate) struct Hystart {
 
 impl Hystart {
     /// Returns true if slow start should end at the current window.
-    pub(crate) fn should_exit(&mut self, round: Round, rtt_min: Duration, cwnd: u32) -> bool {
+    pub(crate) fn should_exit(&mut self, round: RoundTripSample, rtt_min: Duration, cwnd: u32) -> bool {
         if self.found {
             return false;
         }
         if round.acknowledged > self.end {
-            let Round { now, sent, .. } = round;
+            let RoundTripSample { now, sent, .. } = round;
             *self = Self { round_start: now, last_ack: now, end: sent, ..Self::default() };
         }
         if cwnd < LOW_WINDOW {
@@ -83,8 +84,8 @@ impl Hystart {
 mod tests {
     use super::*;
 
-    fn round(ms: u64, rtt_ms: u64, acknowledged: u64) -> Round {
-        Round {
+    fn round(ms: u64, rtt_ms: u64, acknowledged: u64) -> RoundTripSample {
+        RoundTripSample {
             now: Time::from_millis(ms),
             rtt: Duration::from_millis(rtt_ms),
             acknowledged,
@@ -118,7 +119,7 @@ mod tests {
 
     // Linux, tcp_cubic.c: hystart_update applies all of these limits.
     #[test]
-    fn a_train_may_last_half_a_round_trip_with_gaps_of_2_ms_from_a_window_of_16_on() {
+    fn train_ends_slow_start_after_half_an_rtt_with_gaps_up_to_2_ms() {
         let rtt_min = Duration::from_millis(39);
         let first = |gap: u64, window| {
             let mut hystart = Hystart::default();
@@ -126,14 +127,14 @@ mod tests {
                 .map(|i| gap * i)
                 .find(|ms| hystart.should_exit(round(100 + ms, 39, 1 + ms), rtt_min, window))
         };
-        assert_eq!(first(1, 16), Some(21), "20 ms are half of it and of a ms");
+        assert_eq!(first(1, 16), Some(21), "half of 39 ms and ACK_DELAY is 20 ms");
         assert_eq!(first(2, 16), Some(22));
-        assert_eq!(first(3, 16), None, "none of them belongs to another's train");
+        assert_eq!(first(3, 16), None, "gaps of 3 ms end each train");
         assert_eq!(first(1, 15), None);
     }
 
     #[test]
-    fn a_delay_of_an_eighth_more_may_be_noise() {
+    fn delay_increase_of_an_eighth_is_tolerated() {
         let rtt_min = Duration::from_millis(40);
         let exits = |rtt_ms| {
             let mut hystart = Hystart::default();
@@ -143,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn a_round_goes_on_until_more_than_was_sent_at_its_beginning_is_acknowledged() {
+    fn round_ends_when_data_sent_after_its_start_are_acknowledged() {
         let mut hystart = Hystart::default();
         let rtt_min = Duration::from_millis(40);
         hystart.should_exit(round(100, 40, 1), rtt_min, 20);
         let end = hystart.end;
-        hystart.should_exit(Round { acknowledged: end, ..round(103, 40, 1) }, rtt_min, 20);
+        hystart.should_exit(RoundTripSample { acknowledged: end, ..round(103, 40, 1) }, rtt_min, 20);
         assert_eq!(hystart.round_start, Time::from_millis(100));
-        hystart.should_exit(Round { acknowledged: end + 1, ..round(106, 40, 1) }, rtt_min, 20);
+        hystart.should_exit(RoundTripSample { acknowledged: end + 1, ..round(106, 40, 1) }, rtt_min, 20);
         assert_eq!(hystart.round_start, Time::from_millis(106));
     }
 }

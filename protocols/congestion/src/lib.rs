@@ -17,7 +17,7 @@ use hol_base::{Duration, Time};
 pub use bbr::{AckSample, ConnectionStart, Recovery};
 pub use bbr3::LostSegment;
 pub use delivery::Departure;
-pub use hystart::Round;
+pub use hystart::RoundTripSample;
 pub use pacing::Pacing;
 pub use window::{Algorithm, CongestionWindow};
 

@@ -22,7 +22,7 @@ impl Pacing {
     }
 
     /// Returns the number of segments of a burst, for which the window must have room.
-    pub(crate) fn train(rate: u64, segment: u32, min: u32) -> u32 {
+    pub(crate) fn burst_segments(rate: u64, segment: u32, min: u32) -> u32 {
         let octets = (rate >> 10).min(MAX_BURST);
         ((octets / u64::from(segment)) as u32).clamp(min, 127)
     }
@@ -33,11 +33,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_train_is_a_millisecond_long_and_longer_where_the_round_trip_is_short() {
+    fn burst_lasts_a_millisecond_and_is_longer_on_short_paths() {
         // tcp_tso_autosize: 100 Mbit/s are 12 kB a ms; at 1 ms of round trip there are 32 kB more.
         assert_eq!(Pacing::new(12_500_000, 40_000, 1448, 2).burst, 8);
         assert_eq!(Pacing::new(12_500_000, 1000, 1448, 2).burst, 30);
         assert_eq!(Pacing::new(100_000, 40_000, 1448, 1).burst, 1);
-        assert_eq!(Pacing::train(u64::MAX, 88, 2), 127);
+        assert_eq!(Pacing::burst_segments(u64::MAX, 88, 2), 127);
     }
 }

@@ -47,14 +47,17 @@ pub(crate) struct Prague {
     is_reduction_due: bool,
     /// Whether the window is being reduced after a loss.
     in_loss: bool,
-    /// Units delivered, and units marked, in this round trip.
+    /// Units delivered in this round trip.
     delivered: u32,
+    /// Units delivered with a mark in this round trip.
     marked: u32,
     /// SND.NXT when this round trip began; `None` before the first.
     round_end: Option<u32>,
     /// Number of round trips since slow start.
     rounds: u32,
+    /// When alpha was last updated.
     updated: Time,
+    /// When marks last reduced the window.
     reduced: Option<Time>,
     smoothed_rtt: Duration,
     pacing: Pacing,
@@ -243,11 +246,11 @@ mod tests {
     }
 
     fn ack(now: Time, delivered: u32, marked: u32, progress: (u32, u32)) -> AckSample {
-        AckSample { delivered, marked, progress, ..AckSample::one(now, RTT) }
+        AckSample { delivered, marked, progress, ..AckSample::one_segment(now, RTT) }
     }
 
     #[test]
-    fn draft_2_3_2_alpha_comes_to_the_share_that_is_marked() {
+    fn draft_2_3_2_alpha_converges_to_the_marked_share() {
         for (marked, first) in [(0, 1), (1, u32::MAX / 2 + 9), (5, u32::MAX - 3), (10, 1)] {
             let mut prague = prague(10);
             (prague.is_marked, prague.alpha) = (true, 0.5);
@@ -263,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_4_2_marks_take_half_their_share_of_the_window_once_per_round_trip() {
+    fn draft_2_4_2_marks_reduce_the_window_by_alpha_half_once_per_rtt() {
         let mut prague = prague(100);
         (prague.alpha, prague.is_marked, prague.rounds) = (0.1, true, RTT_TRANSITION);
         let now = Time::from_millis(1000);
         prague.reduce(now, false);
         assert_eq!(prague.window, 95.0);
         prague.reduce(now + TARGET_RTT / 2, false);
-        assert_eq!(prague.window, 95.0, "not twice in 25 ms");
+        assert_eq!(prague.window, 95.0, "reduced once in 25 ms");
         prague.reduce(now + TARGET_RTT, false);
         assert!((prague.window - 90.25).abs() < 1e-9);
     }
@@ -282,7 +285,11 @@ mod tests {
         prague.on_mark();
         prague.on_acknowledged(&ack(Time::from_millis(20), 2, 1, (2, 102)), &mut cwnd, &mut ssthresh);
         assert!((50.0..50.1).contains(&prague.window), "{}", prague.window);
-        assert_eq!((cwnd, ssthresh), (99, 99), "by a segment per acknowledgment, and slow start is over");
+        assert_eq!(
+            (cwnd, ssthresh),
+            (99, 99),
+            "cwnd shrinks by a segment per acknowledgment, and slow start is over"
+        );
     }
 
     #[test]
@@ -293,7 +300,7 @@ mod tests {
         let (mut cwnd, mut ssthresh) = (60, 60);
         let lossy = AckSample { recovery: Recovery::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
         prague.on_acknowledged(&lossy, &mut cwnd, &mut ssthresh);
-        assert_eq!((prague.window, cwnd), (40.0, 59), "it does not grow meanwhile");
+        assert_eq!((prague.window, cwnd), (40.0, 59), "the window does not grow during recovery");
         assert_eq!((prague.on_undo(cwnd), prague.window), (80, 80.0));
     }
 
@@ -307,11 +314,11 @@ mod tests {
         }
         prague.rounds = 0;
         prague.smoothed_rtt = RTT;
-        assert_eq!(prague.increase(), 1.0, "but not right after slow start");
+        assert_eq!(prague.increase(), 1.0, "right after slow start the increase is not scaled");
     }
 
     #[test]
-    fn slow_start_opens_by_what_is_delivered_until_a_mark() {
+    fn slow_start_grows_by_the_delivered_units_until_a_mark() {
         let mut prague = prague(10);
         let (mut cwnd, mut ssthresh) = (10, u32::MAX);
         prague.on_acknowledged(&ack(Time::from_millis(10), 10, 0, (10, 30)), &mut cwnd, &mut ssthresh);
@@ -319,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_5_1_a_window_per_round_trip_in_bursts_of_a_quarter_of_a_millisecond() {
+    fn draft_2_5_1_rate_is_a_window_per_rtt_in_quarter_ms_bursts() {
         let mut prague = prague(100);
         prague.pace(0, false);
         assert_eq!(prague.pacing(), Pacing { rate: 15_000_000, burst: 2 });
@@ -348,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_4_4_the_rate_follows_the_share_of_marks_and_not_the_round_trip() {
+    fn draft_2_4_4_rate_depends_on_marks_and_not_on_the_rtt() {
         // tcp_prague.c: r = 1/p - 1 in Mbit/s up to 25 ms, and 25 ms/RTT times that beyond.
         for (ms, every) in [(5, 100), (10, 50), (20, 50)] {
             let (rate, expected) = (rate(ms, every), f64::from(every) - 1.0);

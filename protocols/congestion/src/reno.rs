@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_of_acknowledgments_buys_one_segment() {
+    fn window_of_acknowledgments_grows_cwnd_by_one() {
         // RFC 5681 section 3.1: about one segment each round trip.
         let mut credit = Credit::default();
         let earned: u32 = (0..10).map(|_| credit.earn(1, 10)).sum();
@@ -44,14 +44,14 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_the_window_but_leaves_two_segments() {
+    fn loss_halves_the_window_but_not_below_two_segments() {
         assert_eq!(ssthresh(20, 1), 10);
         assert_eq!(ssthresh(3, 1), 2);
         assert_eq!(ssthresh(1460, 1460), 2920);
     }
 
     #[test]
-    fn what_was_saved_up_is_forgotten_at_a_loss() {
+    fn loss_clears_the_credit() {
         let mut credit = Credit::default();
         assert_eq!(credit.earn(9, 10), 0);
         credit.clear();

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unused_window_saves_up_no_more_than_itself() {
+    fn partial_bytes_acked_is_at_most_an_unused_window() {
         // Section 7.2.2.
         let mut window = window(6000, 3000);
         for _ in 0..10 {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_halves_and_timeout_closes() {
+    fn loss_halves_the_window_and_timeout_sets_it_to_one_mtu() {
         // Section 7.2.3.
         let mut fast = window(20_000, 99_999);
         fast.on_fast_retransmit();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn max_burst_counts_from_what_is_in_flight() {
+    fn max_burst_is_added_to_the_flight_size() {
         // Section 6.1 D.
         let window = window(20_000, 99_999);
         assert_eq!(window.burst_limited(3000, 4), 9000);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_beyond_a_window_counts_for_the_next() {
+    fn partial_bytes_acked_carries_over_to_the_next_window() {
         // Section 7.2.2: partial_bytes_acked is reduced by cwnd, not reset.
         let mut window = window(6000, 3000);
         window.on_acked(4000, 6000, false);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn no_loss_leaves_less_than_four_mtu_and_a_timeout_halves_too() {
+    fn ssthresh_is_at_least_four_mtu_after_loss_and_timeout() {
         // Section 7.2.3.
         let mut fast = window(8000, 99_999);
         fast.on_fast_retransmit();
@@ -230,7 +230,7 @@ mod tests {
 
     /// Section 7.2.1: L; and implementations that fill a window only with whole chunks.
     #[test]
-    fn other_rules_of_growth_and_reduction() {
+    fn slow_start_limit_minimum_and_slack_apply() {
         let rules = CwndParameters {
             slow_start_limit: 2 * MTU,
             min_after_fast_retransmit: 2 * MTU,
@@ -250,7 +250,7 @@ mod tests {
 
     /// Section 6.1 D, as in FreeBSD: the window is reduced, and slow start restores it.
     #[test]
-    fn a_burst_may_lower_the_window() {
+    fn max_burst_can_lower_the_window() {
         let mut lowered = window(20_000, 8000);
         lowered.lower_for_burst(3000, 4);
         assert_eq!((lowered.cwnd(), lowered.ssthresh()), (9000, 20_000));

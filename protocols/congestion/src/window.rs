@@ -8,7 +8,7 @@ use crate::bbr3::{Bbr3, LostSegment};
 use crate::cubic::Cubic;
 use crate::dctcp::Dctcp;
 use crate::delivery::{Deliveries, Departure};
-use crate::hystart::{Hystart, Round};
+use crate::hystart::{Hystart, RoundTripSample};
 use crate::pacing::Pacing;
 use crate::prague::Prague;
 use crate::reno::{self, Credit};
@@ -49,7 +49,7 @@ pub struct CongestionWindow {
     ssthresh: u32,
     quantum: u32,
     credit: Credit,
-    /// Octets acknowledged since the window last opened, if it opens by octets.
+    /// Octets acknowledged since the window last grew, if it grows by octets.
     counted: u32,
     control: Control,
     hystart: Option<Hystart>,
@@ -139,7 +139,7 @@ impl CongestionWindow {
     }
 
     /// Handles the latest round-trip sample of an acknowledgment.
-    pub fn on_rtt(&mut self, round: Round) {
+    pub fn on_rtt(&mut self, round: RoundTripSample) {
         let Control::Cubic(cubic) = &mut self.control else { return };
         if !cubic.on_rtt(round.now, round.rtt) || self.cwnd >= self.ssthresh {
             return;
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_start_opens_by_what_was_acknowledged_until_ssthresh() {
+    fn slow_start_grows_by_the_acknowledged_units_until_ssthresh() {
         // RFC 5681 section 3.1.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1, 10, false);
         window.on_ack(Time::ZERO, 4);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_counting_opens_the_window_by_full_segments_of_octets() {
+    fn byte_counting_grows_the_window_by_full_segments() {
         // Linux 2.6.16: net/ipv4/tcp_cong.c tcp_slow_start, tcp_reno_cong_avoid.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1, 3, false);
         let after = |window: &mut CongestionWindow, acknowledgments: u32| {
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(after(&mut window, 1), 4, "23 messages of 64 octets are more than a segment");
         window.count_octets(10_000);
         window.grow_by_octets(1448);
-        assert_eq!(window.cwnd(), 5, "by one at most");
+        assert_eq!(window.cwnd(), 5, "the window grows by one segment at most");
         window.set_ssthresh(4);
         assert_eq!(after(&mut window, 113), 5);
         assert_eq!(after(&mut window, 1), 6, "7296 octets are more than five segments");
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_in_octets_the_flight_decides_ssthresh() {
+    fn ssthresh_in_octets_is_half_of_the_flight() {
         // RFC 5681 equation 4 and the note below it: FlightSize, not cwnd.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1000, 10_000, false);
         window.on_congestion(6000);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_in_octets_cubic_works_in_segments() {
+    fn cubic_in_octets_counts_segments() {
         let mut window = CongestionWindow::new(Algorithm::Cubic, 1000, 100_000, false);
         window.on_congestion(100_000);
         assert_eq!(window.ssthresh(), 70_000);
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_in_octets_a_window_of_acknowledgments_buys_one_segment() {
+    fn window_of_acknowledged_octets_grows_cwnd_by_one_segment() {
         // RFC 5681 section 3.1.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1000, 10_000, false);
         window.set_ssthresh(10_000);
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_opened_the_window_in_slow_start_buys_nothing_beyond() {
+    fn acknowledgments_used_in_slow_start_give_no_further_credit() {
         // RFC 5681 section 3.1.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1, 14, false);
         window.set_ssthresh(16);
@@ -466,12 +466,12 @@ mod tests {
             window.on_delivered(1, u32::from(is_marked), progress);
             let acknowledged = u64::from(acked) * 1448;
             let sent = acknowledged + u64::from(window.cwnd()) * 1448;
-            window.on_rtt(Round { now, rtt: RTT, acknowledged, sent });
+            window.on_rtt(RoundTripSample { now, rtt: RTT, acknowledged, sent });
             window.on_ack(now, 1);
             window.on_acknowledged(&AckSample {
                 progress,
                 marked: u32::from(is_marked),
-                ..AckSample::one(now, RTT)
+                ..AckSample::one_segment(now, RTT)
             });
             course.push((window.cwnd(), window.ssthresh()));
         }
@@ -480,7 +480,7 @@ mod tests {
 
     /// RFC 9293 section 3.4: sequence numbers wrap around, and the first is arbitrary.
     #[test]
-    fn no_algorithm_minds_the_first_sequence_number() {
+    fn first_sequence_number_does_not_change_the_window() {
         use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Prague, Reno};
         for algorithm in [Reno, Cubic, Bbr, Bbr3, Dctcp, Prague] {
             let expected = course(algorithm, 0);
@@ -516,7 +516,12 @@ mod tests {
             let rtt = Duration::from_millis(if i == 0 { 40 } else { 50 });
             let now = Time::from_millis(5000 + 5 * i);
             // The second sample starts another round.
-            window.on_rtt(Round { now, rtt, acknowledged: 1 + i, sent: if i == 0 { 1 } else { 100 } });
+            window.on_rtt(RoundTripSample {
+                now,
+                rtt,
+                acknowledged: 1 + i,
+                sent: if i == 0 { 1 } else { 100 },
+            });
         }
         window
     }
@@ -526,12 +531,12 @@ mod tests {
         // RFC 9438 section 4.10, as in Linux's HyStart: from a window of 16 segments on.
         assert_eq!(grown_delay(20_000, u32::MAX).ssthresh(), 20_000);
         assert_eq!(grown_delay(15_999, u32::MAX).ssthresh(), u32::MAX);
-        assert_eq!(grown_delay(20_000, 18_000).ssthresh(), 18_000, "which is over");
+        assert_eq!(grown_delay(20_000, 18_000).ssthresh(), 18_000, "slow start is over already");
         assert_eq!(grown_delay(20_000, 20_000).ssthresh(), 20_000);
     }
 
     #[test]
-    fn a_timeout_begins_anew() {
+    fn timeout_sets_the_loss_window_and_resets_hystart() {
         // RFC 5681 section 3.1: the loss window.
         let mut window = grown_delay(20_000, u32::MAX);
         assert!(
@@ -545,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_needless_reduction_is_taken_back() {
+    fn spurious_reduction_is_undone() {
         // RFC 4015 section 3.2; growth since the reduction stays.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1, 20, false);
         window.on_congestion(20);
@@ -557,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_take_their_share_and_a_loss_half() {
+    fn marks_reduce_by_their_share_and_loss_by_half() {
         // RFC 8257 sections 3.3 and 3.4.
         let mut window = CongestionWindow::new(Algorithm::Dctcp, 1, 100, false);
         (1..=2000).for_each(|una| window.on_delivered(1, u32::from(una % 10 == 0), (una, una + 10)));
@@ -571,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn three_quarters_of_a_window_are_remembered_or_ssthresh() {
+    fn remembered_ssthresh_is_at_least_three_quarters_of_cwnd() {
         // RFC 2861 section 3.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1, 40, false);
         window.set_ssthresh(10);
@@ -581,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_is_no_time_for_cubic() {
+    fn cubic_excludes_idle_time() {
         // RFC 9438 section 4.2: of two equal connections, the one that was idle for 5 s does not jump.
         let after = |idle: u64| {
             let mut window = CongestionWindow::new(Algorithm::Cubic, 1, 100, false);
@@ -597,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_controller_by_rates_has_a_pace_and_hears_of_departures() {
+    fn only_rate_based_controllers_pace_and_track_departures() {
         let beginning = ConnectionStart {
             now: Time::from_millis(1000),
             min_rtt: Some(Duration::from_millis(40)),
@@ -625,12 +630,15 @@ mod tests {
         assert_eq!((bbr.deliveries.delivered(), bbr.deliveries.is_application_limited()), (4, true));
         let ack = AckSample {
             delivered: 100,
-            ..AckSample::one(Time::from_millis(1040), Duration::from_millis(40))
+            ..AckSample::one_segment(Time::from_millis(1040), Duration::from_millis(40))
         };
         window.on_acknowledged(&ack);
-        assert_eq!(window.cwnd(), 110, "the window opens by what is delivered");
+        assert_eq!(window.cwnd(), 110, "the window grows by the delivered units");
         let faster = window.pacing().unwrap().rate as f64 / rate as f64;
-        assert!((10.0..10.5).contains(&faster), "103 in 40 ms, not 10: {faster}");
+        assert!(
+            (10.0..10.5).contains(&faster),
+            "103 segments are delivered in 40 ms instead of 10: {faster}"
+        );
         let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };
         assert_eq!(bbr.deliveries.delivered_at(), ack.now);
     }

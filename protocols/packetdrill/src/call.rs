@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_a_number_of_any_base_or_anything() {
+    fn result_is_a_number_in_any_base_or_three_dots() {
         let result = |text: &str| Call::parse(&format!("f() = {text}")).unwrap().result;
         assert_eq!(result("0x802 (flags O_RDWR|O_NONBLOCK)").value, Some(0x802));
         assert_eq!(result("0x2 (flags O_RDWR)").error(), None);

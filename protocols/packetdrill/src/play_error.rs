@@ -47,7 +47,7 @@ impl PlayError {
     }
 
     /// Creates the error of an endpoint that panicked.
-    pub fn panic_of() -> Self {
+    pub fn endpoint_panic() -> Self {
         Self::deviation("the endpoint panicked; its message is above")
     }
 

@@ -203,7 +203,7 @@ impl<'a> Player<'a> {
         if let Some(protocol) = &mut self.protocol
             && settings.iter().any(|setting| setting.protocol == name)
         {
-            protocol.adopt(&self.script.specification(name, self.stack, &self.settings))?;
+            protocol.apply_specification(&self.script.specification(name, self.stack, &self.settings))?;
         }
         Ok(())
     }
@@ -299,7 +299,7 @@ impl<'a> Player<'a> {
     fn is_short(&mut self, line: &str) -> Result<bool, StepError> {
         let exact = self.strict || self.script.strict_segments;
         let Some(protocol) = &mut self.protocol else { return Ok(false) };
-        Ok(self.sent.is_empty() || protocol.join(line, &mut self.sent, exact)?)
+        Ok(self.sent.is_empty() || protocol.merge_packets(line, &mut self.sent, exact)?)
     }
 
     fn expect_no_packet(&mut self) -> Result<(), StepError> {

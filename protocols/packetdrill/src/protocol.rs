@@ -37,7 +37,7 @@ pub(crate) trait Protocol {
     fn forget(&mut self);
 
     /// Applies the configuration of `specification` from now on.
-    fn adopt(&mut self, specification: &str) -> Result<(), String>;
+    fn apply_specification(&mut self, specification: &str) -> Result<(), String>;
 
     /// Parses `line` as a packet from the peer.
     fn packet(&mut self, line: &str) -> Result<Packet, String>;
@@ -45,7 +45,12 @@ pub(crate) trait Protocol {
     /// Merges the packets at the front into one if `line` describes several as one; returns whether more of
     /// them are expected. With `exact` only segments of one segmentation offload block are merged: they are
     /// sent together, and all but the last lack PSH and FIN.
-    fn join(&mut self, line: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
+    fn merge_packets(
+        &mut self,
+        line: &str,
+        sent: &mut VecDeque<(Time, Packet)>,
+        exact: bool,
+    ) -> Result<bool, String> {
         let _ = (line, sent, exact);
         Ok(false)
     }

@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn assertions_hold_or_tell_what_is() {
+    fn failed_assertions_show_the_actual_values() {
         for code in [
             "assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd",
             "assert tcpi_snd_cwnd == 10; assert 9 <= tcpi_snd_cwnd <= 11, 'cwnd=%d' % tcpi_snd_cwnd",
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused() {
+    fn unknown_python_is_refused() {
         let deep = format!("assert {}1", "(".repeat(100_000));
         for (code, cure) in [
             ("import sys", "import starts an unsupported Python statement"),

@@ -310,7 +310,7 @@ impl Protocol for Sctp {
         self.endpoint = active(&self.config);
     }
 
-    fn adopt(&mut self, specification: &str) -> Result<(), String> {
+    fn apply_specification(&mut self, specification: &str) -> Result<(), String> {
         let Settings::Sctp { config, .. } = protocol::settings(specification)? else {
             return Err(format!("{specification} is not SCTP"));
         };

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_set_a_system_up_are_understood() {
+    fn sysctl_commands_become_settings() {
         assert_eq!(
             options("sysctl -q net.ipv4.tcp_sack=0 net.ipv4.tcp_dsack=0"),
             ["sack=false", "dsack=false"]
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_at_a_system_is_refused() {
+    fn commands_that_inspect_the_system_are_refused() {
         for (text, cure) in [
             ("sockstat -4 | grep -c ESTABLISHED", "`sockstat -4 | grep -c ESTABLISHED` is not supported"),
             ("tc qdisc add dev tun0 root fq", "is not supported"),

@@ -179,10 +179,10 @@ impl<'a> Player<'a> {
                 self.connected()
             }
             "accept" => self.accept(call)?,
-            "fcntl" => self.control(call)?,
+            "fcntl" => self.fcntl(call)?,
             "setsockopt" => self.set_option(call)?,
             "getsockopt" => self.get_option(call)?,
-            "shutdown" => self.shut(call)?,
+            "shutdown" => self.shutdown(call)?,
             "close" => self.close(call)?,
             "read" | "recv" | "readv" | "recvmsg" | "sctp_recvmsg" => self.read(call)?,
             "sctp_sendmsg" => return self.write(call, call.count(2)?, sctp_message(call)?, done),
@@ -240,7 +240,7 @@ impl<'a> Player<'a> {
     }
 
     /// Performs fcntl(), which sets whether calls block.
-    fn control(&mut self, call: &Call) -> Result<Answer, StepError> {
+    fn fcntl(&mut self, call: &Call) -> Result<Answer, StepError> {
         match call.argument(1)? {
             "F_GETFL" => Ok(Answer::value(O_RDWR | if self.socket.blocks { 0 } else { O_NONBLOCK })),
             "F_SETFL" => {
@@ -305,7 +305,7 @@ impl<'a> Player<'a> {
         Ok(if self.socket.reconfiguration_refused { Answer::error("EOPNOTSUPP") } else { Answer::value(0) })
     }
 
-    fn shut(&mut self, call: &Call) -> Result<Answer, StepError> {
+    fn shutdown(&mut self, call: &Call) -> Result<Answer, StepError> {
         let how = call.argument(1).unwrap_or("SHUT_WR");
         if self.socket.failed || !self.socket.connected && !self.strict {
             return Ok(Answer::error("ENOTCONN"));

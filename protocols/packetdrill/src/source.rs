@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_may_take_several_lines() {
+    fn statement_may_span_several_lines() {
         let text = "+0 f(3, {a=1,\n  b=2}, // why\n 8) = 0\n+0 > S 0:0(0)\n  <mss 1>\n+0 g() = -1\n EAGAIN (no)\n+1\n+0 h() = -1 // any\n+2";
         let expected = [
             (1, "+0 f(3, {a=1, b=2}, 8) = 0"),
@@ -180,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_left_out_and_code_is_kept() {
+    fn comments_are_removed_and_python_code_is_kept() {
         let text = "/* one\ntwo */ 0 `a // b\n# c`\n# no step\n+0 %{ # d\n x = 3 // 2 }%\n+0 f(\"//\") = 0";
         let expected = [(2, "0 `a // b\n# c`"), (5, "+0 %{ # d\nx = 3 // 2 }%"), (7, "+0 f(\"//\") = 0")];
         assert_eq!(cut(text), expected.map(|(line, text)| (line, text.to_owned())));
     }
 
     #[test]
-    fn what_is_for_another_system_is_left_out() {
+    fn lines_for_other_systems_are_skipped() {
         let text = "#ifdef FreeBSD\n+1\n#endif\n#ifdef Linux\n+2\n#endif\n+3";
         assert_eq!(cut(text), [(5, "+2".to_owned()), (7, "+3".to_owned())]);
         for (text, cure) in [

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sysctl_is_the_option_that_says_the_same() {
+    fn sysctl_maps_to_its_option() {
         assert_eq!(options("net.ipv4.tcp_sack", "0"), [("tcp", "sack", "false".to_owned())]);
         assert_eq!(options("net/ipv4/tcp_retries2", "8"), [("tcp", "max_retries", "8".to_owned())]);
         assert_eq!(options("net.sctp.rto_min", "100"), [("sctp", "rto_min", "100ms".to_owned())]);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_buffer_makes_the_window_scale() {
+    fn largest_receive_buffer_sets_the_window_scale() {
         let scale = |max: &str| options("net.ipv4.tcp_rmem", &format!("4096 131072 {max}")).remove(2).2;
         assert_eq!(
             (scale("6291456"), scale("15728640"), scale("65535")),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_a_result_is_refused() {
+    fn sysctls_without_an_equivalent_are_refused() {
         for (name, value, cure) in [
             ("net.ipv4.tcp_frob", "1", "is not supported"),
             ("net.ipv4.tcp_ecn", "6", "is not one of 0 to 5"),

@@ -295,7 +295,7 @@ impl Protocol for Tcp {
         self.endpoint = Endpoint::connect(self.config.clone(), LOCAL_END, PEER_END, Seed(1).rng());
     }
 
-    fn adopt(&mut self, specification: &str) -> Result<(), String> {
+    fn apply_specification(&mut self, specification: &str) -> Result<(), String> {
         let Settings::Tcp { config, .. } = protocol::settings(specification)? else {
             return Err(format!("{specification} is not TCP"));
         };
@@ -373,7 +373,12 @@ impl Protocol for Tcp {
 
     /// Merges segments like packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the
     /// result has the headers of the last one, and the sequence number and CWR of the first one.
-    fn join(&mut self, text: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
+    fn merge_packets(
+        &mut self,
+        text: &str,
+        sent: &mut VecDeque<(Time, Packet)>,
+        exact: bool,
+    ) -> Result<bool, String> {
         let line = Line::parse(text)?;
         while let Some([(at, first), (then, second)]) = sent.make_contiguous().get_mut(..2) {
             let (Transport::Tcp(first), Transport::Tcp(second)) = (&mut first.transport, &second.transport)
@@ -497,7 +502,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_variable_is_there_once_it_has_a_value() {
+    fn every_variable_but_tcpi_rtt_has_an_initial_value() {
         let hol_stack::Protocol::Tcp { config, .. } = protocol::settings("tcp:stack=linux-6.12").unwrap()
         else {
             panic!("no TCP")
@@ -509,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_written_as_it_is_read() {
+    fn segment_text_round_trips() {
         for text in [
             "S 0:0(0) win 65535 <mss 1460,sackOK,TS val 1 ecr 0,wscale 7>",
             "FP. 1:1001(1000) ack 1 win 257",
@@ -523,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_cure() {
+    fn unreadable_segments_are_refused_with_a_correction() {
         for (text, cure) in [
             ("X 0:0(0)", "use S"),
             (". 1:3(1) ack 1", "plus 1 octets is 2"),

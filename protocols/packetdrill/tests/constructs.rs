@@ -38,7 +38,7 @@ fn is_not_read(text: &str, told: &str) {
 }
 
 #[test]
-fn fcntl_makes_calls_return() {
+fn fcntl_makes_calls_non_blocking() {
     let open = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 fcntl(3, F_GETFL) = 0x2 (flags O_RDWR)\n";
     let block = format!("{open}+0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0\n+0 fcntl(3, F_GETFL) = 0x802\n");
     passes(&format!(
@@ -48,7 +48,7 @@ fn fcntl_makes_calls_return() {
 }
 
 #[test]
-fn a_call_blocks_until_there_is_something() {
+fn blocking_call_returns_when_it_can_proceed() {
     let open = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n";
     let answer = "+0 > S 0:0(0) <...>\n+.1 < S. 0:0(0) ack 1 win 5000 <mss 1000>\n+0 > . 1:1(0) ack 1\n";
     passes(&format!("{open}+0...0.1 connect(3, ..., ...) = 0\n{answer}"));
@@ -71,7 +71,7 @@ fn a_call_blocks_until_there_is_something() {
 }
 
 #[test]
-fn several_segments_are_what_a_script_has_as_one() {
+fn consecutive_segments_match_one_expected_segment() {
     let text = format!("{CONNECT}+0 write(4, ..., 5000) = 5000\n+0 > P. 1:5001(5000) ack 1\n");
     passes(&text);
     deviation(&format!("--strict_segments\n{text}"), "but got >");
@@ -79,7 +79,7 @@ fn several_segments_are_what_a_script_has_as_one() {
 }
 
 #[test]
-fn a_step_may_take_several_lines() {
+fn step_may_span_several_lines() {
     passes(&format!(
         "{ASSOCIATE}+0 sctp_sendv(4, [{{..., 100}}], 1, ..., 1,\n  {{sendv_flags=SCTP_SEND_SNDINFO_VALID, // why\n   \
         sendv_sndinfo={{snd_sid=1, snd_flags=0,\n  snd_ppid=htonl(5), snd_context=0, snd_assoc_id=0}}}}, 32,\n SCTP_SENDV_SPA, 0) = 100\n\
@@ -88,7 +88,7 @@ fn a_step_may_take_several_lines() {
 }
 
 #[test]
-fn commands_and_conditions_set_the_system_up() {
+fn commands_and_ifdef_configure_the_endpoint() {
     let syn = |options: &str| {
         format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 fcntl(3, F_SETFL, O_NONBLOCK) = 0\n\
@@ -115,7 +115,7 @@ fn commands_and_conditions_set_the_system_up() {
 }
 
 #[test]
-fn files_of_commands_lie_beside_the_script() {
+fn command_files_are_read_from_the_script_folder() {
     let folder = std::env::temp_dir().join(format!("hol-packetdrill-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("tests")).unwrap();
     std::fs::write(folder.join("defaults.sh"), "#!/bin/sh\n# none\nsysctl -q net.ipv4.tcp_sack=0\n").unwrap();
@@ -137,7 +137,7 @@ fn files_of_commands_lie_beside_the_script() {
 }
 
 #[test]
-fn python_asserts_what_is_known_of_the_endpoint() {
+fn python_assertions_read_the_state_of_the_endpoint() {
     let sent = format!("{CONNECT}+0 write(4, ..., 2000) = 2000\n+0 > P. 1:2001(2000) ack 1\n");
     passes(&format!(
         "{sent}+0 %{{\nassert tcpi_unacked == 2, tcpi_unacked\nassert tcpi_lost == 0 and tcpi_ca_state == TCP_CA_Open\n\
@@ -152,7 +152,7 @@ fn python_asserts_what_is_known_of_the_endpoint() {
 }
 
 #[test]
-fn options_of_a_socket_hold_from_then_on() {
+fn socket_options_apply_from_then_on() {
     // Nagle's algorithm, until it is disabled.
     let small = format!(
         "{CONNECT}+0 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1\n+0 write(4, ..., 100) = 100\n"
@@ -183,7 +183,7 @@ fn options_of_a_socket_hold_from_then_on() {
 }
 
 #[test]
-fn a_listener_is_closed_apart_from_its_connection() {
+fn listener_and_connection_are_closed_separately() {
     passes(&format!("{CONNECT}+0 close(3) = 0\n+0 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1"));
     let listens = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n+0 close(3) = 0\n";
     passes(&format!("{listens}+0 < S 0:0(0) win 100 <mss 1000>\n+0 > R. 0:0(0) ack 1"));
@@ -197,7 +197,7 @@ fn a_listener_is_closed_apart_from_its_connection() {
 }
 
 #[test]
-fn what_is_read_is_what_came() {
+fn read_calls_return_the_received_data() {
     passes(&format!(
         "{CONNECT}+0 < P. 1:101(100) ack 1 win 1000\n+0 > . 1:1(0) ack 101\n+0 recv(4, ..., 40, MSG_PEEK) = 40\n\
         +0 recvmsg(4, {{msg_name(...)=..., msg_iov(2)=[{{..., 30}}, {{iov_base=..., iov_len=20}}], msg_flags=0}}, 0) = 50\n+0 read(4, ..., 1000) = 50\n\
@@ -220,7 +220,7 @@ fn what_is_read_is_what_came() {
 }
 
 #[test]
-fn timestamps_may_be_any_unless_their_clock_is_named() {
+fn timestamps_are_checked_only_if_their_clock_is_named() {
     let text = |value: u32| {
         format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 fcntl(3, F_SETFL, O_NONBLOCK) = 0\n\
@@ -264,7 +264,7 @@ fn bad_input_is_refused() {
 }
 
 #[test]
-fn a_script_that_waits_for_ever_ends() {
+fn endless_script_is_stopped() {
     let heartbeats = format!("{ASSOCIATE}+900000000 < sctp: SHUTDOWN[flgs=0, cum_tsn=0]\n");
     let told = linux(&format!(
         "--hb_interval=1ms\n--path_max_retrans=4000000000\n--association_max_retrans=4000000000\n{heartbeats}"

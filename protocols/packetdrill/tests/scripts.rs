@@ -26,12 +26,12 @@ fn failure(script: &Path) -> Option<String> {
 }
 
 #[test]
-fn tcp_keeps_to_its_scripts() {
+fn tcp_passes_its_scripts() {
     play_folder("tcp");
 }
 
 #[test]
-fn sctp_keeps_to_its_scripts() {
+fn sctp_passes_its_scripts() {
     play_folder("sctp");
 }
 
@@ -69,7 +69,7 @@ fn check_list(protocol: &str, crates: &[&str]) {
         false => sources.contains(&format!("fn {name}(")),
     };
     let missing: Vec<_> = names.iter().filter(|name| !is_there(name)).collect();
-    assert!(missing.is_empty(), "{place} names what is not there; mend the names: {missing:?}");
+    assert!(missing.is_empty(), "{place} names tests that do not exist; correct the names: {missing:?}");
     // QUIC has no scripts: packetdrill's language does not support its packets.
     let files = std::fs::read_dir(&scripts).into_iter().flatten().map(|file| file.unwrap().file_name());
     let unlisted: Vec<_> = files.filter(|file| !names.contains(&file.to_str().unwrap_or_default())).collect();
@@ -89,7 +89,7 @@ fn collect(folder: &Path, text: &mut String) {
 
 /// Scripts that fail for different reasons, with the line and the words of each error.
 #[test]
-fn a_script_that_does_not_hold_tells_where_and_why() {
+fn failing_script_reports_line_and_reason() {
     let begin = "--stack=rfc\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 connect(3, ..., ...) = -1 EINPROGRESS\n";
     for (rest, place, told) in [
         ("+0 > S 0:0(0) <mss 1400>", ":4:", "but got > S 0:0(0) win 65535 <mss 1460,sackOK"),

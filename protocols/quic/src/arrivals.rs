@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_piece_to_arrive_decides() {
+    fn arrival_of_a_read_is_that_of_its_last_piece() {
         let mut arrivals = Arrivals::default();
         assert!(!arrivals.arrive(100, 200, at(1)));
         assert!(!arrivals.arrive(0, 100, at(9)));
@@ -81,7 +81,7 @@ mod tests {
     proptest! {
         /// Computes the arrivals octet by octet, the slow way.
         #[test]
-        fn each_octet_came_with_its_first_copy(
+        fn each_octet_has_the_arrival_of_its_first_copy(
             copies in proptest::collection::vec((0u64..40, 1u64..20), 1..20),
             ends in proptest::collection::vec(0u64..60, 1..6),
         ) {

@@ -231,7 +231,7 @@ impl PacketForm for CleartextPackets {
         self.packets.pop_front()
     }
 
-    fn acknowledged(&mut self, stream: u64) {
+    fn on_stream_acknowledged(&mut self, stream: u64) {
         self.first_sent.forget(stream);
     }
 
@@ -240,7 +240,7 @@ impl PacketForm for CleartextPackets {
         arrivals.read(end).expect("the octets that are read have arrived")
     }
 
-    fn ended(&mut self, stream: u64) {
+    fn on_stream_ended(&mut self, stream: u64) {
         self.arrivals.remove(&stream);
     }
 }

@@ -155,11 +155,11 @@ impl PacketForm for EncryptedPackets {
         self.datagrams.pop_front()
     }
 
-    fn acknowledged(&mut self, _: u64) {}
+    fn on_stream_acknowledged(&mut self, _: u64) {}
 
     fn read(&mut self, now: Time, _: u64, _: u64) -> DeliveryTimes {
         DeliveryTimes { first_sent: now, sent: now, arrived: now }
     }
 
-    fn ended(&mut self, _: u64) {}
+    fn on_stream_ended(&mut self, _: u64) {}
 }

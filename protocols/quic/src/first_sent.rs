@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_that_leave_again_left_first_with_the_piece_that_had_the_last_of_them() {
+    fn retransmission_has_the_first_send_time_of_its_last_octet() {
         let ms = Time::from_millis;
         let mut sent = FirstSendTimes::new(1000);
         assert_eq!(sent.send(ms(1), 6, 0, 100), (ms(1), true));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_for_certain_is_forgotten() {
+    fn pieces_older_than_the_window_are_forgotten() {
         let mut sent = FirstSendTimes::new(1000);
         for piece in 0..10_000 {
             sent.send(Time::from_nanos(piece), 6, piece * 100, piece * 100 + 100);

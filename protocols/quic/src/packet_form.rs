@@ -31,13 +31,13 @@ pub trait PacketForm {
     fn next_packet(&mut self) -> Option<Self::Packet>;
 
     /// Handles the complete acknowledgment of a stream to the peer.
-    fn acknowledged(&mut self, stream: u64);
+    fn on_stream_acknowledged(&mut self, stream: u64);
 
     /// Handles reading of a stream from the peer up to this offset; returns the times of the data.
     fn read(&mut self, now: Time, stream: u64, end: u64) -> DeliveryTimes;
 
     /// Handles the end of a stream from the peer.
-    fn ended(&mut self, stream: u64);
+    fn on_stream_ended(&mut self, stream: u64);
 }
 
 /// An output of an endpoint.

@@ -135,7 +135,7 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Handles the end of a stream.
     fn finish_stream(&mut self, now: Time, id: StreamId) {
-        self.form.ended(id.into());
+        self.form.on_stream_ended(id.into());
         if id.index() == CONTROL_STREAM {
             return self.note_peer_closed();
         }

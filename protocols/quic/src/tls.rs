@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_is_as_long_as_the_flight_that_was_asked_for() {
+    fn certificate_fills_the_configured_flight() {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let length = |flight, parameters| certificate(&key, ByteCount(flight), parameters).der().len();
         assert!(length(600, 96) < 400, "{}", length(600, 96));

@@ -40,7 +40,7 @@ mod tests {
 
     /// RFC 3119 section 3.1.
     #[test]
-    fn the_units_of_a_stream_are_its_main_data() {
+    fn adus_carry_the_main_data_of_the_stream() {
         let frames = frames(192, 200);
         let adus = adus(&frames);
         let header = |octets: &[u8]| FrameHeader::read(octets).unwrap();
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_later_has_no_unit_of_what_stands_before() {
+    fn late_start_yields_no_adu_for_earlier_data() {
         let frames = frames(192, 20);
         let header = FrameHeader::read(&frames[9]).unwrap();
         assert!(header.main_data_begin(&frames[9]) > 0);

@@ -80,7 +80,7 @@ mod tests {
 
     /// RFC 3119 section 3.3: several whole ADU frames, or a part of a single one.
     #[test]
-    fn a_payload_has_whole_adu_frames_or_one_part() {
+    fn payload_holds_whole_adu_frames_or_one_fragment() {
         let (short, long) = ([1; 10], [2; 100]);
         let both: Vec<u8> = split(&short, 200).chain(split(&long, 200)).flatten().collect();
         let read: Vec<&[u8]> = fragments(&both).unwrap().iter().map(|piece| piece.octets).collect();
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_pieces_of_an_adu_frame_add_up_to_it(adu in proptest::collection::vec(any::<u8>(), 1..3000), room in 3usize..1500) {
+        fn fragments_join_to_the_adu_frame(adu in proptest::collection::vec(any::<u8>(), 1..3000), room in 3usize..1500) {
             let mut whole = Vec::new();
             for payload in split(&adu, room) {
                 prop_assert!(payload.len() <= room);
@@ -109,7 +109,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_pieces_or_not(octets: Vec<u8>) {
+        fn arbitrary_payload_does_not_panic(octets: Vec<u8>) {
             let _ = fragments(&octets);
         }
     }

@@ -84,7 +84,7 @@ mod tests {
 
     /// The symbols that zfec 1.6.0 computes from the same data.
     #[test]
-    fn the_symbols_are_those_of_zfec() {
+    fn symbols_equal_those_of_zfec() {
         let data = [vec![1, 2, 3, 250], vec![10, 20, 30, 40], vec![255, 0, 128, 7]];
         let expected = [[103, 190, 198, 16], [235, 189, 203, 7], [80, 46, 239, 205]];
         assert_eq!(code(&data, 6)[3..], expected);
@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         /// Any k of n symbols are enough.
         #[test]
-        fn as_many_as_there_were_restore_all(
+        fn any_k_symbols_restore_all(
             data in (1usize..20, 1usize..40).prop_flat_map(|(k, octets)| proptest::collection::vec(proptest::collection::vec(any::<u8>(), octets), k)),
             more in 0usize..20,
             order in Just((0..40_usize).collect::<Vec<_>>()).prop_shuffle(),

@@ -97,13 +97,13 @@ mod tests {
 
     /// RFC 3550 section 5.1.
     #[test]
-    fn the_fields_stand_where_the_rfc_has_them() {
+    fn header_layout_matches_the_rfc() {
         assert_eq!(HEADER.octets(), [0x80, 0x8e, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 
     /// RFC 3550 sections 5.1 and 5.3.1.
     #[test]
-    fn contributors_extension_and_padding_are_no_payload() {
+    fn contributors_extension_and_padding_are_not_payload() {
         let mut packet = HEADER.octets().to_vec();
         packet[0] |= 0x20 | 0x10 | 2;
         packet.extend([[0; 8].as_slice(), &[0xbe, 0xde, 0, 1], &[0; 4], b"payload", &[0, 0, 3]].concat());
@@ -112,14 +112,14 @@ mod tests {
             let _ = Header::read(&packet[..lacking]);
         }
         *packet.last_mut().unwrap() = 0;
-        assert!(Header::read(&packet).is_err(), "padding of nothing");
+        assert!(Header::read(&packet).is_err(), "a padding length of zero");
         packet[0] = 0x40;
         assert!(Header::read(&packet).is_err(), "version 1");
     }
 
     proptest! {
         #[test]
-        fn a_header_comes_back(payload_type in 0u8..128, marker: bool, sequence: u16, timestamp: u32, source: u32, payload: Vec<u8>) {
+        fn header_round_trips(payload_type in 0u8..128, marker: bool, sequence: u16, timestamp: u32, source: u32, payload: Vec<u8>) {
             let header = Header { payload_type, marker, sequence, timestamp, source };
             let packet = [&header.octets()[..], &payload].concat();
             prop_assert_eq!(Header::read(&packet), Ok((header, &payload[..])));

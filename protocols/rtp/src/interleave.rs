@@ -132,7 +132,7 @@ mod tests {
 
     /// RFC 3119 section 6, the example.
     #[test]
-    fn the_example_of_the_rfc_has_its_sequence_numbers() {
+    fn rfc_example_has_its_sequence_numbers() {
         assert_eq!(odd_numbers_first(8), [1, 3, 5, 7, 0, 2, 4, 6]);
         let sent = interleaved(odd_numbers_first(8), &adus(&frames(192, 16)));
         let isns: Vec<(u8, u8)> = sent.iter().map(|adu| (adu[0], adu[1] >> 5)).take(11).collect();
@@ -144,7 +144,7 @@ mod tests {
 
     /// RFC 3119 section 6: frames that are not interleaved pass one after the other.
     #[test]
-    fn syncwords_are_no_sequence_numbers() {
+    fn frames_without_interleaving_pass_in_order() {
         let sent = adus(&frames(192, 5));
         let mut deinterleaver = Deinterleaver::default();
         let mut come: Vec<Vec<u8>> =
@@ -157,7 +157,7 @@ mod tests {
 
     /// RFC 3119 section 6: up to four consecutive losses leave no gap of more than one.
     #[test]
-    fn a_run_of_half_a_cycle_leaves_no_two_neighbours_missing() {
+    fn loss_of_half_a_cycle_leaves_no_two_adjacent_gaps() {
         for size in 2..=64_u8 {
             let order = odd_numbers_first(size);
             let run = usize::from(size) / 2;
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_survives_comes_back_in_its_order(
+        fn received_frames_are_restored_to_their_order(
             order in Just((0..12).collect::<Vec<u8>>()).prop_shuffle(),
             // Up to six lost cycles, which the cycle count distinguishes.
             lost in proptest::collection::vec(any::<bool>(), 1..72),

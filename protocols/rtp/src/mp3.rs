@@ -125,7 +125,7 @@ mod tests {
 
     /// ISO/IEC 11172-3 section 2.4.3.1: 144 x bit rate / sampling rate octets, and one of padding.
     #[test]
-    fn a_frame_says_how_long_it_is() {
+    fn frame_length_follows_from_the_header() {
         let frame = |octets: [u8; 4]| {
             FrameHeader::read(&octets).map(|header| (header.frame(), header.main_data_room()))
         };
@@ -146,7 +146,7 @@ mod tests {
 
     /// ISO/IEC 11172-3 section 2.4.1.7: nine bits, three private ones, eight of scfsi, then twelve of part2_3_length.
     #[test]
-    fn the_side_information_stands_where_the_standard_has_it() {
+    fn side_information_is_at_its_standard_position() {
         let header = FrameHeader([0xff, 0xfb, 0x90, 0x00]);
         let mut frame = vec![0; header.frame()];
         // main_data_begin = 0x155, then 3 + 8 bits, then part2_3_length = 0xabc.
@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_set_is_read(rate in 0usize..14, reaches_back in 0usize..512, main_data in 0usize..2047) {
+        fn set_fields_are_read_back(rate in 0usize..14, reaches_back in 0usize..512, main_data in 0usize..2047) {
             let header = FrameHeader::stereo(rate, true);
             let mut frame = vec![0xff; header.frame()];
             header.set(&mut frame, reaches_back, main_data);
@@ -165,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_a_header_or_not(octets: Vec<u8>) {
+        fn arbitrary_header_octets_do_not_panic(octets: Vec<u8>) {
             if let Ok(header) = FrameHeader::read(&octets) {
                 prop_assert!(header.main_data_room() > 0 && header.main_data_offset() < header.frame());
             }

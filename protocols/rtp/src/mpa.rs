@@ -47,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_of_a_frame_add_up_to_it(frame in proptest::collection::vec(any::<u8>(), 0..2000), room in 5usize..1500) {
+        fn parts_join_to_the_frame(frame in proptest::collection::vec(any::<u8>(), 0..2000), room in 5usize..1500) {
             let mut whole = Vec::new();
             for payload in payloads(&frame, room) {
                 let (offset, octets) = read(&payload).unwrap();

@@ -14,10 +14,10 @@ pub struct ParityCode {
 }
 
 impl ParityCode {
-    /// Maximum packets of a group with its parity.
-    pub const MAX: u16 = erasure::MAX_SYMBOLS - 1;
+    /// Maximum number of packets in a group, including its parity packets.
+    pub const MAX_PACKETS: u16 = erasure::MAX_SYMBOLS - 1;
 
-    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MAX`].
+    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MAX_PACKETS`].
     pub const fn new(k: u8, n: u8) -> Option<Self> {
         if k == 0 || k >= n { None } else { Some(Self { k, n }) }
     }
@@ -131,13 +131,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_code_has_a_group_and_parity() {
+    fn code_needs_data_and_parity_packets() {
         assert_eq!([ParityCode::new(0, 2), ParityCode::new(3, 3), ParityCode::new(4, 3)], [None; 3]);
         assert!(ParityCode::new(254, 255).is_some());
     }
 
     #[test]
-    fn the_header_says_which_group_it_is_of() {
+    fn header_identifies_its_group() {
         let group = [vec![1, 2, 3], vec![4]];
         let payload = payloads(0x1234, &group, ParityCode::new(5, 7).unwrap()).last().unwrap();
         assert_eq!(
@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_as_the_group_has_restore_it(
+        fn any_k_packets_restore_the_group(
             group in group(),
             parity in 1u8..6,
             order in Just((0..20_usize).collect::<Vec<_>>()).prop_shuffle(),

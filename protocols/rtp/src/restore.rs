@@ -117,7 +117,7 @@ mod tests {
     proptest! {
         /// RFC 3119 section 3.5: no information is lost. The last frames contain the beginning of units that are cut off.
         #[test]
-        fn frames_come_back_octet_by_octet(rate in 0usize..14, count in 20usize..60) {
+        fn frames_are_restored_exactly(rate in 0usize..14, count in 20usize..60) {
             let original = frames(crate::BIT_RATES[rate], count);
             let again = restored(&adus(&original));
             prop_assert_eq!(again.len(), count);
@@ -126,7 +126,7 @@ mod tests {
 
         /// RFC 3119 appendix A.2: whichever frames are missing, the received units can be decoded.
         #[test]
-        fn what_is_missing_spoils_nothing_else(rate in 0usize..14, lost in proptest::collection::vec(any::<bool>(), 10..60)) {
+        fn missing_frames_do_not_spoil_received_ones(rate in 0usize..14, lost in proptest::collection::vec(any::<bool>(), 10..60)) {
             let all = adus(&frames(crate::BIT_RATES[rate], lost.len()));
             let kept: Vec<Vec<u8>> = all.into_iter().zip(&lost).filter(|(_, lost)| !**lost).map(|(adu, _)| adu).collect();
             let mut reader = AduConverter::default();
@@ -136,7 +136,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_restored_or_refused(octets: Vec<Vec<u8>>) {
+        fn arbitrary_adus_do_not_panic(octets: Vec<Vec<u8>>) {
             let mut restore = FrameRestorer::default();
             octets.iter().for_each(|octets| drop(restore.push(octets)));
             restore.finish();

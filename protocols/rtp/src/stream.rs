@@ -110,7 +110,7 @@ mod tests {
 
     /// ISO/IEC 11172-3 section 2.4.3.4: the main data of a frame end in it, and begin at most 511 octets before.
     #[test]
-    fn units_follow_each_other_without_a_gap_and_end_in_their_frames() {
+    fn main_data_is_contiguous_and_ends_in_its_frame() {
         for kbps in BIT_RATES {
             let (mut begin, mut reservoir, mut reaching) = (0, 0, 0);
             for frame in Stream::new(kbps).unwrap().take(1000) {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_always_the_same() {
+    fn stream_is_deterministic() {
         let [one, other] = [(), ()].map(|()| Stream::new(192).unwrap().take(50).collect::<Vec<_>>());
         assert_eq!(one, other);
     }

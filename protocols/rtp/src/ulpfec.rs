@@ -5,8 +5,8 @@
 
 use crate::{Header, Malformed};
 
-/// Maximum packets of a group: bits of the long mask. Section 7.4.
-pub const MAX: u8 = 48;
+/// Maximum number of packets in a group: the bits of the long mask. Section 7.4.
+pub const MAX_GROUP: u8 = 48;
 /// Bits of the short mask.
 const SHORT_MASK_BITS: u8 = 16;
 
@@ -25,18 +25,18 @@ pub const fn overhead(k: u8) -> usize {
 }
 
 const fn mask_octets(is_long: bool) -> usize {
-    (if is_long { MAX } else { SHORT_MASK_BITS }) as usize / 8
+    (if is_long { MAX_GROUP } else { SHORT_MASK_BITS }) as usize / 8
 }
 
 /// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. Section 8.
 ///
 /// # Panics
-/// If there are none or more than [`MAX`], or if one is not an RTP packet, or has 64 kB.
+/// If there are none or more than [`MAX_GROUP`], or if one is not an RTP packet, or has 64 kB.
 pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     let k = u8::try_from(group.len())
         .ok()
-        .filter(|k| (1..=MAX).contains(k))
-        .expect("a group has 1 to MAX packets");
+        .filter(|k| (1..=MAX_GROUP).contains(k))
+        .expect("a group has 1 to 48 packets");
     let mut bits = Vec::new();
     for packet in group {
         add(&mut bits, &protected_bits(packet).expect("the packet is an RTP packet"));
@@ -146,7 +146,7 @@ mod tests {
 
     /// Figures 8 and 9 of section 10.1, octet by octet.
     #[test]
-    fn the_example_of_the_rfc_has_its_headers() {
+    fn rfc_example_has_its_headers() {
         let payload = payload(8, &example());
         assert_eq!(payload[..10], [0, 0, 0, 8, 0, 0, 0, 8, 0x01, 0x74]);
         assert_eq!(payload[10..14], [0x01, 0x54, 0xf0, 0x00]);
@@ -157,7 +157,7 @@ mod tests {
 
     /// The level header of figure 13, section 10.2: 70 octets of A and B, which are longer.
     #[test]
-    fn a_packet_that_is_protected_in_part_is_not_restored() {
+    fn partly_protected_packet_is_not_restored() {
         let packets = example();
         let whole = payload(8, &packets[..2]);
         let in_part = [&whole[..10], &[0, 70, 0xc0, 0], &whole[14..84]].concat();
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(of(&whole), Some((1, packets[1].clone())));
         assert_eq!(of(&in_part), None);
         let with_level_1 = [&whole[..], &[0, 90, 0xc0, 0], &[0; 90]].concat();
-        assert_eq!(of(&with_level_1), Some((1, packets[1].clone())), "level 1 stands behind level 0");
+        assert_eq!(of(&with_level_1), Some((1, packets[1].clone())), "level 1 follows level 0");
     }
 
     /// Section 7.4.
@@ -202,7 +202,7 @@ mod tests {
     proptest! {
         /// Section 9: the restored header is unchanged, including contributors, extension and padding.
         #[test]
-        fn any_one_of_a_group_is_restored_and_no_two(group in group(), lost: prop::sample::Index, other: prop::sample::Index) {
+        fn one_lost_packet_is_restored_and_two_are_not(group in group(), lost: prop::sample::Index, other: prop::sample::Index) {
             let payload = payload(65_530, &group);
             let protection = Protection::read(&payload).unwrap();
             let (lost, other) = (lost.index(group.len()), other.index(group.len()));

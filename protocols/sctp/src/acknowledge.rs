@@ -16,7 +16,7 @@ pub(crate) struct Acknowledgements {
     packets: u32,
     /// Whether the next packet is acknowledged at once.
     due: bool,
-    /// The path from which DATA arrived last, to which a SACK is sent. Section 6.4.
+    /// The path of the last DATA, to which a SACK is sent. Section 6.4.
     reply_path: usize,
     /// The path whose DATA advanced the cumulative TSN since the last SACK; a SACK is bundled with DATA to it.
     bundle_path: Option<usize>,
@@ -111,7 +111,7 @@ impl Endpoint {
         if !self.config.cmt {
             return self.config.max_gap_blocks;
         }
-        let room = (self.largest_chunk() - Sack::FIXED) / 4 - MAX_DUPLICATES;
+        let room = (self.largest_chunk() - Sack::FIXED_OCTETS) / 4 - MAX_DUPLICATES;
         u16::try_from(room).unwrap_or(u16::MAX)
     }
 

@@ -27,7 +27,7 @@ const EMPTY_KEY: u16 = 0;
 
 /// The parameters of one end's INIT or INIT ACK.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct AuthOffer {
     /// RANDOM, CHUNKS and HMAC-ALGO in their wire format, without padding. Section 6.1.
     pub(crate) key_vector: Bytes,
     /// The first hash in its preference that we support.
@@ -90,7 +90,7 @@ pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec
     ]
 }
 
-impl Offer {
+impl AuthOffer {
     /// Reads the parameters of an INIT or INIT ACK; an invalid Random Number is an error that aborts the association. Sections 3 and 6.1.
     pub(crate) fn read(parameters: &[Parameter]) -> Result<Option<Self>, Cause> {
         let (mut random, mut chunks, mut algorithms, mut hash) = (None, None, None, None);
@@ -119,7 +119,7 @@ impl Offer {
 }
 
 impl Authentication {
-    pub(crate) fn new(own: &Offer, peer: &Offer) -> Self {
+    pub(crate) fn new(own: &AuthOffer, peer: &AuthOffer) -> Self {
         // Section 6.1: the numerically smaller first. A vector begins with the type of RANDOM, never with a zero, so the
         // longer is the larger.
         let mut vectors = [&own.key_vector, &peer.key_vector];
@@ -167,14 +167,14 @@ mod tests {
     use super::*;
     use hol_base::Seed;
 
-    fn offers(hashes: [Hash; 2]) -> [Offer; 2] {
+    fn offers(hashes: [Hash; 2]) -> [AuthOffer; 2] {
         let mut rng = Seed(1).rng();
-        hashes.map(|hash| Offer::read(&own_parameters(hash, || rng.next_u64())).unwrap().unwrap())
+        hashes.map(|hash| AuthOffer::read(&own_parameters(hash, || rng.next_u64())).unwrap().unwrap())
     }
 
     /// RFC 2202 section 3 and RFC 4231 section 4.3, test case 2.
     #[test]
-    fn the_hmacs_are_those_of_their_rfcs() {
+    fn hmac_values_equal_the_rfc_vectors() {
         let (key, data) = (b"Jefe", b"what do ya want for nothing?");
         let hex = |hmac: Bytes| hmac.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
         assert_eq!(hex(Hash::Sha1.hmac(key, data)), "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
@@ -186,7 +186,7 @@ mod tests {
 
     /// RFC 4895 section 6.1: both ends derive the same key, whichever vector is smaller, and each uses the hash that the other prefers.
     #[test]
-    fn both_ends_compute_one_key() {
+    fn both_ends_derive_the_same_key() {
         let [a, b] = offers([Hash::Sha256, Hash::Sha1]);
         let ends = [Authentication::new(&a, &b), Authentication::new(&b, &a)];
         assert_eq!(ends[0].key, ends[1].key);
@@ -195,7 +195,7 @@ mod tests {
 
     /// RFC 4895 section 6.1, by hand: type, length and value of each parameter, the smaller vector first, without padding.
     #[test]
-    fn the_key_is_the_two_vectors_the_smaller_first() {
+    fn key_is_the_smaller_vector_then_the_larger() {
         let parameters = |octet| {
             [
                 Parameter::HmacAlgorithms(vec![1]),
@@ -203,7 +203,7 @@ mod tests {
                 Parameter::ChunkList(vec![193, 128]),
             ]
         };
-        let [small, large] = [1, 2].map(|octet| Offer::read(&parameters(octet)).unwrap().unwrap());
+        let [small, large] = [1, 2].map(|octet| AuthOffer::read(&parameters(octet)).unwrap().unwrap());
         let vector = |octet| {
             let random = [&[0x80, 2, 0, 36][..], &[octet; 32]].concat();
             [&random[..], &[0x80, 3, 0, 6, 193, 128], &[0x80, 4, 0, 6, 0, 1]].concat()
@@ -217,15 +217,15 @@ mod tests {
     #[test]
     fn a_random_number_has_32_octets() {
         let short = Parameter::Random(Bytes::from_static(&[1; 31]));
-        assert!(matches!(Offer::read(&[short]), Err(Cause::ProtocolViolation(_))));
+        assert!(matches!(AuthOffer::read(&[short]), Err(Cause::ProtocolViolation(_))));
         let random = Parameter::Random(Bytes::from_static(&[1; 32]));
-        assert_eq!(Offer::read(std::slice::from_ref(&random)), Ok(None));
-        assert_eq!(Offer::read(&[random, Parameter::HmacAlgorithms(vec![2, 9])]), Ok(None));
+        assert_eq!(AuthOffer::read(std::slice::from_ref(&random)), Ok(None));
+        assert_eq!(AuthOffer::read(&[random, Parameter::HmacAlgorithms(vec![2, 9])]), Ok(None));
     }
 
     /// RFC 4895 sections 6.2 and 6.3: the HMAC covers each bit of the chunks after AUTH.
     #[test]
-    fn only_what_was_signed_is_taken() {
+    fn only_chunks_with_a_valid_hmac_are_accepted() {
         for hash in [Hash::Sha1, Hash::Sha256] {
             let [a, b] = offers([hash; 2]);
             let (sender, receiver) = (Authentication::new(&a, &b), Authentication::new(&b, &a));

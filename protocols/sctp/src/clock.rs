@@ -71,13 +71,13 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_clock_counts_from_the_tick_it_is_in() {
+    fn expiry_in_ticks_counts_from_the_current_tick() {
         let clock = Clock::new(Duration::from_millis(4), false);
         assert_eq!(clock.expiry(Time::from_millis(6), Duration::from_millis(9)), Time::from_millis(16));
     }
 
     #[test]
-    fn the_wheel_is_late_by_up_to_an_eighth() {
+    fn timer_wheel_is_late_by_up_to_an_eighth() {
         let clock = Clock::new(Duration::from_millis(4), true);
         // 250 ticks belong to the second level: buckets of 8 ticks, 32 ms.
         let second = Duration::from_secs(1);

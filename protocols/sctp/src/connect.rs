@@ -11,7 +11,7 @@ use hol_wire::sctp::{
 };
 
 use crate::acknowledge::Acknowledgements;
-use crate::authentication::{Authentication, Offer};
+use crate::authentication::{AuthOffer, Authentication};
 use crate::cookie::{Cookie, Peer};
 use crate::ecn::Marks;
 use crate::flight::Flight;
@@ -117,7 +117,7 @@ impl Endpoint {
             self.queue_init(None);
         } else {
             if self.config.cookie_echo_tries_all_paths {
-                let path = self.paths.next_given(self.paths.active);
+                let path = self.paths.next_from_application(self.paths.active);
                 (self.paths.active, self.paths.retransmission) = (path, path);
             }
             // The DATA bundled with the COOKIE ECHO are sent again.
@@ -132,7 +132,7 @@ impl Endpoint {
             // Sections 3.3.2 and 8.4.
             return;
         }
-        if self.state == State::ShutdownAckSent && self.is_of_peer(origin, init) {
+        if self.state == State::ShutdownAckSent && self.names_peer_address(origin, init) {
             // Section 9.2: the peer missed the SHUTDOWN ACK.
             return self.control.push_back((None, Chunk::ShutdownAck));
         }
@@ -146,7 +146,7 @@ impl Endpoint {
     }
 
     /// Returns whether an INIT comes from an address of the peer or lists one. Section 9.2.
-    fn is_of_peer(&self, origin: Origin, init: &Init) -> bool {
+    fn names_peer_address(&self, origin: Origin, init: &Init) -> bool {
         let listed = init.parameters.iter().filter_map(Parameter::address);
         std::iter::once(origin.source).chain(listed).any(|address| self.paths.index_of(address).is_some())
     }
@@ -211,13 +211,13 @@ impl Endpoint {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
         let addresses: usize = addresses.iter().map(|address| Parameter::of_address(*address).length()).sum();
         let parameters: usize = init.parameters.iter().map(Parameter::length).sum();
-        let init = Chunk::HEADER + Init::FIXED + parameters;
+        let init = Chunk::HEADER + Init::FIXED_OCTETS + parameters;
         BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
     }
 
     /// Reports unknown parameters in an answer while there is room. Section 3.2.2.
     fn report_unrecognized(&self, answer: &mut Init, parameters: &[Parameter]) {
-        let fixed = self.largest_chunk() - Chunk::HEADER - Init::FIXED;
+        let fixed = self.largest_chunk() - Chunk::HEADER - Init::FIXED_OCTETS;
         for parameter in unrecognized(parameters) {
             let report = Parameter::Unrecognized(Parameter::list(&[parameter]));
             let length: usize = answer.parameters.iter().map(Parameter::length).sum();
@@ -247,7 +247,7 @@ impl Endpoint {
     fn echo_cookie(&mut self, now: Time, origin: Origin, peer: &Peer, cookie: Bytes) {
         // Section 5.4: to an address that the application gave for the association.
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
-        self.adopt(peer);
+        self.store_peer(peer);
         (self.paths.active, self.paths.retransmission) = (path, path);
         self.state = State::CookieEchoed;
         self.cookie = cookie.clone();
@@ -285,7 +285,7 @@ impl Endpoint {
             // Action D: a duplicate, or both ends opened at once.
             (true, true) => {}
             // Action B: the peer opened at the same time.
-            (true, false) => self.adopt(&cookie.peer),
+            (true, false) => self.store_peer(&cookie.peer),
             // Action A: the peer has restarted.
             (false, false) if tied => return self.restart(now, &cookie),
             // Action C: a late cookie.
@@ -311,7 +311,7 @@ impl Endpoint {
         self.local_tag = cookie.local_tag;
         self.initial_tsn = cookie.initial_tsn;
         self.flight = Flight::new(cookie.initial_tsn);
-        self.adopt(&cookie.peer);
+        self.store_peer(&cookie.peer);
     }
 
     /// Restarts the association: unacknowledged data are lost. Section 5.2.4 A.
@@ -343,7 +343,7 @@ impl Endpoint {
     }
 
     /// Stores the peer's parameters and addresses. Sections 5.1.1 and 5.1.2.
-    fn adopt(&mut self, peer: &Peer) {
+    fn store_peer(&mut self, peer: &Peer) {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
         self.interleaving = self.config.interleaving && peer.i_data;
@@ -353,7 +353,7 @@ impl Endpoint {
         // Linux 6.12 sends I-FORWARD-TSN although it has listed only FORWARD TSN.
         self.accepts_forward_tsn = self.config.partial_reliability && (passes_over || peer.forward_tsn);
         self.marks = Marks::new(self.config.ecn && peer.ecn, self.initial_tsn);
-        let own = Offer::read(&self.auth_parameters).ok().flatten();
+        let own = AuthOffer::read(&self.auth_parameters).ok().flatten();
         self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));
         self.addip = self.config.addip && peer.addip && self.authentication.is_some();
         self.zero_checksum = self.config.zero_checksum && peer.zero_checksum;
@@ -394,7 +394,7 @@ impl Endpoint {
     fn establish(&mut self, now: Time, answered_path: usize) {
         self.state = State::Established;
         for (index, path) in self.paths.list.iter_mut().enumerate() {
-            if path.is_given || index == answered_path {
+            if path.is_from_application || index == answered_path {
                 (path.status, path.confirmed) = (PathStatus::Active, true);
             }
         }

@@ -10,7 +10,7 @@ use hol_wire::sctp::{
 };
 use smallvec::SmallVec;
 
-use crate::authentication::{Hash, Offer};
+use crate::authentication::{AuthOffer, Hash};
 use crate::parameters::readable;
 use crate::secret::Secret;
 
@@ -39,8 +39,8 @@ pub(crate) struct Peer {
     /// Whether it lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
     pub(crate) addip: bool,
     /// The peer's authentication parameters. RFC 4895 section 6.1.
-    pub(crate) offer: Option<Offer>,
-    /// The source address of its packet, then the addresses that it lists.
+    pub(crate) offer: Option<AuthOffer>,
+    /// The source address of the peer's packet, then the addresses that the packet lists.
     pub(crate) addresses: SmallVec<[Address; 2]>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Peer {
 pub(crate) struct Cookie {
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
-    /// The time at which it becomes invalid. Section 5.1.3.
+    /// The time at which the cookie becomes invalid. Section 5.1.3.
     pub(crate) expires: Time,
     /// Tie-Tags: our tag and the peer's in an existing association. Section 5.2.2.
     pub(crate) tie_tags: (u32, u32),
@@ -83,7 +83,7 @@ impl Peer {
             zero_checksum: parameters.contains(&Parameter::ZeroChecksumAcceptable(Parameter::SCTP_OVER_DTLS)),
             reconfig: lists(&[Reconfig::KIND]),
             addip: lists(&[Asconf::KIND, AsconfAck::KIND]),
-            offer: Offer::read(parameters)?,
+            offer: AuthOffer::read(parameters)?,
             addresses: addresses(parameters, source)?,
         })
     }
@@ -128,7 +128,7 @@ impl Cookie {
         let flags = own.into_iter().chain([peer.offer.is_some(), peer.addip, peer.forward_tsn]);
         words.push(flags.fold(u32::from(*peer_port), |word, flag| word << 1 | u32::from(flag)));
         words.extend([peer.tag, peer.initial_tsn.0, peer.a_rwnd, streams]);
-        words.extend(peer.offer.iter().flat_map(Offer::to_words));
+        words.extend(peer.offer.iter().flat_map(AuthOffer::to_words));
         words.extend(peer.addresses.iter().flat_map(|address| words_of(*address)));
         let mut octets: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
         octets.resize(octets.len().max(length.saturating_sub(Secret::SIGNATURE_LENGTH)), 0);
@@ -145,7 +145,9 @@ impl Cookie {
         let words: Vec<u32> = body.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
         let (offer, addresses) = match words[6] & 0b100 {
             0 => (None, &words[Self::FIXED_WORDS..]),
-            _ => Offer::from_words(&words[Self::FIXED_WORDS..]).map(|(offer, rest)| (Some(offer), rest))?,
+            _ => {
+                AuthOffer::from_words(&words[Self::FIXED_WORDS..]).map(|(offer, rest)| (Some(offer), rest))?
+            }
         };
         Some(Self {
             local_tag: words[0],
@@ -192,7 +194,7 @@ fn addresses_in(words: &[u32], are_ipv6: bool) -> SmallVec<[Address; 2]> {
     addresses.map(|bits| Ipv6Addr::from_bits(bits).into()).collect()
 }
 
-impl Offer {
+impl AuthOffer {
     /// Encodes the offer: the length of the key vector and the hash, then the vector.
     fn to_words(&self) -> Vec<u32> {
         let mut octets = self.key_vector.to_vec();
@@ -218,7 +220,7 @@ mod tests {
     use hol_base::Seed;
 
     #[test]
-    fn only_our_own_unchanged_cookie_opens() {
+    fn only_an_unchanged_own_cookie_is_accepted() {
         // RFC 9260 section 5.1.5.
         let mut rng = Seed(1).rng();
         let secret = Secret::new(&mut rng);
@@ -245,7 +247,7 @@ mod tests {
                 addresses: SmallVec::from_slice(&[hol_wire::ipv4(10, 0, 0, 1), hol_wire::ipv4(10, 1, 0, 1)]),
             },
         };
-        let offer = Offer { key_vector: Bytes::from_static(b"a vector."), hash: Hash::Sha256 };
+        let offer = AuthOffer { key_vector: Bytes::from_static(b"a vector."), hash: Hash::Sha256 };
         let offering = Peer {
             addip: true,
             reconfig: true,

@@ -142,7 +142,7 @@ impl Endpoint {
         for address in remote {
             endpoint.add_path(address, 0);
         }
-        endpoint.paths.list.iter_mut().for_each(|path| path.is_given = true);
+        endpoint.paths.list.iter_mut().for_each(|path| path.is_from_application = true);
         endpoint
     }
 
@@ -327,7 +327,7 @@ impl Endpoint {
             return max;
         }
         let is_idle = self.streams_out.is_empty() && self.flight.lost() == 0;
-        let sack = if self.timers.sack.is_some() && is_idle && length > max { Sack::FIXED } else { 0 };
+        let sack = if self.timers.sack.is_some() && is_idle && length > max { Sack::FIXED_OCTETS } else { 0 };
         let echo = if matches!(self.state, State::Closed | State::CookieWait) { COOKIE_ECHO } else { 0 };
         max - sack - echo
     }

@@ -18,7 +18,7 @@ pub(crate) fn linux_2_6_16() -> Config {
 }
 
 #[test]
-fn a_stack_names_every_setting_and_no_other() {
+fn stack_sets_every_key_and_no_unknown_one() {
     let whole = toml::to_string(&rfc()).expect("settings have a text");
     assert_eq!(toml::from_str::<Config>(&whole).as_ref(), Ok(&rfc()));
     assert!(toml::from_str::<Config>(&format!("unknown = 1\n{whole}")).is_err());
@@ -26,7 +26,7 @@ fn a_stack_names_every_setting_and_no_other() {
 }
 
 #[test]
-fn a_setting_that_no_endpoint_could_work_with_is_named() {
+fn unusable_setting_is_refused_by_key() {
     type Breaks = fn(&mut Config);
     let broken: [(&str, Breaks); 18] = [
         ("streams", |c| c.streams = 0),
@@ -65,7 +65,7 @@ fn a_setting_that_no_endpoint_could_work_with_is_named() {
 }
 
 #[test]
-fn an_mtu_of_0_is_that_of_the_network() {
+fn mtu_of_0_means_that_of_the_network() {
     // `net/sctp/transport.c` sctp_transport_pmtu.
     let mtu = |own: u64, network: u64| {
         let mut config = rfc();

@@ -53,7 +53,7 @@ pub(crate) struct SentChunk {
     pub(crate) state: ChunkState,
     /// The path of the latest copy.
     pub(crate) path: usize,
-    /// Whether its path was deleted by the peer since, so that it counts in no window.
+    /// Whether the peer has deleted this path since, so that the chunk counts in no window.
     pub(crate) inherited: bool,
     /// The number of transmissions.
     pub(crate) transmissions: u32,
@@ -65,7 +65,7 @@ pub(crate) struct SentChunk {
     /// Whether the acknowledgement of the chunk gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
     pub(crate) limit: Limit,
-    /// Whether its message was abandoned, so that the chunk must be abandoned too.
+    /// Whether the chunk's message was abandoned, so that the chunk must be abandoned too.
     pub(crate) is_message_abandoned: bool,
 }
 
@@ -268,7 +268,7 @@ mod tests {
 
     /// The counters of windows and timers follow the changes of the chunks. RFC 9260 section 6.1; RFC 3758 section 3.5.
     #[test]
-    fn chunks_are_counted_by_what_became_of_them() {
+    fn flight_counts_chunks_by_state() {
         let mut flight = Flight::new(Tsn(5));
         assert_eq!((flight.cumulative(), flight.next_tsn()), (Tsn(4), Tsn(5)));
         for tsn in 5..9 {
@@ -293,7 +293,7 @@ mod tests {
             (Tsn(5), Tsn(9), (100, 0, 1, 1, true))
         );
         flight.pop();
-        assert_eq!(counts(&flight), (0, 0, 1, 1, false), "that was the one with a deadline");
+        assert_eq!(counts(&flight), (0, 0, 1, 1, false), "the removed chunk had the deadline");
         flight.pop();
         flight.pop();
         assert_eq!((counts(&flight), flight.is_empty()), ((0, 0, 0, 0, false), true));
@@ -301,7 +301,7 @@ mod tests {
 
     /// RFC 3758 section 3.5 and RFC 7496 section 3.1: after the lifetime, or after more retransmissions than permitted.
     #[test]
-    fn a_limit_is_reached_when_it_is_passed() {
+    fn limit_is_reached_only_beyond_its_value() {
         let now = Time::from_millis(100);
         let exact = Clock::new(Duration::ZERO, false);
         let lifetime = Reliability::Lifetime(Duration::from_millis(20));

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_of_several_messages_find_theirs_in_whatever_order() {
+    fn fragments_in_any_order_join_their_messages() {
         // RFC 8260 section 2.2.3: by stream, U bit, MID and FSN, not by TSN.
         let mut receiver = Receiver::default();
         receiver.push((1, END), (0, 2), "f");
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_has_the_order_of_its_message_identifiers() {
+    fn messages_are_delivered_in_order_of_their_mid() {
         // RFC 8260 section 2.1; the numbers wrap around.
         let mut receiver = Receiver::default();
         receiver.skip(0, false, u32::MAX / 2);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_all_streams_are_delivered_in_part() {
+    fn partial_delivery_starts_on_every_stream() {
         // RFC 6458 section 8.1.20, level 2.
         let mut receiver = Receiver::default();
         receiver.push((0, BEGIN), (0, 0), "ab");
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_holds_up_nothing() {
+    fn skipped_messages_do_not_block_later_ones() {
         // RFC 8260 section 2.3.1.
         let mut receiver = Receiver::default();
         receiver.push((0, BEGIN), (0, 0), "a");
@@ -403,10 +403,10 @@ mod tests {
     }
 
     #[test]
-    fn fragments_that_contradict_each_other_are_not_taken() {
+    fn contradictory_fragments_are_dropped() {
         let mut receiver = Receiver::default();
         receiver.push((0, END), (0, 2), "c");
-        receiver.push((0, MIDDLE), (0, 3), "behind the end");
+        receiver.push((0, MIDDLE), (0, 3), "after the last fragment");
         receiver.push((0, END), (0, 1), "another end");
         receiver.push((0, MIDDLE), (0, 2), "twice");
         receiver.expect(&[], 1);

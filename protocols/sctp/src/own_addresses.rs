@@ -265,7 +265,9 @@ impl Endpoint {
             let kept = local.contains(&path.source).then_some(path.source);
             let any = local.first().filter(|_| !are_neighbours(path.source, path.address));
             match near.copied().or(kept).or(any.copied()) {
-                Some(source) if source != path.source || path.stranded => self.reach(now, index, source),
+                Some(source) if source != path.source || path.stranded => {
+                    self.change_source(now, index, source)
+                }
                 Some(_) => {}
                 None => self.strand(now, index),
             }
@@ -279,7 +281,7 @@ impl Endpoint {
     }
 
     /// Changes the source address of a path, resets its measurements (RFC 9260 section 7.2.5.2) and probes it.
-    fn reach(&mut self, now: Time, index: usize, source: Address) {
+    fn change_source(&mut self, now: Time, index: usize, source: Address) {
         let path = &mut self.paths.list[index];
         (path.source, path.stranded, path.error_count) = (source, false, 0);
         path.rtt = crate::rtt::RttEstimator::new(&self.config, self.clock);

@@ -21,7 +21,7 @@ pub(crate) struct OwnRequests {
 #[derive(Debug)]
 struct QueuedRequest {
     request: Reconfiguration,
-    /// The peer's request that it answers. Section 5.1.2 A4.
+    /// The number of the peer's request that this request answers. Section 5.1.2 A4.
     answers: Option<ReconfigSerial>,
 }
 
@@ -34,7 +34,7 @@ struct OutstandingRequest {
     request: Reconfig,
     /// The path of the latest copy.
     path: usize,
-    /// Whether the peer has reported that it is in progress, so that a missing answer is no failure. Section 5.2.7 H2.
+    /// Whether the peer has reported the request as in progress, so that a missing answer is no failure. Section 5.2.7 H2.
     in_progress: bool,
     /// The TSN whose acknowledgement completes the reset: before, a FORWARD TSN may contain old stream sequence numbers.
     done_after: Option<Tsn>,

@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_parameters_are_treated_as_their_top_bits_say() {
+    fn top_bits_decide_how_unknown_parameters_are_handled() {
         // RFC 9260 section 3.2.1: 0x4000 reports, 0x8000 continues.
         let reported = |kinds: &[u16]| {
             let parameters: Vec<Parameter> = kinds.iter().copied().map(unknown).collect();

@@ -197,7 +197,7 @@ impl Endpoint {
     fn forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[(u16, Ssn); 2]> = SmallVec::new();
-        let max = self.largest_chunk() / ForwardTsn::SKIPPED - 2;
+        let max = self.largest_chunk() / ForwardTsn::ENTRY_OCTETS - 2;
         for chunk in self.abandoned_chunks() {
             if !chunk.data.flags.contains(DataFlags::UNORDERED) {
                 let full = skipped.len() == max;
@@ -218,7 +218,7 @@ impl Endpoint {
     fn i_forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[SkippedMessages; 2]> = SmallVec::new();
-        let max = self.largest_chunk() / IForwardTsn::SKIPPED - 1;
+        let max = self.largest_chunk() / IForwardTsn::ENTRY_OCTETS - 1;
         for chunk in self.abandoned_chunks() {
             let unordered = chunk.data.flags.contains(DataFlags::UNORDERED);
             let (stream, mid) = (chunk.data.stream, chunk.place.mid);

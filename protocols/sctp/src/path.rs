@@ -18,14 +18,14 @@ pub struct Path {
     /// The source address of packets on this path.
     pub(crate) source: Address,
     pub(crate) status: PathStatus,
-    /// Whether the host has lost its source address, and has no other.
+    /// Whether the host has lost the source address of this path, and has no other.
     pub(crate) stranded: bool,
     /// Whether the peer added the address by ASCONF; the path then carries no DATA until it is confirmed. RFC 5061
     /// section 5.3 F1.
     pub(crate) added: bool,
     /// Whether the application gave the address, so that it needs no verification. RFC 9260 section 5.4, rule 1.
-    pub(crate) is_given: bool,
-    /// Whether the peer deleted it by ASCONF. RFC 5061 section 5.3 F13.
+    pub(crate) is_from_application: bool,
+    /// Whether the peer deleted the address by ASCONF. RFC 5061 section 5.3 F13.
     pub(crate) deleted: bool,
     /// Whether the path is confirmed: the peer has answered from this address. RFC 9260 section 5.4.
     pub(crate) confirmed: bool,
@@ -71,7 +71,7 @@ impl Path {
             status: PathStatus::Inactive,
             stranded: false,
             added: false,
-            is_given: false,
+            is_from_application: false,
             deleted: false,
             confirmed: false,
             window: Window::new(config.cwnd_parameters(), ssthresh),
@@ -102,7 +102,7 @@ impl Path {
     /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent on the path: only after it is
     /// confirmed. RFC 9260 section 5.4; an address added by ASCONF has other rules.
     pub(crate) fn may_be_answered(&self) -> bool {
-        self.confirmed || self.is_given || self.added
+        self.confirmed || self.is_from_application || self.added
     }
 
     /// Removes octets from the data in flight, or from the inherited data.
@@ -246,9 +246,12 @@ impl Paths {
     }
 
     /// Returns the next path after `path`, cyclically, whose address the application gave.
-    pub(crate) fn next_given(&self, path: usize) -> usize {
+    pub(crate) fn next_from_application(&self, path: usize) -> usize {
         let count = self.list.len();
-        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].is_given).unwrap_or(path)
+        (1..=count)
+            .map(|step| (path + step) % count)
+            .find(|index| self.list[*index].is_from_application)
+            .unwrap_or(path)
     }
 
     /// Returns a sort key: state, then errors, then the order of addresses.

@@ -25,7 +25,7 @@ struct DeferredReset {
     serial: ReconfigSerial,
     last_tsn: Tsn,
     streams: Vec<u16>,
-    /// Chunks that were sent after the reset.
+    /// Received chunks that were sent after the reset.
     held_chunks: Vec<Chunk>,
     /// Octets of user data in these chunks.
     octets: usize,

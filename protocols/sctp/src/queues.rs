@@ -47,10 +47,10 @@ impl Queues {
     }
 
     /// Sets the number of streams.
-    pub(crate) fn serve(&mut self, streams: usize) {
+    pub(crate) fn set_stream_count(&mut self, streams: usize) {
         if streams > self.streams.len() {
             self.streams.resize_with(streams, VecDeque::new);
-            self.turn.serve(streams);
+            self.turn.set_stream_count(streams);
         }
     }
 
@@ -97,10 +97,10 @@ impl Queues {
         if self.one_stream_per_packet {
             // A message that is completed first takes several packets but one turn.
             if self.packet.replace(stream) != Some(stream) && self.turn.next() == Some(stream) {
-                self.turn.pass(stream, octets);
+                self.turn.end_turn(stream, octets);
             }
         } else if self.interleaves || unsent.flags.contains(DataFlags::END) {
-            self.turn.pass(stream, octets);
+            self.turn.end_turn(stream, octets);
         }
         if !self.interleaves && !unsent.flags.contains(DataFlags::END) {
             self.unfinished = Some((stream, octets));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_counts_by_its_length_or_in_linux_by_its_last_fragment() {
+    fn fair_scheduler_counts_the_message_or_in_linux_its_last_fragment() {
         // RFC 8260 section 3.5: two messages for one of twice the length; net/sctp/stream_sched.c: one for one.
         assert_eq!(order(false), [0, 0, 1, 1, 1, 0, 0, 1, 0]);
         assert_eq!(order(true), [0, 0, 1, 1, 0, 0, 0, 0, 1]);

@@ -38,11 +38,11 @@ pub(crate) struct Rack {
     /// Whether a chunk was delivered since the last search for losses.
     advanced: bool,
     reordering_seen: bool,
-    /// RACK.reo_wnd_mult.
+    /// The reordering window in quarters of the minimum round-trip time: RACK.reo_wnd_mult.
     window_steps: u32,
-    /// RACK.reo_wnd_persist.
+    /// Recoveries until a widened window is reset: RACK.reo_wnd_persist.
     persist: u32,
-    /// RACK.dsack_round: the window was widened; it is widened again only after this TSN is acknowledged.
+    /// The TSN after whose acknowledgment the window may be widened again: RACK.dsack_round.
     widened_until: Option<Tsn>,
     /// The last TSN sent before T3-rtx expired: RTO recovery lasts until it is acknowledged.
     pub(crate) timed_out: Option<Tsn>,

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_whole_when_its_last_gap_closes() {
+    fn message_is_complete_when_its_last_gap_closes() {
         // RFC 9260 section 6.9; the second message starts directly after the first.
         let mut receiver = Receiver::default();
         for (tsn, flags) in [(3, END), (4, BEGIN), (1, BEGIN)] {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_waited_since_its_last_fragment_came() {
+    fn arrival_of_a_message_is_that_of_its_last_fragment() {
         let (mut reassembly, mut arrived) = (Reassembly::default(), None);
         for (tsn, flags, ms) in [(1, BEGIN, 10), (3, END, 20), (2, MIDDLE, 30)] {
             let (tsn, stamp, payload) = (Tsn(tsn), SendTimes::default(), vec![0].into());
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_delivered_in_part_leaves_the_buffer_and_the_message_comes_whole() {
+    fn partial_delivery_frees_the_buffer_and_ends_with_the_message() {
         // RFC 9260 section 6.9.
         let mut receiver = Receiver::default();
         for (tsn, flags) in [(1, BEGIN), (2, MIDDLE), (4, MIDDLE)] {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_message_with_nothing_missing_before_it_is_delivered_in_part() {
+    fn partial_delivery_needs_no_gap_before_the_message() {
         // RFC 9260 section 6.9: the messages of a stream have an order.
         let mut receiver = Receiver::default();
         receiver.push(2, BEGIN);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn other_messages_wait_for_the_end_of_one_that_is_delivered_in_part() {
+    fn other_messages_wait_for_the_end_of_a_partial_delivery() {
         // RFC 6458 section 8.1.20, level 0.
         let mut receiver = Receiver::default();
         receiver.push(1, BEGIN);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn forward_tsn_discards_what_stays_incomplete() {
+    fn forward_tsn_discards_incomplete_messages() {
         // RFC 3758 section 3.6.
         let mut receiver = Receiver::default();
         receiver.push(1, BEGIN);

@@ -127,7 +127,7 @@ impl Endpoint {
                     }
                     self.on_i_data(now, path, *data, &mut seen)
                 }
-                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if self.is_of_other_kind(&chunk) => {
+                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if self.has_unnegotiated_format(&chunk) => {
                     self.abort_for_kind();
                     false
                 }
@@ -278,7 +278,7 @@ impl Endpoint {
     }
 
     /// Returns whether a chunk belongs to the format of user data that was not negotiated. RFC 8260 sections 2.2.3 and 2.3.1.
-    fn is_of_other_kind(&self, chunk: &Chunk) -> bool {
+    fn has_unnegotiated_format(&self, chunk: &Chunk) -> bool {
         let interleaved = matches!(chunk, Chunk::IData(_) | Chunk::IForwardTsn(_));
         interleaved != self.interleaving && self.state.receives_data()
     }

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_counts_for_an_eighth_and_its_distance_for_a_quarter() {
+    fn srtt_gains_an_eighth_and_rttvar_a_quarter() {
         // RFC 9260 section 6.3.1 C3: RTTVAR = 3/4 400 + 1/4 160 = 340, SRTT = 7/8 800 + 1/8 960 = 820.
         let mut rtt = estimator();
         rtt.measure(800);

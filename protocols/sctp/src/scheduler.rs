@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_value_is_that_of_all_further_streams() {
+    fn last_stream_value_applies_to_all_further_streams() {
         let values: StreamValues = "7/0".parse().unwrap();
         assert_eq!([0, 1, 2, 65535].map(|stream| values.of(stream)), [Some(7), Some(0), Some(0), Some(0)]);
         assert_eq!(values.to_string(), "7/0");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_values_is_refused() {
+    fn invalid_stream_values_are_refused() {
         for text in ["7/", "/", "-1", "65536", "a", "1;2"] {
             let error = text.parse::<StreamValues>().unwrap_err();
             assert!(error.contains(&format!("{text:?}")) && error.contains("65535"), "{error}");

@@ -112,7 +112,7 @@ mod tests {
 
     /// In captures of Linux 6.12 with messages of 128 KiB, the second message waits until the whole first one is acknowledged.
     #[test]
-    fn linux_takes_any_message_into_what_room_there_is_and_gives_back_whole_ones() {
+    fn linux_accepts_any_message_and_releases_whole_ones() {
         let mut buffer = SendBuffer::new(&fixtures::linux());
         let fragments = 90;
         let flags = |index| match index {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn room_that_was_refused_is_announced_once() {
+    fn refused_sender_is_told_once_when_there_is_room() {
         let mut config = fixtures::rfc();
         config.send_buffer.0 = 100;
         let mut buffer = SendBuffer::new(&config);

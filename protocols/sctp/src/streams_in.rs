@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_waits_only_for_itself() {
+    fn gap_on_one_stream_does_not_delay_others() {
         // RFC 9260 section 6.5 and 6.6.
         let mut streams = StreamsIn::new(2);
         let mut out = Vec::new();

@@ -200,7 +200,7 @@ impl StreamsOut {
         let count = self.numbers.len() + usize::from(more);
         self.numbers.resize(count, Numbers::default());
         if let Some(queues) = &mut self.queues {
-            queues.serve(count);
+            queues.set_stream_count(count);
         }
     }
 
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partly_sent_message_uses_up_its_sequence_number_and_an_unsent_one_does_not() {
+    fn only_partly_sent_messages_use_up_a_sequence_number() {
         let mut streams = StreamsOut::new(&Config { streams: 1, ..crate::fixtures::rfc() });
         for length in [25, 25, 5] {
             streams.push(message(length), 10, 10, Limit::None);

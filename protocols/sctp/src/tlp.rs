@@ -18,12 +18,12 @@ const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 pub(crate) struct Probe {
     /// TLP.end_seq: the highest TSN when the probe was sent.
     end_tsn: Tsn,
-    /// TLP.is_retrans: the chunk that it repeated.
+    /// The TSN of the chunk that the probe repeated: TLP.is_retrans; `None` for new data.
     repeats: Option<Tsn>,
 }
 
 impl Probe {
-    /// Returns whether it repeated this chunk.
+    /// Returns whether the probe repeated this chunk.
     pub(crate) fn is_copy_of(&self, tsn: Tsn) -> bool {
         self.repeats == Some(tsn)
     }

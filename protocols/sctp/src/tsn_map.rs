@@ -85,17 +85,17 @@ impl TsnMap {
             (false, true) => self.ranges[at].first = tsn,
             (false, false) => self.ranges.insert(at, TsnRange { first: tsn, last: tsn }),
         }
-        self.absorb();
+        self.advance_over_ranges();
     }
 
     /// Treats all TSNs up to `tsn` as received. RFC 3758 section 3.6.
     pub(crate) fn advance_to(&mut self, tsn: Tsn) {
         self.cumulative = self.cumulative.latest(tsn);
-        self.absorb();
+        self.advance_over_ranges();
     }
 
     /// Advances the cumulative TSN over the ranges that it has reached.
-    fn absorb(&mut self) {
+    fn advance_over_ranges(&mut self) {
         while let Some(range) = self.ranges.front()
             && range.first.at_or_before(self.cumulative.next())
         {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_is_a_duplicate_and_what_no_block_can_name_is_too_far() {
+    fn tsn_is_duplicate_if_received_and_too_far_beyond_the_map() {
         let mut map = TsnMap::new(Tsn(10), u16::MAX);
         map.insert(Tsn(12));
         let classes = [9, 10, 11, 12, 13, 9 + 65535, 9 + 65536].map(|tsn| map.classify(Tsn(tsn)));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::Config;
 use crate::scheduler::{Scheduler, StreamValues};
 
-/// The streams that have data to send.
+/// The streams that have data to send, in the order in which the scheduler serves them.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// Round-robin rings by priority, the smallest number first; a single ring without priorities.
@@ -36,7 +36,7 @@ impl Turn {
     }
 
     /// Sets the number of streams.
-    pub(crate) fn serve(&mut self, streams: usize) {
+    pub(crate) fn set_stream_count(&mut self, streams: usize) {
         if let Self::Fair { served, .. } = self {
             served.resize(streams, 0);
         }
@@ -69,7 +69,7 @@ impl Turn {
     }
 
     /// Notes that a stream has sent this many octets, and ends its turn.
-    pub(crate) fn pass(&mut self, stream: u16, octets: u64) {
+    pub(crate) fn end_turn(&mut self, stream: u16, octets: u64) {
         match self {
             Self::Rings { values, rings, .. } => {
                 if let Some(ring) = rings.get_mut(&values.of(stream).unwrap_or(0)) {
@@ -137,7 +137,7 @@ mod tests {
     fn served(turn: &mut Turn, octets: [u64; 3], times: usize) -> Vec<u16> {
         let mut serve = || {
             let stream = turn.next().unwrap();
-            turn.pass(stream, octets[usize::from(stream)]);
+            turn.end_turn(stream, octets[usize::from(stream)]);
             stream
         };
         (0..times).map(|_| serve()).collect()
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_take_turns_and_who_leaves_is_passed_over() {
+    fn rr_serves_streams_in_turn_and_skips_those_that_leave() {
         // RFC 8260 section 3.2.
         let mut turn = with_three(Scheduler::Rr, "");
         assert_eq!(served(&mut turn, [1; 3], 4), [0, 1, 2, 0]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_number_is_the_highest_priority_and_equals_take_turns() {
+    fn prio_serves_the_smallest_value_and_equals_in_turn() {
         // RFC 8260 sections 3.4 and 4.3.2.
         let mut turn = with_three(Scheduler::Prio, "7/3");
         assert_eq!(served(&mut turn, [1; 3], 3), [1, 2, 1]);
@@ -176,16 +176,16 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_joins_where_linux_lets_it() {
+    fn stream_joins_the_ring_where_linux_inserts_it() {
         // net/sctp/stream_sched_rr.c and stream_sched_prio.c: at the end of the list, and before the stream whose turn it is.
         for (scheduler, expected) in [(Scheduler::Rr, [1, 2, 3, 0]), (Scheduler::Prio, [1, 2, 0, 3])] {
             let mut turn = with_three(scheduler, "");
-            turn.pass(0, 1);
+            turn.end_turn(0, 1);
             turn.join(3);
             let next: Vec<u16> = (0..4)
                 .map(|_| {
                     let stream = turn.next().unwrap();
-                    turn.pass(stream, 1);
+                    turn.end_turn(stream, 1);
                     stream
                 })
                 .collect();

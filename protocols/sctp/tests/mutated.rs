@@ -119,7 +119,7 @@ impl Talk {
 }
 
 /// Runs an association until it is over or 300 packets were sent to it; returns how many were, and how many of them were parsed.
-fn torment(seed: u64) -> (u64, u64) {
+fn run_mutated(seed: u64) -> (u64, u64) {
     let mut talk = Talk::new(seed);
     let (mut thrown, mut read) = (0, 0);
     talk.input(0, Input::Command(Command::Connect));
@@ -140,13 +140,13 @@ fn torment(seed: u64) -> (u64, u64) {
 
 /// RFC 9260 section 12.2: whatever arrives, an endpoint does not panic, does not loop, and holds no more than its buffers.
 #[test]
-fn no_changed_packet_is_too_much_for_an_endpoint() {
+fn mutated_packets_never_break_an_endpoint() {
     let asked = std::env::var("HOL_MUTATIONS").ok().and_then(|count| count.parse().ok());
     let wanted: u64 = asked.unwrap_or(100_000);
     let (mut thrown, mut read, mut seed) = (0, 0, 0);
     while thrown < wanted {
         seed += 1;
-        let talk = catch_unwind(AssertUnwindSafe(|| torment(seed)));
+        let talk = catch_unwind(AssertUnwindSafe(|| run_mutated(seed)));
         let Ok((more, of_them)) = talk else { panic!("the association of seed {seed}") };
         (thrown, read) = (thrown + more, read + of_them);
     }

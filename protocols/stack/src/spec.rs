@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn every_stack_settles_every_protocol() {
+    fn every_stack_parses_for_every_transport() {
         for kind in Kind::ALL {
             for stack in kind.stacks() {
                 let text = format!("{}:stack={}", kind.name(), stack.name);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn nagle_is_off_unless_asked_for() {
+    fn nagle_is_off_by_default() {
         for (text, expected) in [
             ("tcp", "\"off\""),
             ("tcp:nagle", "\"minshall\""),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_remember_nothing_unless_asked_to() {
+    fn metrics_cache_is_off_by_default() {
         for (text, expected) in [
             ("tcp", MetricsCache::Off),
             ("sctp", MetricsCache::Off),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_reliability_has_one_limit() {
+    fn partial_reliability_takes_only_one_limit() {
         let spec: TransportSpec = "sctp:unordered,lifetime=100ms".parse().unwrap();
         let Protocol::Sctp { unordered, reliability, .. } = spec.protocol() else { panic!("not sctp") };
         assert_eq!((*unordered, *reliability), (true, Reliability::Lifetime(Duration::from_millis(100))));
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_one_to_one_unless_asked_for() {
+    fn sockets_are_one_to_one_by_default() {
         for (text, expected) in [
             ("sctp", SocketStyle::OneToOne),
             ("sctp:socket=one-to-one", SocketStyle::OneToOne),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_cure() {
+    fn errors_say_what_to_do() {
         assert!(error("dccp").contains("known are \"tcp\", \"sctp\", \"quic\""));
         assert!(
             error("TCP").ends_with("; write \"tcp\"")

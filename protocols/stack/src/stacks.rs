@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_has_the_newest_stack_that_is_not_newer() {
+    fn kernel_gets_the_newest_stack_up_to_its_release() {
         let name = |release| stack_of_linux(release).name;
         assert_eq!(["7.3.4+deb13-amd64", "7.3", "7.10.1", "8.0"].map(name), ["linux-7.3"; 4]);
         assert_eq!(
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn named_configurations_are_those_of_the_stacks() {
+    fn named_configurations_equal_the_stack_files() {
         let tcp = |name: &str| stack(name).unwrap().table("tcp").unwrap().try_into().unwrap();
         assert_eq!(hol_tcp::Config::linux_6_12(), tcp("linux-6.12"));
         assert_eq!(hol_tcp::Config::linux_7_3(), tcp("linux-7.3"));

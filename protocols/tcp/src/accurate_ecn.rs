@@ -12,7 +12,7 @@ use crate::ecn_octets::EcnOctets;
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
 /// Value of both counters at the start. RFC 9768 section 3.2.1.
 const INITIAL_COUNT: u32 = 5;
-/// Largest value of the field.
+/// The bits of the ACE field, and its largest value.
 const ACE_MASK: u32 = 0b111;
 /// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
 /// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
@@ -35,11 +35,11 @@ pub(crate) struct AccurateEcn {
     agreed: bool,
     /// The codepoint of our packets.
     codepoint: Ecn,
-    /// Whether SYNs also have that codepoint.
+    /// Whether our SYNs also have the codepoint of `codepoint`.
     marks_syn: bool,
     /// The codepoint with which the peer's SYN or SYN-ACK arrived.
     handshake: Ecn,
-    /// Whether the next segment is the client's ACK of the handshake, which reflects that codepoint.
+    /// Whether the next segment is the client's ACK of the handshake, which reflects `handshake`.
     reflects: bool,
     /// Marked packets received (r.cep less its first value).
     received_marks: u32,
@@ -69,7 +69,7 @@ pub(crate) struct NewlyAcked {
     pub(crate) octets: u32,
     /// The largest payload of a segment.
     pub(crate) mss: u32,
-    /// Whether SACK works, or nothing is being recovered.
+    /// Whether the counts are exact, because SACK is used or nothing is being recovered.
     pub(crate) is_exact: bool,
 }
 
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_1_2_what_the_answers_to_a_request_mean() {
+    fn rfc9768_3_1_2_answers_negotiate_the_ecn_mode() {
         let answers: Vec<u32> = (0..8)
             .filter(|value| {
                 let [mut client, _] = ends();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_2_2_each_mark_is_counted_once_though_the_field_wraps() {
+    fn rfc9768_3_2_2_each_mark_is_counted_once_across_wraps() {
         let [mut receiver, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
         let mut reported = 0;
         for packet in 0..1000 {
@@ -422,14 +422,14 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_2_2_1_a_mark_on_the_syn_ack_is_not_one_on_data() {
+    fn rfc9768_3_2_2_1_mark_on_the_syn_ack_is_not_counted_as_data() {
         let [mut client, mut server] = agreed(Ecn::Capable1, Ecn::Congested);
         let (flags, _) = client.on_send(Flags::ACK, false);
         assert_eq!(server.newly_marked(flags, None, packets(1)), 0);
     }
 
     #[test]
-    fn rfc9768_3_2_2_5_1_changes_and_six_marks_are_acknowledged_at_once() {
+    fn rfc9768_3_2_2_5_1_changes_and_six_marks_force_an_ack() {
         let [mut receiver, _] = agreed(Ecn::Capable, Ecn::Capable);
         let said: Vec<bool> = [Ecn::Capable, Ecn::Congested, Ecn::Congested, Ecn::Capable]
             .map(|ecn| receiver.on_packet(ecn, 0))
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_2_2_5_2_an_acknowledgment_of_many_packets_is_taken_for_the_worst() {
+    fn rfc9768_3_2_2_5_2_ack_of_many_packets_assumes_the_worst_case() {
         let [_, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
         assert_eq!(sender.newly_marked(with_ace(Flags::ACK, INITIAL_COUNT), None, packets(2)), 0);
         let more = with_ace(Flags::ACK, (INITIAL_COUNT + 1) & ACE_MASK);
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(
             used.newly_marked(more, None, packets(12)),
             1,
-            "where acknowledgments are always long, the field is believed"
+            "if acknowledgments usually cover many packets, the field is believed"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Processes an acknowledgment. RFC 9293 section 3.10.7.4, fifth.
 
 use hol_base::{Duration, Time};
-use hol_congestion::Round;
+use hol_congestion::RoundTripSample;
 use hol_wire::tcp::{Flags, Segment, SeqNum};
 
 use crate::Endpoint;
@@ -51,7 +51,7 @@ impl Endpoint {
         }
         if self.board.len() == 0 {
             if info.dsack {
-                self.alert(now, &mut info);
+                self.process_dubious_ack(now, &mut info);
             }
             self.take_marks(segment, &mut info);
             self.persist_or_stop(now);
@@ -63,7 +63,7 @@ impl Endpoint {
         }
         self.take_acknowledged(now, prior_highest, prior_sacked, &mut info);
         self.take_marks(segment, &mut info);
-        self.react(now, ack, &mut info);
+        self.update_after_ack(now, ack, &mut info);
     }
 
     /// Processes the ACK field of a reordered segment, whose SACK blocks may still be new.
@@ -72,20 +72,20 @@ impl Endpoint {
             info.carried_data = true;
             self.tag(now, segment, &mut info);
             self.cwnd.count_delivered(info.delivered);
-            let resend = self.alert(now, &mut info);
+            let resend = self.process_dubious_ack(now, &mut info);
             self.resend_by(now, resend);
         }
     }
 
     /// Updates recovery, timer and window, in this order, then sends what recovery allows.
-    fn react(&mut self, now: Time, ack: SeqNum, info: &mut AckInfo) {
+    fn update_after_ack(&mut self, now: Time, ack: SeqNum, info: &mut AckInfo) {
         self.widen_reordering_window(info);
         self.count_marks(info);
         self.probe_acknowledged(ack, info);
         let mut resend = Resend::Nothing;
         let lost = self.board.losses();
         if info.is_dubious() || !self.episode.is_open() {
-            resend = self.alert(now, info);
+            resend = self.process_dubious_ack(now, info);
         }
         if info.restart_timer && !self.schedule_loss_probe(now, true) {
             self.rearm_retransmission(now);
@@ -161,7 +161,7 @@ impl Endpoint {
         self.rtt.observe_min(latest);
         self.rtt.sample(sample, self.snd.una(), self.snd.nxt());
         let (acknowledged, sent) = self.snd.progress();
-        self.cwnd.on_rtt(Round { now, rtt: latest, acknowledged, sent });
+        self.cwnd.on_rtt(RoundTripSample { now, rtt: latest, acknowledged, sent });
         true
     }
 

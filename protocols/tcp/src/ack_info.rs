@@ -66,7 +66,7 @@ impl AckInfo {
 
     /// Returns whether the acknowledgment covers only one segment, smaller than `mss` and sent once, up to `una`. Such
     /// an acknowledgment may have been delayed.
-    pub(crate) fn is_runt(&self, una: SeqNum, mss: u32) -> bool {
+    pub(crate) fn may_be_delayed(&self, una: SeqNum, mss: u32) -> bool {
         let alone = self.acked_segments == 1 && self.data_acked && !self.data_sacked;
         alone && !self.resent_acked && una.distance_from(self.prior_una) < mss
     }

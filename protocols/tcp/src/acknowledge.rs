@@ -364,7 +364,7 @@ impl Endpoint {
             return;
         }
         let worthwhile = (self.buffer.limit() / 2).min(self.config.mss.into());
-        let offer = self.rcv.limited(self.free_buffer());
+        let offer = self.rcv.limited_to_field(self.free_buffer());
         if self.machine.state().is_receiving() && offer >= worthwhile.max(2 * self.rcv.window()) {
             self.send_ack(now);
         }
@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn segments_that_are_shorter_beside_sack_blocks_are_full() {
+    fn segments_shortened_by_sack_blocks_count_as_full_sized() {
         // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" does not vary with SACK blocks.
         let mut acks = DelayedAckState::new(&Config::linux_6_12());
         let text = |length, options| SegmentData { length, options, pushed: false, ends: false };

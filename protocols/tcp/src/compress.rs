@@ -8,7 +8,7 @@ use hol_wire::tcp::SeqNum;
 use crate::Endpoint;
 
 /// Out-of-order segments acknowledged at once for each RCV.NXT, enough for a fast retransmit.
-const AT_ONCE: u32 = 3;
+const IMMEDIATE_ACKS: u32 = 3;
 
 /// Out-of-order segments that wait for a common acknowledgment.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ impl AckCompression {
         if self.nxt != nxt {
             (self.nxt, self.at_once) = (nxt, 0);
         }
-        if self.at_once < AT_ONCE {
+        if self.at_once < IMMEDIATE_ACKS {
             self.at_once += 1;
             return true;
         }

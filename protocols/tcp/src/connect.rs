@@ -10,13 +10,13 @@ use hol_wire::{Address, Ecn};
 use crate::ecn::Marks;
 use crate::endpoint::initial_window;
 use crate::episode::Episode;
-use crate::nagle::SmallSegments;
+use crate::nagle::NagleState;
 use crate::receive_sequence::ReceiveSequence;
 use crate::rtt::Rtt;
 use crate::scoreboard::{Scoreboard, SentSegment};
 use crate::send_sequence::SendSequence;
 use crate::timers::Purpose;
-use crate::validation::Usage;
+use crate::validation::WindowUsage;
 use crate::{Config, Endpoint, State};
 
 /// The peer's segment size if it announces none. RFC 9293 section 3.7.1.
@@ -214,10 +214,10 @@ impl Endpoint {
         self.acks.established(now);
         let mss = self.advertised_mss();
         self.buffer.established(mss, self.rcv.is_scaled());
-        self.sizing.established(now, self.rcv.nxt(), self.buffer.first_round(self.rcv.offered(), mss));
-        self.usage = Usage::begin(self.snd.una(), now);
+        self.sizing.established(now, self.rcv.nxt(), self.buffer.first_round_octets(self.rcv.offered(), mss));
+        self.usage = WindowUsage::begin(self.snd.una(), now);
         self.update_rate();
-        self.small = SmallSegments::begin(self.snd.una());
+        self.small = NagleState::begin(self.snd.una());
         self.start_keepalive(now);
         self.reader.push_event(Event::Connected);
     }
@@ -226,7 +226,7 @@ impl Endpoint {
     /// it was sent more than twice, because RFC 6928 section 2 tolerates one loss, and the peer does not echo the first one.
     /// Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
     fn syn_was_lost(&self) -> bool {
-        let timeouts = self.episode.timeouts.of_syn();
+        let timeouts = self.episode.timeouts.syn_timeouts();
         let again = timeouts + self.negotiated.answers_again;
         timeouts > 0 && again > 1 && !self.timestamps.echoes_time(self.negotiated.first_syn)
     }

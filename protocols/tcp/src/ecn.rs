@@ -25,9 +25,9 @@ pub(crate) struct Marks {
     precise: bool,
     /// Whether both sides support ECN.
     negotiated: bool,
-    /// Whether a SYN without the offer disables it.
+    /// Whether a SYN without the offer disables ECN.
     plain_syn_disables: bool,
-    /// Whether such a SYN was sent or received.
+    /// Whether a SYN without the offer was sent or received.
     plain_syn: bool,
     /// Whether an ECN-capable packet has arrived.
     seen: bool,

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_tcp_accecn_process_option_trusts_one_growing_counter() {
+    fn linux_infers_marks_from_the_only_growing_counter() {
         let mut octets = EcnOctets::new();
         octets.on_first_option(&option(&[1, 0, 1]));
         assert!(!octets.on_acknowledgment(Some(&option(&[1, 0, 1001])), 1000), "nothing was known before");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_tcp_options_fit_accecn_takes_a_sack_block_if_it_must() {
+    fn linux_replaces_a_sack_block_by_counters_if_needed() {
         let mut octets = EcnOctets::new();
         assert_eq!(octets.fit(28, 0), Some((3, 0)));
         assert_eq!(octets.fit(8, 0), Some((2, 0)));

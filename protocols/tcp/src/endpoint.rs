@@ -14,7 +14,7 @@ use crate::connect::NegotiatedOptions;
 use crate::ecn::Marks;
 use crate::episode::Episode;
 use crate::keepalive::KeepAlive;
-use crate::nagle::SmallSegments;
+use crate::nagle::NagleState;
 use crate::pacing::Pacer;
 use crate::packet_memory::PacketMemory;
 use crate::reassembly::Reassembly;
@@ -28,7 +28,7 @@ use crate::send_sequence::SendSequence;
 use crate::state_machine::StateMachine;
 use crate::timers::{Clock, ExpiredTimer, Purpose, Timers};
 use crate::timestamps::Timestamps;
-use crate::validation::Usage;
+use crate::validation::WindowUsage;
 use crate::{Config, CongestionUnit, State};
 
 /// One end of a TCP connection.
@@ -47,7 +47,7 @@ pub struct Endpoint {
     pub(crate) memory: PacketMemory,
     /// The limit of the send buffer. Linux: sk_sndbuf.
     send_buffer: u64,
-    pub(crate) small: SmallSegments,
+    pub(crate) small: NagleState,
     pub(crate) snd: SendSequence,
     pub(crate) rcv: ReceiveSequence,
     pub(crate) reassembly: Reassembly,
@@ -58,7 +58,7 @@ pub struct Endpoint {
     pub(crate) acks: DelayedAckState,
     pub(crate) board: Scoreboard,
     pub(crate) cwnd: CongestionWindow,
-    pub(crate) usage: Usage,
+    pub(crate) usage: WindowUsage,
     pub(crate) pacer: Pacer,
     pub(crate) episode: Episode,
     pub(crate) rtt: Rtt,
@@ -117,7 +117,7 @@ impl Endpoint {
             queue: SendQueue::default(),
             memory: PacketMemory::new(config.packet_head),
             send_buffer: config.send_buffer.0,
-            small: SmallSegments::default(),
+            small: NagleState::default(),
             snd: SendSequence::default(),
             rcv: ReceiveSequence::default(),
             reassembly: Reassembly::default(),
@@ -127,7 +127,7 @@ impl Endpoint {
             acks: DelayedAckState::new(&config),
             board: Scoreboard::default(),
             cwnd: initial_window(&config, config.congestion, config.mss.into()),
-            usage: Usage::default(),
+            usage: WindowUsage::default(),
             pacer: Pacer::default(),
             episode: Episode::new(&config),
             rtt: Rtt::new(&config),

@@ -13,7 +13,7 @@ use crate::{Endpoint, State};
 pub(crate) struct KeepAlive {
     /// When a segment of the peer last arrived.
     last_segment: Time,
-    /// Number of probes since then.
+    /// Number of probes since the peer's last segment.
     unanswered: u32,
 }
 

@@ -7,12 +7,12 @@ use crate::send_sequence::SendSequence;
 
 /// The state of Nagle's algorithm.
 #[derive(Debug, Default)]
-pub(crate) struct SmallSegments {
+pub(crate) struct NagleState {
     /// The end of the last small segment.
     last_end: SeqNum,
 }
 
-impl SmallSegments {
+impl NagleState {
     /// Creates the state of a connection that starts at `una`.
     pub(crate) fn begin(una: SeqNum) -> Self {
         Self { last_end: una }
@@ -24,7 +24,7 @@ impl SmallSegments {
     }
 
     /// Returns whether the next small segment must wait.
-    pub(crate) fn hold(&self, rule: Nagle, outstanding: bool, snd: &SendSequence) -> bool {
+    pub(crate) fn must_wait(&self, rule: Nagle, outstanding: bool, snd: &SendSequence) -> bool {
         match rule {
             Nagle::Off => false,
             Nagle::Classic => outstanding,

@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
 
 use crate::phase::Phase;
-use crate::send::{Next, Push};
+use crate::send::{NextSegment, Push};
 use crate::{CongestionUnit, Endpoint};
 
 /// The largest block: 64 KiB minus the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
@@ -19,7 +19,7 @@ const PACE_SHIFT: u32 = 10;
 const RTT_LOG: u32 = 9;
 /// The minimum number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
 const MIN_SEGMENTS: u32 = 2;
-/// The longest wait for an acknowledgment that is worthwhile.
+/// The longest time that a block waits for an expected acknowledgment. Linux: tcp_tso_should_defer.
 const MAX_WAIT: Duration = Duration::from_millis(1);
 
 impl Endpoint {
@@ -124,7 +124,7 @@ impl Endpoint {
     }
 
     fn holds_small(&self) -> bool {
-        self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd)
+        self.small.must_wait(self.config.nagle, self.board.len() > 0, &self.snd)
     }
 
     /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small
@@ -189,7 +189,10 @@ impl Endpoint {
             let cut = segments > 1;
             let ends_block = cut && is_last;
             let (is_small, pushed) = (length < segment, pushed && is_last);
-            self.send_segment(now, Next { size: length, fin, is_small, pushed, cut, ends_block, overhead });
+            self.send_segment(
+                now,
+                NextSegment { size: length, fin, is_small, pushed, cut, ends_block, overhead },
+            );
         }
         self.check_space();
         segments as u32

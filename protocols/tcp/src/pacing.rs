@@ -132,7 +132,7 @@ impl Endpoint {
             newly_lost: info.newly_lost * quantum,
             lost: self.board.losses().wrapping_mul(quantum),
             reneged: info.reneged,
-            runt: info.is_runt(self.snd.una(), self.negotiated.mss()),
+            may_be_delayed: info.may_be_delayed(self.snd.una(), self.negotiated.mss()),
             rtt: info.rtt,
             min_rtt: self.rtt.min(),
             smoothed_rtt: self.rtt.srtt(),
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_ten_segments_each_waits_for_the_one_before_it() {
+    fn segments_are_paced_after_the_first_ten() {
         let mut pacer = Pacer::default();
         let now = Time::from_millis(100);
         for _ in 0..9 {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_late_lets_the_next_leave_earlier() {
+    fn late_departure_shortens_the_next_pacing_gap() {
         let mut pacer = Pacer { departure: Time::from_millis(10), segments: 20 };
         pacer.on_sent(Time::from_millis(10), 1000, 100_000);
         assert_eq!(pacer.departure, Time::from_millis(20));

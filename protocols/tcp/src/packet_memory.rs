@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_packet_has_room_for_more() {
+    fn small_packet_leaves_tailroom() {
         // __pskb_pull_tail of 10, 500 and 1448 octets in pages: buffers of 576, 2048 and 4096.
         let memory = PacketMemory::new(hol_base::ByteCount(512));
         assert_eq!([10, 500, 1448].map(|octets| memory.with_data(octets, false)), [832, 2304, 4352]);

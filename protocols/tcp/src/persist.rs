@@ -15,7 +15,7 @@ pub(crate) struct Persist {
     unanswered: u32,
     /// Probes since the window closed; each doubles the interval.
     probes_sent: u32,
-    /// When the timer first expired since then. Linux: icsk_probes_tstamp.
+    /// When the timer first expired after the window had closed. Linux: icsk_probes_tstamp.
     first_expiry: Option<Time>,
 }
 

@@ -11,7 +11,7 @@ const PAGE_OCTETS: usize = 4096;
 impl Endpoint {
     /// Returns whether the segment has only the next data, so that Linux does not check whether it may send,
     /// unless it must charge another page for the data.
-    pub(crate) fn is_mere_data(&self, segment: &Segment) -> bool {
+    pub(crate) fn is_only_data(&self, segment: &Segment) -> bool {
         !segment.payload.is_empty()
             && segment.ack == self.snd.una()
             && self.is_predicted(segment)
@@ -20,7 +20,7 @@ impl Endpoint {
     }
 
     /// Returns whether the segment is only an acknowledgment, so that Linux does not check whether to send an acknowledgment itself.
-    pub(crate) fn is_mere_ack(&self, segment: &Segment) -> bool {
+    pub(crate) fn is_pure_ack(&self, segment: &Segment) -> bool {
         segment.payload.is_empty()
             && segment.ack.at_or_after(self.snd.una())
             && segment.ack.at_or_before(self.snd.nxt())

@@ -7,7 +7,7 @@ use crate::{Endpoint, RateHalving};
 /// The state of one reduction, in units of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Prr {
-    /// RecoverFS: the window at the start of the reduction.
+    /// The window at the start of the reduction: RecoverFS.
     prior_window: u32,
     delivered: u32,
     out: u32,
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_rfc_9937() {
+    fn rfc9937_example_sends_the_listed_segments() {
         // cwnd = inflight = 20 segments, the first one lost, ssthresh 10; one new segment is sent on each of
         // the first two duplicate ACKs (limited transmit), then recovery begins with the third: of 22
         // segments sent 3 are reported and 1 is lost. ACKs 3 to 18; then the data in flight do not exceed
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn below_ssthresh_it_sends_what_is_delivered_and_one_more_if_safe() {
+    fn prr_below_ssthresh_sends_the_delivered_and_one_more_if_safe() {
         // RFC 9937 section 6: SafeACK.
         let mut prr = Prr { prior_window: 20, delivered: 10, out: 10 };
         assert_eq!(prr.send_count(1, 4, 10, false, 1), 1);

@@ -22,12 +22,12 @@ pub(crate) struct Rack {
     rtt: Duration,
     /// Whether segments were delivered since the last search for losses.
     advanced: bool,
-    /// RACK.reo_wnd_mult.
+    /// The reordering window in quarters of the minimum round-trip time: RACK.reo_wnd_mult.
     window_steps: u32,
     persist: u32,
     /// Whether a D-SACK arrived that reordering can explain.
     dsack_seen: bool,
-    /// The reordering window was widened; it is widened again only after this sequence number is acknowledged.
+    /// The sequence number after whose acknowledgment the reordering window may be widened again.
     widened_until: SeqNum,
 }
 

@@ -88,7 +88,7 @@ impl Reassembly {
     }
 
     /// Returns the number of blocks to report, including a duplicate.
-    pub(crate) fn reports(&self) -> usize {
+    pub(crate) fn report_count(&self) -> usize {
         usize::from(self.duplicate.is_some()) + self.blocks.len()
     }
 
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_blocks_are_kept_than_a_header_holds() {
+    fn at_most_four_sack_blocks_are_kept() {
         // RFC 2018 section 3: at most four, and by section 4 the latest ones.
         let mut queue = Reassembly::default();
         for index in 1..=6 {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_fits_behind_another_shares_its_memory() {
+    fn piece_that_fits_the_tailroom_shares_its_memory() {
         // net/ipv4/tcp_input.c tcp_ooo_try_coalesce: the data are copied if there is room.
         let mut queue = Reassembly::default();
         queue.insert(&Piece { tailroom: 25, ..piece(10, 10) });
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_delivered_meanwhile_is_cut_off() {
+    fn delivered_octets_are_cut_off_a_piece() {
         let mut queue = Reassembly::default();
         queue.insert(&piece(10, 10));
         let rest = queue.pop(SeqNum(15)).expect("five octets are new");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_waits_like_an_octet() {
+    fn fin_out_of_order_takes_one_sequence_number() {
         let mut queue = Reassembly::default();
         queue.insert(&Piece { fin: true, ..piece(10, 0) });
         assert_eq!(queue.blocks(), [block(10, 11)]);

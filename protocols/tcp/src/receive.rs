@@ -34,7 +34,7 @@ impl Endpoint {
         if !self.is_acceptable(segment) {
             let is_dropped = !self.config.answer_old_ack && self.is_overtaken_ack(segment);
             if !has(Flags::RST) && !is_dropped {
-                self.challenge(now, segment);
+                self.answer_unacceptable(now, segment);
             }
             return;
         }
@@ -52,7 +52,7 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
-        let (is_mere_data, is_mere_ack) = (self.is_mere_data(segment), self.is_mere_ack(segment));
+        let (is_only_data, is_pure_ack) = (self.is_only_data(segment), self.is_pure_ack(segment));
         let opening = self.machine.state() == State::SynReceived;
         if opening {
             let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
@@ -75,11 +75,11 @@ impl Endpoint {
         } else {
             self.text_arrives(now, ecn, segment);
         }
-        if !is_mere_data {
+        if !is_only_data {
             self.push_pending(now);
             self.check_space();
         }
-        if !is_mere_ack {
+        if !is_pure_ack {
             self.acknowledge(now);
         }
     }
@@ -155,7 +155,7 @@ impl Endpoint {
     }
 
     /// Answers an unacceptable segment. RFC 9293 section 3.10.7.4, first.
-    fn challenge(&mut self, now: Time, segment: &Segment) {
+    fn answer_unacceptable(&mut self, now: Time, segment: &Segment) {
         let end = segment.seq + segment.sequence_length();
         if segment.sequence_length() > 0 && segment.seq.before(self.rcv.nxt()) {
             let right = if end.after(self.rcv.nxt()) { self.rcv.nxt() } else { end };
@@ -226,7 +226,7 @@ impl Endpoint {
         if start.after(nxt) {
             self.acknowledge_before_marks(now, ecn, nxt);
             self.on_data_ecn(ecn);
-            return self.hold(text, piece, cut);
+            return self.queue_out_of_order(text, piece, cut);
         }
         let waiting = !self.reassembly.is_empty();
         self.make_room();
@@ -250,7 +250,7 @@ impl Endpoint {
     }
 
     /// Queues out-of-order data.
-    fn hold(&mut self, text: SegmentData, mut piece: Piece, cut: bool) {
+    fn queue_out_of_order(&mut self, text: SegmentData, mut piece: Piece, cut: bool) {
         self.make_room();
         if !text.is_empty() {
             self.measure_segment(text, piece.memory);
@@ -270,7 +270,7 @@ impl Endpoint {
 
     /// Frees memory, because the receive buffer exceeds its limit.
     fn make_room(&mut self) {
-        if self.buffer.relieve(self.reassembly.memory(), self.advertised_mss()) {
+        if self.buffer.handle_excess(self.reassembly.memory(), self.advertised_mss()) {
             self.acks.slow_down();
         }
     }

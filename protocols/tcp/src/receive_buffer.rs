@@ -18,7 +18,7 @@ pub(crate) struct ReceiveBuffer {
     memory: PacketMemory,
     /// The limit of the memory. Linux: sk_rcvbuf.
     limit: u32,
-    /// The maximum of `limit`. Linux: tcp_rmem's maximum.
+    /// The value up to which `limit` may grow. Linux: the maximum in tcp_rmem.
     max_limit: u32,
     /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
     payload: u32,
@@ -28,11 +28,11 @@ pub(crate) struct ReceiveBuffer {
     earned: u32,
     /// The memory of packets that wait for the application.
     unread: u32,
-    /// The number of these packets.
+    /// The number of packets that wait for the application.
     packets: u32,
-    /// The octets of payload in these packets.
+    /// The octets of payload that wait for the application.
     waiting_payload: u32,
-    /// The octets of payload in the first packet.
+    /// The octets of payload in the first packet that waits.
     first_payload: u32,
     /// The free octets after the last packet's data.
     tailroom: u32,
@@ -40,7 +40,7 @@ pub(crate) struct ReceiveBuffer {
 
 /// A window that may be advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct WindowOffer {
     pub(crate) window: u32,
     /// Whether more than half of the buffer is in use, so that the peer must not be accelerated.
     pub(crate) is_pressed: bool,
@@ -111,7 +111,7 @@ impl ReceiveBuffer {
     }
 
     /// Returns the octets expected in the first round trip with this `window`.
-    pub(crate) fn first_round(&self, window: u32, mss: u32) -> u32 {
+    pub(crate) fn first_round_octets(&self, window: u32, mss: u32) -> u32 {
         self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
 
@@ -167,7 +167,7 @@ impl ReceiveBuffer {
     }
 
     /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
-    pub(crate) fn after_first(&self) -> u32 {
+    pub(crate) fn octets_after_first(&self) -> u32 {
         self.waiting_payload - self.first_payload
     }
 
@@ -183,7 +183,7 @@ impl ReceiveBuffer {
 
     /// Handles memory beyond the limit: enlarges the buffer if permitted, else reduces the window. Returns false if the limit is not
     /// exceeded. Linux: tcp_clamp_window.
-    pub(crate) fn relieve(&mut self, early: u32, mss: u32) -> bool {
+    pub(crate) fn handle_excess(&mut self, early: u32, mss: u32) -> bool {
         let used = self.unread + early;
         if !self.is_counted() || used <= self.limit {
             return false;
@@ -212,7 +212,13 @@ impl ReceiveBuffer {
 
     /// Increases the window that segments have earned, for a segment with `octets` that occupies `memory`. Returns
     /// whether the window grew. Linux: tcp_grow_window.
-    pub(crate) fn earn(&mut self, (octets, memory): (u32, u32), early: u32, mss: u32, segment: u32) -> bool {
+    pub(crate) fn grow_earned_window(
+        &mut self,
+        (octets, memory): (u32, u32),
+        early: u32,
+        mss: u32,
+        segment: u32,
+    ) -> bool {
         let room = self.clamp.min(self.space(early)).saturating_sub(self.earned);
         if !self.is_counted() || room == 0 {
             return false;
@@ -244,7 +250,7 @@ impl ReceiveBuffer {
 
     /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a segment;
     /// windows are multiples of 2^`scale`, and `offered` is the last advertised window. Linux: __tcp_select_window.
-    pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
+    pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> WindowOffer {
         let (mut free, whole) = (self.space(early), self.full_space());
         let max = self.clamp.min(whole);
         let segment = segment.min(max);
@@ -253,7 +259,7 @@ impl ReceiveBuffer {
         if is_pressed {
             free = free / unit * unit;
             if free < whole / 16 || free < segment {
-                return Offer { window: 0, is_pressed };
+                return WindowOffer { window: 0, is_pressed };
             }
         }
         free = free.min(self.earned);
@@ -266,7 +272,7 @@ impl ReceiveBuffer {
         } else {
             offered
         };
-        Offer { window, is_pressed }
+        WindowOffer { window, is_pressed }
     }
 
     /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
@@ -313,21 +319,22 @@ mod tests {
     }
 
     #[test]
-    fn full_sized_segments_earn_two_segments_each_until_the_buffer_has_no_room() {
+    fn full_sized_segments_raise_the_window_until_the_buffer_is_full() {
         // tcp_grow_window with 1448 octets in 2304 of memory, so 160 of 256 are payload; a packet waits meanwhile.
         let mut buffer = open();
         let memory = buffer.memory_of(MSS, true);
         assert_eq!(memory, 2304);
         buffer.queue(&packet(MSS, memory, 0));
         buffer.measure(MSS, memory);
-        let windows: Vec<_> =
-            (0..8).map(|_| (buffer.earn((MSS, memory), 0, MSS, MSS), window(&buffer))).collect();
+        let windows: Vec<_> = (0..8)
+            .map(|_| (buffer.grow_earned_window((MSS, memory), 0, MSS, MSS), window(&buffer)))
+            .collect();
         let grown = [67_072, 69_888, 72_832, 75_776, 78_592, 80_512].map(|window| (true, window));
         assert_eq!(windows, [&grown[..], &[(false, 80_512); 2]].concat());
     }
 
     #[test]
-    fn what_is_out_of_order_takes_memory_and_not_octets_of_the_window() {
+    fn out_of_order_data_take_memory_but_no_earned_window() {
         let mut buffer = open();
         buffer.measure(MSS, 2304);
         buffer.enlarge(1 << 20);
@@ -337,39 +344,39 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_is_nearly_full_closes_the_window_in_time() {
+    fn nearly_full_buffer_closes_the_window_in_time() {
         // __tcp_select_window: less than a sixteenth is free.
         let mut buffer = open();
         buffer.queue(&packet(1, 126_000, 0));
-        assert_eq!(buffer.offer(0, MSS, 7, 0), Offer { window: 0, is_pressed: true });
+        assert_eq!(buffer.offer(0, MSS, 7, 0), WindowOffer { window: 0, is_pressed: true });
         buffer.queue(&packet(1, 6000, 0));
-        assert!(buffer.relieve(0, MSS), "and it grows if more comes, tcp_clamp_window");
-        assert_eq!((buffer.limit(), buffer.relieve(0, MSS)), (132_000, false));
+        assert!(buffer.handle_excess(0, MSS), "and it grows if more comes, tcp_clamp_window");
+        assert_eq!((buffer.limit(), buffer.handle_excess(0, MSS)), (132_000, false));
     }
 
     #[test]
-    fn a_packet_is_copied_behind_the_last_if_all_of_it_finds_room() {
+    fn packet_that_fits_the_tailroom_is_copied_there() {
         // skb_try_coalesce: two segments that arrived early are one packet of 2896 octets, which does not fit after a single one.
         let mut buffer = open();
         let lone = packet(MSS, 2280, 2136);
         buffer.queue(&lone);
         buffer.queue(&Piece { packet_octets: 2 * MSS, memory: 4352, tailroom: 688, ..lone.clone() });
         buffer.queue(&Piece { packet_octets: 0, memory: 0, tailroom: 0, ..lone.clone() });
-        assert_eq!((buffer.unread(), buffer.after_first()), (2280 + 4352, 2 * MSS));
+        assert_eq!((buffer.unread(), buffer.octets_after_first()), (2280 + 4352, 2 * MSS));
         buffer.queue(&packet(688, 2304, 1000));
-        assert_eq!((buffer.unread(), buffer.after_first()), (2280 + 4352, 2 * MSS + 688));
+        assert_eq!((buffer.unread(), buffer.octets_after_first()), (2280 + 4352, 2 * MSS + 688));
         buffer.read(0);
         buffer.queue(&lone);
         buffer.queue(&lone);
-        assert_eq!((buffer.unread(), buffer.after_first()), (2280, 0), "both are the first packet");
+        assert_eq!((buffer.unread(), buffer.octets_after_first()), (2280, 0), "both are the first packet");
     }
 
     #[test]
-    fn octets_alone_are_counted_without_bookkeeping() {
+    fn only_payload_is_counted_without_packet_memory() {
         let mut buffer = ReceiveBuffer::new(&Config::rfc9293());
         buffer.queue(&packet(1000, 1000, 0));
         buffer.measure(1448, buffer.memory_of(1448, true));
         assert_eq!((buffer.full_space(), buffer.is_read()), (buffer.limit(), true));
-        assert!(!buffer.earn((1448, 1448), 0, 1448, 1448));
+        assert!(!buffer.grow_earned_window((1448, 1448), 0, 1448, 1448));
     }
 }

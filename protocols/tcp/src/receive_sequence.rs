@@ -75,7 +75,7 @@ impl ReceiveSequence {
     /// The right edge never moves left (RFC 9293 section 3.8.6), and moves right only by at least a segment
     /// or half of the buffer (section 3.8.6.2.2).
     pub(crate) fn advertise(&mut self, buffer: u32, unread: u32, free: u32, mss: u32) -> u16 {
-        let free = self.limited(free);
+        let free = self.limited_to_field(free);
         let current = self.window();
         let worthwhile = (buffer / 2).min(mss);
         let window = if free >= current + worthwhile { free } else { current };
@@ -95,7 +95,7 @@ impl ReceiveSequence {
     }
 
     /// Limits `free` to the largest value that a window field can express.
-    pub(crate) fn limited(&self, free: u32) -> u32 {
+    pub(crate) fn limited_to_field(&self, free: u32) -> u32 {
         free.min(u32::from(u16::MAX) << self.scale)
     }
 
@@ -111,7 +111,7 @@ impl ReceiveSequence {
         let (current, unit) = (self.window(), 1 << self.scale);
         let window = if window < current { current.next_multiple_of(unit) } else { window };
         self.offer(window);
-        (self.limited(window) >> self.scale) as u16
+        (self.limited_to_field(window) >> self.scale) as u16
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounding_opens_no_window_where_there_is_no_room_and_takes_back_no_edge() {
+    fn rounded_window_never_exceeds_the_buffer_or_shrinks() {
         // RFC 7323 section 2.4: octets arrive one at a time, and the application reads none of them.
         const BUFFER: u32 = 160;
         let mut rcv = ReceiveSequence::default();

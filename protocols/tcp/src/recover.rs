@@ -12,7 +12,7 @@ use crate::{Endpoint, Recovery};
 
 impl Endpoint {
     /// Processes an acknowledgment that indicates a loss, or arrives during recovery. Linux: tcp_fastretrans_alert.
-    pub(crate) fn alert(&mut self, now: Time, info: &mut AckInfo) -> Resend {
+    pub(crate) fn process_dubious_ack(&mut self, now: Time, info: &mut AckInfo) -> Resend {
         if info.reneged && info.advanced {
             return self.wait_for_reneging(now, info);
         }

@@ -27,7 +27,7 @@ impl Reordering {
     }
 
     /// Notes that a segment was delivered late by an unknown distance.
-    pub(crate) fn note(&mut self) {
+    pub(crate) fn note_reordering(&mut self) {
         self.seen = true;
     }
 

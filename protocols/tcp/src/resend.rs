@@ -7,7 +7,7 @@ use crate::phase::Phase;
 use crate::send::Push;
 use crate::timers::Purpose;
 
-/// The segments that recovery sends after an acknowledgment.
+/// What recovery sends after an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resend {
     Nothing,

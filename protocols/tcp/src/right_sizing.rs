@@ -29,7 +29,7 @@ pub(crate) struct RightSizing {
     round_trip: Option<u64>,
     /// The timestamp of the last sample.
     echo: Option<u32>,
-    /// The end of a window of data, which takes a round trip to arrive, and the start time of the measurement.
+    /// The measurement by a window of data, which takes a round trip to arrive: its end, and the start time.
     window: Option<(SeqNum, Time)>,
     /// Maximum number of octets read in a round trip.
     max_read: u32,
@@ -143,7 +143,7 @@ impl Endpoint {
     /// Increases the window that the data have earned; it is announced soon.
     pub(crate) fn earn_window(&mut self, octets: u32, memory: u32) {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size());
-        if self.buffer.earn((octets, memory), early, self.advertised_mss(), segment) {
+        if self.buffer.grow_earned_window((octets, memory), early, self.advertised_mss(), segment) {
             self.acks.announce_window();
         }
     }
@@ -161,7 +161,7 @@ impl Endpoint {
     /// are read packet by packet; only the first read counts.
     pub(crate) fn size_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
-        let waiting = self.buffer.after_first();
+        let waiting = self.buffer.octets_after_first();
         let need = self.need();
         if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, need) {
             self.buffer.enlarge(window);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_without_a_cushion_has_room_for_what_is_out_of_order() {
+    fn buffer_without_cushion_has_room_for_out_of_order_data() {
         // tcp_rcvbuf_grow of Linux 7.3: twice the 20,000 octets read, twice that for the growth, and the queue.
         let mut sizing = open();
         sample(&mut sizing, 50);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_round_trip_lets_the_buffer_grow_less() {
+    fn buffer_grows_less_on_a_short_round_trip() {
         // tcp_rcvbuf_grow: a quarter of tcp_rcvbuf_low_rtt, so a quarter more, regardless of the octets read.
         let mut sizing = open();
         sizing.sample(Duration::from_micros(250), true);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_that_may_not_rise_falls() {
+    fn estimate_that_may_not_rise_only_falls() {
         // tcp_rcv_rtt_update of Linux 7.3, while data wait for the application.
         let mut sizing = open();
         for (ms, round_trip) in [(80, 80), (160, 80), (40, 40)] {
@@ -249,19 +249,19 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_a_round_trip_and_grows_when_more_was_read_than_in_any_before() {
+    fn buffer_grows_when_a_round_trip_reads_more_than_any_before() {
         let mut sizing = open();
-        assert_eq!(read(&mut sizing, 100, 90_000), None, "nobody knows how long a round trip is");
+        assert_eq!(read(&mut sizing, 100, 90_000), None, "the round-trip time is unknown");
         sample(&mut sizing, 50);
         assert_eq!(read(&mut sizing, 100, 10_000), None, "as much as was expected");
         assert_eq!(read(&mut sizing, 149, 40_000), None, "the round trip is not over");
         // 20,000 octets, twice the previous maximum: 2 × 20,000 + 16 segments, and twice that for the growth.
         assert_eq!(read(&mut sizing, 150, 30_000), Some(3 * 56_000));
-        assert_eq!(read(&mut sizing, 200, 50_000), None, "no more than the last time");
+        assert_eq!(read(&mut sizing, 200, 50_000), None, "not more than in the previous round trip");
     }
 
     #[test]
-    fn what_waits_behind_the_first_packet_is_not_read() {
+    fn data_behind_the_first_packet_do_not_count_as_read() {
         // tcp_rcv_space_adjust: a burst after a gap that closes did not arrive in one round trip.
         let mut sizing = open();
         sample(&mut sizing, 50);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_round_trip_counts_at_once_and_a_longer_one_for_an_eighth() {
+    fn shorter_rtt_replaces_the_estimate_and_longer_counts_an_eighth() {
         let mut sizing = open();
         for (ms, round_trip) in [(80, 80), (160, 90), (40, 40)] {
             sample(&mut sizing, ms);

@@ -57,8 +57,8 @@ impl Rtt {
                 let error = sample as i64 - (srtt8 >> 3) as i64;
                 self.srtt8 = Some((srtt8 as i64 + error).max(1) as u64);
                 match self.estimator {
-                    RttEstimator::Rfc6298 => self.deviate(error.abs()),
-                    RttEstimator::Linux => self.deviate_slowly(error, una, nxt),
+                    RttEstimator::Rfc6298 => self.update_deviation(error.abs()),
+                    RttEstimator::Linux => self.update_deviation_as_linux(error, una, nxt),
                 }
             }
         }
@@ -75,13 +75,13 @@ impl Rtt {
     }
 
     /// Updates the deviation: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|. RFC 6298 section 2.3.
-    fn deviate(&mut self, error: i64) {
+    fn update_deviation(&mut self, error: i64) {
         self.deviation4 = (self.deviation4 as i64 + error - (self.deviation4 >> 2) as i64) as u64;
     }
 
     /// Updates the deviation as Linux does. A falling round-trip time must not raise the variance much (RFC 3522), so its gain is 1/32; the
     /// variance in use is the largest of a window and decays by a quarter.
-    fn deviate_slowly(&mut self, error: i64, una: SeqNum, nxt: SeqNum) {
+    fn update_deviation_as_linux(&mut self, error: i64, una: SeqNum, nxt: SeqNum) {
         let mut change = error.abs() - (self.deviation4 >> 2) as i64;
         if error < 0 && change > 0 {
             change >>= 3;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variance_is_smoothed_with_a_quarter() {
+    fn rttvar_is_smoothed_with_a_quarter() {
         // RFC 6298 section 2.3: RTTVAR = 3/4 200 + 1/4 80 = 170, SRTT = 7/8 400 + 1/8 480 = 410.
         let mut rtt = Rtt::new(&Config::rfc9293());
         feed(&mut rtt, &[400, 480]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn rto_is_at_least_a_second_by_the_rfc() {
+    fn rfc_rto_is_at_least_a_second() {
         // RFC 6298 section 2.4.
         let mut rtt = Rtt::new(&Config::rfc9293());
         feed(&mut rtt, &[20, 20, 20, 20]);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_adds_its_minimum_to_the_round_trip() {
+    fn linux_rto_is_srtt_plus_the_minimum_variance() {
         let mut rtt = Rtt::new(&Config::linux_6_12());
         feed(&mut rtt, &[20, 20, 20]);
         assert_eq!(rtt.rto(), MS(220));

@@ -10,7 +10,7 @@ use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
 
-/// Segments of a block are fewer than this: 64 KiB in segments of 1448 octets.
+/// An upper bound of the segments in a block, which has 64 KiB in segments of 1448 octets.
 const MAX_BLOCK_SEGMENTS: usize = 64;
 
 /// A segment that was sent and is not acknowledged cumulatively.
@@ -47,7 +47,7 @@ pub(crate) struct Tally {
 /// The delivery state stored with a lost segment, its sequence numbers, and the losses up to it.
 pub(crate) type LostDeparture = (Departure, (u32, u32), u32);
 
-/// The retransmission queue with its counters. SYN and FIN are in it like data.
+/// The retransmission queue with its counters; SYN and FIN are entries like data.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     /// The departures of segments that were marked lost and not yet reported.
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_find_their_segments_across_the_wrap() {
+    fn sack_block_covers_whole_segments_across_the_wrap() {
         let board = four();
         let start = SeqNum(u32::MAX - 149);
         assert_eq!(board.within(start + 100, start + 300), 1..3);
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn pipe_counts_what_is_in_the_network() {
+    fn pipe_counts_segments_in_the_network() {
         // RFC 6675 section 4, SetPipe.
         let mut board = four();
         board.sack(2);
@@ -549,11 +549,11 @@ mod tests {
         assert_eq!(board.losses(), 2, "the retransmission is lost, too");
         assert_eq!(flight(&board), (2, 200));
         board.mark_lost(0);
-        assert_eq!(board.losses(), 2, "that is known");
+        assert_eq!(board.losses(), 2, "the segment is already marked lost");
     }
 
     #[test]
-    fn what_went_again_as_a_part_gives_no_round_trip_as_a_whole() {
+    fn merged_segment_stays_marked_as_retransmitted() {
         // RFC 6298 section 3, Karn's algorithm.
         let mut board = four();
         board.resend(1, Time::from_millis(1), false, None);
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_acknowledged_leaves_nothing_counted() {
+    fn acknowledging_everything_clears_the_counts() {
         let mut board = four();
         board.mark_lost(0);
         board.resend(0, Time::from_millis(1), false, None);
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_is_cut_keeps_its_marks_and_counts() {
+    fn split_segment_keeps_its_marks_and_counts() {
         let mut board = Scoreboard::default();
         board.push(SentSegment { flags: Flags::ACK | Flags::FIN, ..segment(0, 100) });
         board.mark_lost(0);
@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_block_is_divided_anew() {
+    fn rest_of_a_block_is_divided_again() {
         // net/ipv4/tcp_output.c tcp_retransmit_skb: retransmits segments of 90 octets from a block that was sent in segments of 100.
         let mut board = Scoreboard::default();
         for i in 0..4u32 {
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_again_together_is_a_block() {
+    fn segments_retransmitted_together_form_a_block() {
         // net/ipv4/tcp_output.c tcp_xmit_retransmit_queue: retransmits two segments of a block of four.
         let mut board = Scoreboard::default();
         for i in 0..4u32 {
@@ -625,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_reported_side_by_side_are_one() {
+    fn adjacent_sacked_blocks_are_merged() {
         // net/ipv4/tcp_input.c tcp_shift_skb_data: the send buffer then has room for another block.
         let mut board = Scoreboard::default();
         for i in 0..6u32 {

@@ -24,7 +24,7 @@ pub(crate) enum Push {
 
 /// A segment that may be sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Next {
+pub(crate) struct NextSegment {
     pub(crate) size: usize,
     pub(crate) fin: bool,
     /// Whether the segment is smaller than a full-sized one.
@@ -38,7 +38,7 @@ pub(crate) struct Next {
     pub(crate) overhead: u32,
 }
 
-impl Next {
+impl NextSegment {
     fn weight(self, unit: CongestionUnit) -> u32 {
         match unit {
             CongestionUnit::Packets => 1,
@@ -167,7 +167,7 @@ impl Endpoint {
     }
 
     /// Returns the next new segment if every rule allows it.
-    fn next_segment(&self, push: Push) -> Option<Next> {
+    fn next_segment(&self, push: Push) -> Option<NextSegment> {
         let usable = self.snd.usable_window() as usize;
         let size = self.next_size(usable)?;
         let fin = self.queue.fin_follows(size) && size < usable;
@@ -176,7 +176,7 @@ impl Endpoint {
         }
         let pushed = size > 0 && (size < self.negotiated.mss() as usize || size == self.queue.length());
         let is_small = size < self.payload_limit();
-        let next = Next { size, fin, is_small, pushed, cut: false, ends_block: false, overhead: 0 };
+        let next = NextSegment { size, fin, is_small, pushed, cut: false, ends_block: false, overhead: 0 };
         let in_flight = self.in_flight();
         let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
         if !fits && in_flight > 0 && push != Push::Probe {
@@ -185,7 +185,7 @@ impl Endpoint {
         let small = is_small && !fin;
         (push != Push::Normal
             || !small
-            || !self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd))
+            || !self.small.must_wait(self.config.nagle, self.board.len() > 0, &self.snd))
         .then_some(next)
     }
 
@@ -218,8 +218,15 @@ impl Endpoint {
         if size > 0 {
             let overhead = self.memory.without_data();
             let is_small = size < full;
-            let next =
-                Next { size, fin: false, is_small, pushed: true, cut: false, ends_block: false, overhead };
+            let next = NextSegment {
+                size,
+                fin: false,
+                is_small,
+                pushed: true,
+                cut: false,
+                ends_block: false,
+                overhead,
+            };
             let leaves_rest = self.offloads() && (size < first || self.queue.fin_follows(size));
             self.send_segment(now, next);
             if leaves_rest {
@@ -229,8 +236,8 @@ impl Endpoint {
     }
 
     /// Sends the next segment.
-    pub(crate) fn send_segment(&mut self, now: Time, next: Next) {
-        let Next { size, fin, is_small, pushed, cut, ends_block, overhead } = next;
+    pub(crate) fn send_segment(&mut self, now: Time, next: NextSegment) {
+        let NextSegment { size, fin, is_small, pushed, cut, ends_block, overhead } = next;
         let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
         if pushed {
@@ -386,7 +393,7 @@ impl Endpoint {
             return (blocks, None);
         }
         let used = self.timestamps.length() as usize + if blocks == 0 { 0 } else { 4 + 8 * blocks };
-        match self.marks.fit_counters(Options::LIMIT - used, blocks) {
+        match self.marks.fit_counters(Options::MAX_OCTETS - used, blocks) {
             Some((fields, blocks)) => (blocks, Some(fields)),
             None => (blocks, None),
         }
@@ -398,7 +405,7 @@ impl Endpoint {
             return 0;
         }
         let max = if self.timestamps.are_on() { 3 } else { 4 };
-        self.reassembly.reports().min(max)
+        self.reassembly.report_count().min(max)
     }
 
     /// Returns the window field of a segment that is sent now.

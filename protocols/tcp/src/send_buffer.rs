@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cut_gives_the_stream_back() {
+    fn takes_of_any_size_return_the_stream() {
         for size in 1..=9 {
             let mut buffer = SendBuffer::default();
             for write in [&b"abc"[..], b"d", b"efgh", b"i"] {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_that_are_shared_are_the_same_zeros() {
+    fn shared_zeros_do_not_change_the_stream() {
         let mut stream = Vec::new();
         let mut buffer = SendBuffer::default();
         for (length, last) in

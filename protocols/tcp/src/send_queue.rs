@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_window_probe_leaves_of_a_block_is_pushed() {
+    fn rest_of_a_block_after_a_window_probe_is_pushed() {
         // net/ipv4/tcp_output.c tcp_write_wakeup: the octets beyond the window, or the FIN.
         let mut queue = SendQueue::default();
         queue.append(vec![0; 30].into(), true);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_is_filled_leaves_the_rest_of_the_next_behind() {
+    fn growing_a_block_takes_octets_only_from_the_next() {
         // net/ipv4/tcp_output.c tcp_grow_skb: octets move only from the next block, and PSH stays at the end of each block.
         let mut queue = queue(&[10, 20, 30]);
         queue.grow_first_block(25);

@@ -5,7 +5,7 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 /// The largest window scale. RFC 7323 section 2.3.
 const MAX_SCALE: u8 = 14;
 
-/// The largest window that is not halved. RFC 9293 section 3.7.1.
+/// The largest window of the peer that does not limit segments to half of it. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u32 = 536;
 /// The minimum segment size after halving: 68 octets minus a header. Linux: tcp_bound_to_half_wnd.
 const MIN_BOUND: u32 = 36;

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn every_arrow_of_the_figure_leads_where_it_points() {
+    fn every_transition_of_the_state_diagram_is_made() {
         // RFC 9293 section 3.3.2, figure 5.
         use StateMachine as M;
         assert_eq!(after(State::Closed, &[M::open]), State::SynSent);
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "CLOSE-WAIT becomes TIME-WAIT")]
-    fn there_are_no_other_arrows() {
+    fn other_state_transitions_panic() {
         after(
             State::Listen,
             &[

@@ -13,9 +13,9 @@ use crate::{Config, Endpoint, Recovery, State};
 /// The number of timeouts for the same SND.UNA.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeouts {
-    in_a_row: u32,
+    consecutive: u32,
     /// Number of timeouts of the SYN.
-    of_syn: u32,
+    syn_timeouts: u32,
     /// Whether F-RTO is in progress, because the last timeout may have been spurious. RFC 5682.
     frto: bool,
 }
@@ -23,12 +23,12 @@ pub(crate) struct Timeouts {
 impl Timeouts {
     /// Resets the count, because SND.UNA has advanced or the timeout was spurious.
     pub(crate) fn reset(&mut self) {
-        self.in_a_row = 0;
+        self.consecutive = 0;
     }
 
     /// Returns the number of timeouts of the SYN.
-    pub(crate) fn of_syn(&self) -> u32 {
-        self.of_syn
+    pub(crate) fn syn_timeouts(&self) -> u32 {
+        self.syn_timeouts
     }
 
     /// Ends F-RTO: the data that would have shown a spurious timeout could not be sent, or have shown that the timeout
@@ -59,12 +59,12 @@ impl Endpoint {
             return self.end(Event::Failed { reason: Failure::TimedOut });
         }
         self.statistics.timeouts += 1;
-        self.statistics.backoffs += u64::from(self.episode.timeouts.in_a_row > 0);
+        self.statistics.backoffs += u64::from(self.episode.timeouts.consecutive > 0);
         self.enter_loss(now);
-        self.episode.timeouts.in_a_row += 1;
-        self.episode.timeouts.of_syn += u32::from(opening);
+        self.episode.timeouts.consecutive += 1;
+        self.episode.timeouts.syn_timeouts += u32::from(opening);
         self.retransmit(now, 0);
-        if self.episode.timeouts.in_a_row > linear {
+        if self.episode.timeouts.consecutive > linear {
             self.rtt.back_off();
         }
         let wait = self.until_user_timeout(now).map_or(self.rtt.rto(), |left| left.min(self.rtt.rto()));
@@ -79,7 +79,7 @@ impl Endpoint {
         let (retries, base) =
             if opening { (syn_retries, rto_initial) } else { (max_retries, max_retries_base) };
         let is_counted = opening || max_retries_base.is_zero();
-        if is_counted && self.episode.timeouts.in_a_row >= retries + linear {
+        if is_counted && self.episode.timeouts.consecutive >= retries + linear {
             return true;
         }
         let limit = match (user_timeout.is_zero(), max_retries_base.is_zero()) {
@@ -87,7 +87,7 @@ impl Endpoint {
             (true, false) => doubled(base, retries, self.config.rto_max),
             (true, true) => return false,
         };
-        self.episode.timeouts.in_a_row > 0 && self.unanswered_for(now).is_some_and(|time| time >= limit)
+        self.episode.timeouts.consecutive > 0 && self.unanswered_for(now).is_some_and(|time| time >= limit)
     }
 
     /// Returns how long retransmissions have been unanswered, by the timestamp clock: since the first of
@@ -113,7 +113,7 @@ impl Endpoint {
     fn enter_loss(&mut self, now: Time) {
         let prior = self.episode.phase();
         self.mark_all_lost(now);
-        let again = prior == Phase::Loss && self.episode.timeouts.in_a_row > 0;
+        let again = prior == Phase::Loss && self.episode.timeouts.consecutive > 0;
         let within = prior >= Phase::Reduced && self.episode.recover().after(self.snd.una());
         if prior <= Phase::Disorder || !within || (prior == Phase::Loss && !again) {
             self.remember_window();
@@ -133,7 +133,7 @@ impl Endpoint {
         self.marks.on_reduction();
         // RFC 5682 section 3.1, step 1: not during another recovery.
         self.episode.timeouts.frto =
-            self.config.frto && (prior < Phase::Recovery || self.episode.timeouts.in_a_row > 0);
+            self.config.frto && (prior < Phase::Recovery || self.episode.timeouts.consecutive > 0);
     }
 
     /// Marks all segments as lost, except those sent less than a round trip ago (RFC 8985 section 6.3).

@@ -67,7 +67,7 @@ pub(crate) struct Timers {
     /// The deadline of a delayed acknowledgment, if it is earlier than that of the compressed acknowledgment, which is
     /// then sent at this time.
     hastened_ack: Option<Time>,
-    last: Option<(Time, ExclusiveTimer)>,
+    exclusive: Option<(Time, ExclusiveTimer)>,
     keepalive: Option<Slot>,
 }
 
@@ -144,7 +144,7 @@ impl Timers {
             ack_slot: None,
             compressed_ack: None,
             hastened_ack: None,
-            last: None,
+            exclusive: None,
             keepalive: None,
         }
     }
@@ -218,7 +218,7 @@ impl Timers {
 
     /// Starts the pacing timer.
     pub(crate) fn pace(&mut self, departure: Time) {
-        self.last = Some((departure, ExclusiveTimer::Departure));
+        self.exclusive = Some((departure, ExclusiveTimer::Departure));
     }
 
     /// Stops the timers of acknowledgments, because one was sent.
@@ -230,16 +230,16 @@ impl Timers {
     /// Starts TIME-WAIT, the only timer of the sender then. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
         (self.sender, self.keepalive) = (None, None);
-        self.last = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));
+        self.exclusive = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));
     }
 
     /// Returns the earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.slot.at);
-        let last = self.last.map(|(at, _)| at);
+        let exclusive = self.exclusive.map(|(at, _)| at);
         let delayed_ack = self.delayed_ack.map(|slot| slot.at);
         let keepalive = self.keepalive.map(|slot| slot.at);
-        Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), last, sender, keepalive])
+        Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), exclusive, sender, keepalive])
     }
 
     /// Removes and returns an expired timer, if there is one.
@@ -263,7 +263,7 @@ impl Timers {
         if self.keepalive.take_if(|slot| due(&slot.at)).is_some() {
             return Some(ExpiredTimer::KeepAlive);
         }
-        self.last.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
+        self.exclusive.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
             ExclusiveTimer::Departure => ExpiredTimer::Departure,
             ExclusiveTimer::TimeWait => ExpiredTimer::TimeWait,
         })
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wheel_is_one_tick_late_and_coarser_far_out() {
+    fn timer_wheel_is_a_tick_late_and_coarser_for_long_delays() {
         assert_eq!(after(4, true, 3, 220), 224, "55 ticks and one");
         assert_eq!(after(4, true, 3, 440), 448, "110 ticks, slots of 8 ticks: 14 slots of 32 ms");
         assert_eq!(after(4, true, 3, 416), 448, "a whole slot late at worst");
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_is_set_again_until_the_same_tick_keeps_its_slot() {
+    fn timer_rearmed_for_the_same_tick_keeps_its_slot() {
         // kernel/time/timer.c __mod_timer; a stopped timer stays in the wheel (INET_CSK_CLEAR_TIMERS is not defined).
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.arm(Time::from_millis(3), Purpose::Retransmission, MS(416));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delayed_acknowledgment_counts_ticks() {
+    fn delayed_ack_timer_counts_ticks() {
         // net/ipv4/tcp_output.c tcp_send_delayed_ack: 40 ms; an acknowledgment that is due in 8 ms is sent at once.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         assert!(!timers.delay_ack(Time::from_millis(3), MS(40)));
@@ -338,23 +338,27 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_of_a_delayed_acknowledgment_that_has_left_hastens_a_compressed_one() {
+    fn old_delayed_ack_timer_hastens_a_compressed_ack() {
         // net/ipv4/tcp_timer.c tcp_delack_timer_handler, whose timer tcp_event_ack_sent does not stop.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(3), MS(40));
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(42), MS(1));
-        assert_eq!(timers.next(), Some(Time::from_millis(43)), "that is sooner");
+        assert_eq!(timers.next(), Some(Time::from_millis(43)), "the delayed acknowledgment is due sooner");
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(43), MS(2));
         assert_eq!(timers.expire(Time::from_millis(44)), Some(ExpiredTimer::HastenedAck));
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(45), MS(2));
-        assert_eq!(timers.next(), Some(Time::from_millis(47)), "it has run out");
+        assert_eq!(
+            timers.next(),
+            Some(Time::from_millis(47)),
+            "the timer of the delayed acknowledgment has expired"
+        );
     }
 
     #[test]
-    fn of_the_timers_of_a_tick_the_last_one_is_served_first() {
+    fn last_timer_set_for_a_tick_expires_first() {
         // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers starts with the highest level.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(4), MS(40));

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_wraps() {
+    fn timestamp_clock_wraps() {
         // RFC 7323 section 5.2: compared modulo 2^32.
         let mut timestamps = Timestamps::new(Duration::from_millis(1), u32::MAX - 1);
         timestamps.echo = Some(u32::MAX);

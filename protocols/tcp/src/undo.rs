@@ -145,7 +145,7 @@ impl Endpoint {
             return false;
         }
         if self.negotiated.sack() {
-            self.episode.reordering.note();
+            self.episode.reordering.note_reordering();
         }
         if self.board.resent().segments > 0 {
             return true;

@@ -8,7 +8,7 @@ use crate::phase::Phase;
 
 /// How much of the window was used recently.
 #[derive(Debug, Default)]
-pub(crate) struct Usage {
+pub(crate) struct WindowUsage {
     /// Whether only the window limited the sender in this round.
     limited: bool,
     /// Maximum amount of data outstanding in this round, in units of the window.
@@ -27,7 +27,7 @@ pub(crate) struct Usage {
     rate: u64,
 }
 
-impl Usage {
+impl WindowUsage {
     /// Creates the state of a connection that starts at `una`.
     pub(crate) fn begin(una: SeqNum, now: Time) -> Self {
         Self { round_end: una, stamp: now, last_sent: now, ..Self::default() }

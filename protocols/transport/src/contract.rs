@@ -15,7 +15,7 @@ pub trait Endpoint {
     fn poll(&mut self, now: Time) -> Output;
 
     /// Returns whether the send buffer has room for a message of `length` octets. If not, [`Event::Writable`]
-    /// follows when it may have.
+    /// follows when there may be room.
     fn can_send(&self, length: usize) -> bool;
 
     /// Returns how many octets of a message of `length` the send buffer has room for. A byte stream may take
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_under_way_from_its_last_octet_to_the_copy_that_completes_it() {
+    fn joined_times_span_last_octet_to_completing_copy() {
         let delivery_times = |first_sent, sent, arrived| {
             let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(Time::from_millis);
             DeliveryTimes { first_sent, sent, arrived }

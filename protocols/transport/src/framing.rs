@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_split_of_the_stream_gives_the_same_messages() {
+    fn messages_do_not_depend_on_how_the_stream_is_split() {
         let stream = Bytes::from_static(&[3, 7, 7, 1, 2, 9, 5, 1, 2, 3, 4]);
         let expected: [&[u8]; 4] = [&[3, 7, 7], &[1], &[2, 9], &[5, 1, 2, 3, 4]];
         for cuts in 0u32..1 << (stream.len() - 1) {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_piece_to_arrive_decides_the_times() {
+    fn message_has_the_times_of_its_last_piece() {
         let mut framer = Framer::new(length_of);
         let at = |ms| DeliveryTimes { arrived: Time::from_millis(ms), ..DeliveryTimes::default() };
         framer.push(Bytes::from_static(&[2]), at(5));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_lies_in_one_piece_does_not_wait_for_another() {
+    fn message_within_one_piece_keeps_its_own_times() {
         let mut framer = Framer::new(length_of);
         let at = |ms| DeliveryTimes { arrived: Time::from_millis(ms), ..DeliveryTimes::default() };
         framer.push(Bytes::from_static(&[2]), at(5));

@@ -215,11 +215,15 @@ mod tests {
     }
 
     #[test]
-    fn data_waits_for_the_application_to_wake_up_and_is_then_read_together() {
+    fn data_waits_for_the_wakeup_and_is_then_read_at_once() {
         let mut reader = ReceivingApplication::new(Duration::from_millis(25));
         reader.push_event(Event::Connected);
         reader.receive(Time::ZERO, octet(Time::ZERO));
-        assert_eq!(reader.next_event(), Some(Event::Connected), "it is told what is not data at once");
+        assert_eq!(
+            reader.next_event(),
+            Some(Event::Connected),
+            "events other than data are reported at once"
+        );
         assert_eq!(reader.next_event(), None);
         let later = Time::from_millis(20);
         reader.receive(later, octet(later));
@@ -232,14 +236,14 @@ mod tests {
             Some(Event::Received(received)) => received.delivery_times.arrived,
             other => panic!("{other:?} is no data"),
         });
-        assert_eq!(arrivals, [awake; 2], "the time to wake up is nobody's head-of-line wait");
+        assert_eq!(arrivals, [awake; 2], "the wake-up delay is not a head-of-line wait");
         assert!(reader.is_empty());
         reader.receive(awake, octet(awake));
         assert_eq!(reader.next_event(), None, "it sleeps again");
     }
 
     #[test]
-    fn what_is_read_together_is_told_though_the_application_is_busy_with_the_first() {
+    fn data_read_at_once_are_reported_even_if_reading_pauses() {
         let mut reader = ReceivingApplication::new(Duration::ZERO);
         (0..3).for_each(|_| reader.receive(Time::ZERO, octet(Time::ZERO)));
         assert!(reader.wake_if_due(Time::ZERO));
@@ -265,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_is_read_by_itself_and_the_message_when_it_is_whole() {
+    fn each_part_is_read_separately_and_the_message_when_complete() {
         // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, up to the size of its buffer.
         let mut reader = ReceivingApplication::new(Duration::ZERO);
         reader.receive_part(Time::ZERO, READ_OCTETS + 5);
@@ -288,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_the_application_is_busy_is_held_until_it_reads_again() {
+    fn data_for_a_busy_application_are_held_until_it_reads() {
         let mut reader = ReceivingApplication::new(Duration::ZERO);
         reader.receive(Time::ZERO, octet(Time::ZERO));
         reader.receive(Time::ZERO, octet(Time::ZERO));

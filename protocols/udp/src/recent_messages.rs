@@ -37,12 +37,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_latest_are_known() {
+    fn only_the_latest_names_are_kept() {
         let mut recent = RecentMessages::default();
         let last = RecentMessages::MAX_NAMES as u64;
         assert!((0..=last).all(|name| recent.insert(name.to_be_bytes())));
         assert!(!recent.insert(last.to_be_bytes()) && !recent.insert(1_u64.to_be_bytes()));
-        assert!(recent.insert(0_u64.to_be_bytes()), "it was forgotten");
+        assert!(recent.insert(0_u64.to_be_bytes()), "the oldest name was forgotten");
         assert_eq!(
             (recent.names.len(), recent.order.len()),
             (RecentMessages::MAX_NAMES, RecentMessages::MAX_NAMES)

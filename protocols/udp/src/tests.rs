@@ -62,24 +62,24 @@ fn copies(sip: Sip) -> (Vec<u64>, u64) {
         copies.push(millis);
         deadline = next;
     }
-    panic!("it waits for ever after {copies:?}");
+    panic!("the endpoint waits forever after {copies:?}");
 }
 
 /// RFC 3261 section 17.1.1.2: timer A doubles; timer B ends the transaction after 64 T1.
 #[test]
-fn an_invite_is_repeated_after_twice_the_time_again_and_again() {
+fn invite_is_repeated_with_doubling_intervals() {
     assert_eq!(copies(Sip::Invite), (vec![500, 1500, 3500, 7500, 15_500, 31_500], 32_000));
 }
 
 /// RFC 3261 section 17.1.2.2: "intervals of 500 ms, 1 s, 2 s, 4 s, 4 s, 4 s, etc."; timer F.
 #[test]
-fn another_request_is_repeated_every_t2_at_least() {
+fn other_requests_are_repeated_at_least_every_t2() {
     let expected = vec![500, 1500, 3500, 7500, 11_500, 15_500, 19_500, 23_500, 27_500, 31_500];
     assert_eq!(copies(Sip::Request), (expected, 32_000));
 }
 
 #[test]
-fn a_datagram_alone_is_sent_once_and_never_again() {
+fn datagram_without_sip_is_sent_once() {
     let mut client = client(Sip::Off);
     let (packets, events, deadline) = step(&mut client, ms(0), send(b"message1"));
     assert_eq!((packets.len(), events.len(), deadline), (1, 0, None));
@@ -87,7 +87,7 @@ fn a_datagram_alone_is_sent_once_and_never_again() {
 
 /// RFC 3261 section 17.2.2: a copy is answered again, but delivered only once.
 #[test]
-fn a_response_ends_the_transaction_and_a_copy_is_told_once() {
+fn response_ends_the_transaction_and_copies_are_delivered_once() {
     let (mut client, mut server) = (client(Sip::Request), server(Sip::Request));
     let (request, ..) = step(&mut client, ms(0), send(b"message1"));
     let mut told = Vec::new();

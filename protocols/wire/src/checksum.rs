@@ -53,7 +53,7 @@ mod tests {
 
     /// RFC 1071 section 3: the octets 00 01 f2 03 f4 f5 f6 f7 sum to ddf2.
     #[test]
-    fn the_example_of_rfc_1071_holds() {
+    fn rfc1071_example_has_its_checksum() {
         let octets = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(InternetChecksum::default().add(&octets).finish(), !0xddf2);
         let halves = InternetChecksum::default().add(&octets[..2]).add(&octets[2..]);

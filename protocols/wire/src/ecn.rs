@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc3168_5_only_what_is_capable_is_marked() {
+    fn rfc3168_5_only_capable_packets_are_marked() {
         let after = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(|mut ecn| {
             let marked = ecn.mark();
             (marked, ecn)

@@ -152,7 +152,7 @@ mod tests {
 
     /// RFC 3168 section 5: bits 6 and 7 of the second octet.
     #[test]
-    fn congestion_stands_in_the_last_two_bits_of_the_second_octet() {
+    fn ecn_codepoint_is_in_the_last_two_bits_of_the_second_octet() {
         let mut octets = packet(|octets| octets[1] = 0xb8 | 3);
         assert_eq!(Ipv4Header::parse(&mut octets).map(|header| header.ecn), Ok(Ecn::Congested));
         let mut out = Vec::new();
@@ -162,7 +162,7 @@ mod tests {
 
     /// RFC 791 section 3.1: IHL includes options, and total length may be less than the link has delivered.
     #[test]
-    fn options_and_link_padding_are_taken_off() {
+    fn options_and_link_padding_are_removed() {
         let mut octets = packet(|octets| {
             octets[0] = 0x46;
             octets.extend([0; 6]);

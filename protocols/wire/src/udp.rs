@@ -125,7 +125,7 @@ mod tests {
 
     /// RFC 768: a checksum of zero means that the sender computed none.
     #[test]
-    fn a_datagram_without_a_checksum_is_taken() {
+    fn datagram_without_a_checksum_is_accepted() {
         let mut octets = OCTETS;
         octets[6..8].fill(0);
         assert_eq!(parse(&octets), Ok(datagram()));

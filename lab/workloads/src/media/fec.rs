@@ -60,7 +60,7 @@ impl Fec {
     }
 
     fn ulp(k: u8, n: u8) -> Option<Self> {
-        ((1..=ulpfec::MAX).contains(&k) && n == k + 1).then_some(Self::Ulp { k })
+        ((1..=ulpfec::MAX_GROUP).contains(&k) && n == k + 1).then_some(Self::Ulp { k })
     }
 }
 
@@ -78,8 +78,8 @@ impl FromStr for Fec {
             format!(
                 "`fec` is {text:?}; write the packets of a group without and with parity, at most {}, as in \"5/7\"; or for RFC 5109 the \
                 packets of a group, at most {}, and one more, as in \"{ULPFEC_PREFIX}6/7\"",
-                ParityCode::MAX,
-                ulpfec::MAX
+                ParityCode::MAX_PACKETS,
+                ulpfec::MAX_GROUP
             )
         })
     }

@@ -62,7 +62,7 @@ mod tests {
     const STEP: Duration = Duration::from_micros(1024);
 
     #[test]
-    fn what_comes_at_once_is_an_excess_for_five_to_ten_rounds() {
+    fn aggregated_acknowledgments_raise_the_excess_for_ten_rounds() {
         let bandwidth = Bandwidth::of(1, STEP);
         let mut aggregation = Aggregation::default();
         for burst in 1..=10 {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgments_one_by_one_are_no_more_than_one_beyond() {
+    fn separate_acknowledgments_give_an_excess_of_at_most_one() {
         let bandwidth = Bandwidth::of(1, STEP);
         let mut aggregation = Aggregation::default();
         for at in 1..=100 {
@@ -89,7 +89,7 @@ mod tests {
 
     /// bbr_update_ack_aggregation: an epoch continues while more is acknowledged than expected.
     #[test]
-    fn what_comes_in_an_epoch_adds_up_less_what_was_expected() {
+    fn excess_of_an_epoch_is_acknowledged_minus_expected() {
         let bandwidth = Bandwidth::of(1, STEP);
         let mut aggregation = Aggregation::default();
         for (step, excess) in [(40, 20), (40, 40), (50, 50), (150, 50)] {

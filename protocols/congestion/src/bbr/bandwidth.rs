@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bandwidth_fills_its_product_with_the_delay() {
+    fn bdp_is_bandwidth_times_round_trip() {
         // 833 segments a second over 40 ms are 33.3 segments, and 66.7 with a gain of 2.
         let bandwidth = Bandwidth::of(833, Duration::from_secs(1));
         let round_trip = Duration::from_millis(40);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_of_the_window_counts_and_no_older_one() {
+    fn filter_returns_the_maximum_of_its_window() {
         let mut filter = MaxFilter::default();
         filter.add(10, 0, units(100));
         for round in 1..=10 {
@@ -142,7 +142,7 @@ mod tests {
 
     /// lib/win_minmax.c: the second and the third sample come from later parts of the window, so that one can replace the best.
     #[test]
-    fn the_second_and_the_third_are_of_later_quarters() {
+    fn second_and_third_samples_come_from_later_parts_of_the_window() {
         let mut filter = MaxFilter::default();
         let mut greatest = Vec::new();
         let seen = [
@@ -168,7 +168,7 @@ mod tests {
 
     /// The filter starts anew if no sample arrived for longer than the window, or if a sample is at least as good as the best.
     #[test]
-    fn what_is_older_than_the_window_is_forgotten_at_once() {
+    fn samples_older_than_the_window_are_discarded_at_once() {
         let after = |round| {
             let mut filter = MaxFilter::default();
             filter.add(10, 0, units(100));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn bandwidths_differ_either_way() {
+    fn abs_diff_is_symmetric() {
         assert_eq!(units(30).abs_diff(units(50)), units(50).abs_diff(units(30)));
         assert_eq!(units(50).abs_diff(units(30)), units(20));
     }
@@ -187,7 +187,7 @@ mod tests {
     /// lib/win_minmax.c, minmax_subwin_update: if the samples only fall, the second is taken after a quarter
     /// of the window and the third after half of it.
     #[test]
-    fn a_bandwidth_that_falls_is_followed_by_quarters() {
+    fn falling_bandwidth_is_followed_in_quarters_of_the_window() {
         let mut filter = MaxFilter::default();
         let mut changes = Vec::new();
         for age in 0..20 {

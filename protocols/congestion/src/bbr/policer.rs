@@ -34,7 +34,7 @@ pub(crate) struct PolicerUpdate {
     /// Whether a round trip started.
     pub(crate) round_began: bool,
     /// Octets per unit.
-    pub(crate) octets: u32,
+    pub(crate) octets_per_unit: u32,
 }
 
 /// Detects whether the path is policed.
@@ -109,7 +109,7 @@ impl Policer {
         if let Some(before) = self.bandwidth {
             let difference = bandwidth.abs_diff(before);
             let is_same = difference <= before.times(SAME_RATIO)
-                || difference.octets_per_second(turn.octets, UNIT) <= SAME_DIFFERENCE;
+                || difference.octets_per_second(turn.octets_per_unit, UNIT) <= SAME_DIFFERENCE;
             if is_same {
                 self.bandwidth = Some(bandwidth.midpoint(before));
                 (self.in_use, self.rounds) = (true, 0);
@@ -136,7 +136,7 @@ mod tests {
             losses: lost > 0,
             application_limited: false,
             round_began: true,
-            octets: 1448,
+            octets_per_unit: 1448,
         };
         let mut changes = Vec::new();
         for round in rounds {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lossy_intervals_at_one_rate_are_a_policer_and_its_rate_is_used_for_48_rounds() {
+    fn two_lossy_intervals_at_one_rate_set_the_rate_for_48_rounds() {
         // tcp_bbr.c: bbr_lt_bw_sampling, bbr_lt_bw_interval_done.
         let mut policer = Policer::default();
         assert_eq!(changes(&mut policer, 1..13, 25), [8]);
@@ -175,7 +175,13 @@ mod tests {
     }
 
     fn turn(tally: Tally) -> PolicerUpdate {
-        PolicerUpdate { tally, losses: true, application_limited: false, round_began: true, octets: 1448 }
+        PolicerUpdate {
+            tally,
+            losses: true,
+            application_limited: false,
+            round_began: true,
+            octets_per_unit: 1448,
+        }
     }
 
     fn after_intervals(rates: &[u32]) -> Policer {
@@ -187,9 +193,11 @@ mod tests {
 
     /// tcp_bbr.c, bbr_lt_bw_interval_done: rates within an eighth are equal, and the result is the mean of both.
     #[test]
-    fn intervals_whose_rates_differ_by_more_than_an_eighth_are_no_policer() {
+    fn intervals_that_differ_by_more_than_an_eighth_are_no_policer() {
         for (second, sum) in [(89, 169), (71, 151)] {
-            let found = after_intervals(&[80, second]).bandwidth().expect("less than an eighth is the same");
+            let found = after_intervals(&[80, second])
+                .bandwidth()
+                .expect("rates that differ by less than an eighth are equal");
             let mean = Bandwidth::of(sum, Duration::from_millis(40));
             assert!(found.abs_diff(mean).octets_per_second(1, UNIT) < 2, "{found:?}");
         }
@@ -199,16 +207,16 @@ mod tests {
 
     /// tcp_bbr.c, bbr_lt_bw_sampling: tokens may have accumulated while the application was idle.
     #[test]
-    fn an_interval_in_which_the_application_held_back_tells_nothing() {
+    fn application_limited_interval_is_discarded() {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
         policer.observe(PolicerUpdate { application_limited: true, ..turn(tally) }, true);
         assert!(policer.bandwidth.is_none() && !policer.sampling);
-        assert_eq!(policer.start.delivered, 400, "what comes is counted from there");
+        assert_eq!(policer.start.delivered, 400, "the next interval starts here");
     }
 
     #[test]
-    fn an_interval_without_an_end_is_given_up_after_sixteen_rounds() {
+    fn interval_is_abandoned_after_sixteen_rounds() {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
         let quiet = PolicerUpdate { losses: false, ..turn(tally) };
@@ -219,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_of_use_are_counted_while_it_cruises() {
+    fn rounds_of_use_count_only_while_cruising() {
         let mut policer = after_intervals(&[80, 80]);
         let later = turn(Tally { at: Time::from_millis(900), delivered: 9000, lost: 9000 });
         assert!((0..100).all(|_| !policer.observe(later, false)));
@@ -229,7 +237,7 @@ mod tests {
 
     /// tcp_bbr.c, bbr_lt_bw_interval_done: an interval shorter than 1 ms continues.
     #[test]
-    fn an_interval_lasts_a_millisecond_at_least() {
+    fn interval_lasts_at_least_a_millisecond() {
         let found = |step| {
             let mut policer = Policer::default();
             policer.observe(PolicerUpdate { round_began: false, ..turn(Tally::default()) }, true);

@@ -28,7 +28,7 @@ fn cruising(quantum: u32) -> Bbr {
 
 /// Returns the acknowledgment of one segment, after which `in_flight` segments are in flight.
 fn ack(in_flight: u32) -> AckSample {
-    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one(NOW, ROUND_TRIP) }
+    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one_segment(NOW, ROUND_TRIP) }
 }
 
 fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Option<Sample> {
@@ -44,22 +44,26 @@ fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Op
 
 /// Section 4.2.3.2 and bbr_quantization_budget: 40 segments fill the path, and three bursts of two wait at its ends.
 #[test]
-fn the_target_has_room_for_trains_and_is_even() {
+fn target_adds_bursts_and_is_even() {
     let mut bbr = cruising(1);
     let bandwidth = bbr.estimate();
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
     assert_eq!(bbr.in_flight_target(bandwidth, 2 * UNIT), 86);
     assert_eq!(bbr.in_flight_target(Bandwidth::of(41, ROUND_TRIP), UNIT), 48);
     bbr.phase = 0;
-    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 48, "two more to probe");
+    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 48, "probing adds two");
     bbr.mode = Mode::Drain;
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
     bbr.min_rtt.rtt = None;
-    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 16, "the first window, where the path is not known");
+    assert_eq!(
+        bbr.in_flight_target(bandwidth, UNIT),
+        16,
+        "the initial window and three bursts, because the path is unknown"
+    );
 }
 
 #[test]
-fn counted_in_octets_it_is_the_same() {
+fn octets_and_segments_give_the_same_target_and_rate() {
     let (segments, octets) = (cruising(1), cruising(1000));
     let targets = [&segments, &octets].map(|bbr| bbr.in_flight_target(bbr.estimate(), UNIT));
     assert_eq!(targets, [46, 46_000]);
@@ -73,18 +77,18 @@ fn counted_in_octets_it_is_the_same() {
 
 /// bbr_packets_in_net_at_edt: segments delivered until the pacer sends the next burst have then left the network.
 #[test]
-fn what_is_in_the_network_is_counted_when_the_next_train_leaves() {
+fn in_network_excludes_units_delivered_before_the_next_burst() {
     let mut bbr = cruising(1);
     let later = AckSample { departure: NOW + Duration::from_micros(10_500), ..ack(20) };
     assert_eq!((bbr.in_network(20, &ack(20)), bbr.in_network(20, &later)), (20, 10));
     assert_eq!(bbr.in_network(5, &later), 0);
     bbr.pacing_gain = UNIT * 5 / 4;
-    assert_eq!(bbr.in_network(20, &later), 12, "and the train has left, where that is what decides");
+    assert_eq!(bbr.in_network(20, &later), 12, "while probing, the departing burst counts as in the network");
 }
 
 /// Section 4.2.3.4: packet conservation for a round, then the window less the losses, and finally the saved window.
 #[test]
-fn a_recovery_conserves_packets_for_a_round_and_then_gives_the_window_back() {
+fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
     let mut bbr = cruising(1);
     bbr.on_congestion(100);
     let fast = |in_flight, newly_lost| AckSample { newly_lost, recovery: Recovery::Fast, ..ack(in_flight) };
@@ -95,15 +99,15 @@ fn a_recovery_conserves_packets_for_a_round_and_then_gives_the_window_back() {
     }
     bbr.memory.end_conservation();
     bbr.set_window(&fast(20, 6), &mut cwnd);
-    assert_eq!(cwnd, 25, "six less, and one that is delivered");
+    assert_eq!(cwnd, 25, "six lost, and one delivered");
     bbr.on_congestion(cwnd);
     bbr.set_window(&ack(20), &mut cwnd);
-    assert_eq!(cwnd, 86, "100 again, and no more than the target");
+    assert_eq!(cwnd, 86, "the saved 100, limited by the target");
 }
 
 /// tcp_bbr.c, bbr_set_state and bbr_set_cwnd_to_recover_or_restore: the window also returns after a timeout, without conservation.
 #[test]
-fn a_timeout_ends_with_the_window_of_before() {
+fn window_is_restored_after_a_timeout() {
     let mut bbr = cruising(1);
     bbr.on_congestion(60);
     bbr.on_timeout(3);
@@ -116,7 +120,7 @@ fn a_timeout_ends_with_the_window_of_before() {
 
 /// tcp_bbr.c, bbr_save_cwnd: a window that loss or a probe has reduced is saved only if it is larger.
 #[test]
-fn the_window_that_is_remembered_is_a_good_one() {
+fn reduced_window_is_saved_only_if_larger() {
     let after = |mode, recovery| {
         let mut bbr = Bbr { mode, ..cruising(1) };
         bbr.save_window(50);
@@ -131,7 +135,7 @@ fn the_window_that_is_remembered_is_a_good_one() {
 
 /// tcp_bbr.c, bbr_save_cwnd: the window after a timeout is not saved, even before the next acknowledgment.
 #[test]
-fn the_window_of_a_timeout_is_not_remembered() {
+fn window_of_a_timeout_is_not_saved() {
     let mut bbr = cruising(1);
     bbr.on_congestion(60);
     bbr.on_timeout(1);
@@ -141,7 +145,7 @@ fn the_window_of_a_timeout_is_not_remembered() {
 
 /// Section 4.2.3.5: below the target the window grows by the delivered units; until the pipe is full it is not reduced.
 #[test]
-fn the_window_goes_to_its_target_by_what_is_delivered() {
+fn window_grows_to_its_target_by_the_delivered_units() {
     let next = |bbr: &mut Bbr, mut cwnd: u32| {
         bbr.set_window(&ack(10), &mut cwnd);
         cwnd
@@ -155,7 +159,7 @@ fn the_window_goes_to_its_target_by_what_is_delivered() {
     let mut beginning = cruising(1);
     beginning.full.reached = false;
     beginning.deliveries.count(8);
-    assert_eq!(next(&mut beginning, 200), 201, "nine of the first ten are delivered");
+    assert_eq!(next(&mut beginning, 200), 201, "nine segments are delivered, fewer than the initial window");
     beginning.deliveries.count(1);
     assert_eq!(next(&mut beginning, 200), 200);
     let mut octets = cruising(1000);
@@ -166,7 +170,7 @@ fn the_window_goes_to_its_target_by_what_is_delivered() {
 
 /// tcp_bbr.c, bbr_ack_aggregation_cwnd: the window grows by the aggregated units, but by no more than arrive in 100 ms.
 #[test]
-fn acknowledgments_that_are_gathered_get_room() {
+fn window_includes_the_aggregated_acknowledgments() {
     let mut bbr = cruising(1);
     let at = NOW + Duration::from_millis(1);
     bbr.aggregation.on_acked(at, 30, bbr.estimate(), 1000);
@@ -181,7 +185,7 @@ fn acknowledgments_that_are_gathered_get_room() {
 
 /// Section 4.1.2: an application-limited sample does not show the bandwidth, unless it exceeds the estimate.
 #[test]
-fn a_sample_of_the_application_counts_only_if_it_is_greater() {
+fn application_limited_sample_counts_only_if_greater() {
     let after = |delivered, limited| {
         let mut bbr = cruising(1);
         // Long after the last sample an older maximum has expired.
@@ -197,7 +201,7 @@ fn a_sample_of_the_application_counts_only_if_it_is_greater() {
 
 /// Section 4.1.1.3: a round ends when a segment that was sent in it is acknowledged.
 #[test]
-fn rounds_are_counted_by_what_is_delivered() {
+fn rounds_are_counted_by_delivered_units() {
     let mut bbr = cruising(1);
     bbr.deliveries.count(9);
     for (prior_delivered, began, count) in [(0, false, 0), (1, true, 1), (9, false, 1), (10, true, 2)] {
@@ -208,7 +212,7 @@ fn rounds_are_counted_by_what_is_delivered() {
 
 /// Section 4.3.4.3.
 #[test]
-fn a_phase_lasts_a_round_trip_and_has_its_effect() {
+fn phase_ends_after_a_round_trip_and_its_effect() {
     let is_over = |gain, after_ms, in_flight, newly_lost| {
         let mut bbr = cruising(1);
         bbr.pacing_gain = gain;
@@ -230,7 +234,7 @@ fn a_phase_lasts_a_round_trip_and_has_its_effect() {
 
 /// Section 4.3.4.4: the connection restarts from idle at the rate of the path; a round-trip time that has expired meanwhile is not probed.
 #[test]
-fn after_an_idle_time_it_goes_on_at_the_rate_of_the_path() {
+fn restart_from_idle_paces_at_the_estimated_bandwidth() {
     let later = NOW + RTT_LIFETIME + Duration::from_millis(8);
     let restarted = |limited| {
         let mut bbr = cruising(1);
@@ -246,37 +250,33 @@ fn after_an_idle_time_it_goes_on_at_the_rate_of_the_path() {
         (rate.div_ceil(100_000), bbr.mode, bbr.restarts)
     };
     assert_eq!(restarted(true), (10, Mode::ProbeBandwidth, false));
-    assert_eq!(
-        restarted(false),
-        (20, Mode::ProbeRoundTrip, false),
-        "it was not the application that was idle"
-    );
+    assert_eq!(restarted(false), (20, Mode::ProbeRoundTrip, false), "the application was not idle");
 }
 
 /// Section 4.1.2.4: the minimum round-trip time is valid for ten seconds; then any sample replaces it, except
 /// that of a single short segment, whose acknowledgment may be delayed (tcp_bbr.c, bbr_update_min_rtt).
 #[test]
-fn the_least_round_trip_expires() {
-    let after = |ms, rtt_ms, runt, delivered| {
+fn minimum_rtt_expires() {
+    let after = |ms, rtt_ms, may_be_delayed, delivered| {
         let mut bbr = cruising(1);
         let rtt = Some(Duration::from_millis(rtt_ms));
-        let ack = AckSample { now: NOW + Duration::from_millis(ms), rtt, runt, ..ack(10) };
+        let ack = AckSample { now: NOW + Duration::from_millis(ms), rtt, may_be_delayed, ..ack(10) };
         bbr.update_round_trip(&ack, sample(1, delivered, false), &mut 40);
         (bbr.min_rtt.rtt.unwrap().as_millis(), bbr.mode == Mode::ProbeRoundTrip)
     };
     assert_eq!(after(10_000, 50, false, 1), (40, false));
     assert_eq!(after(10_004, 50, false, 1), (50, true));
     assert_eq!(after(10_004, 50, true, 1), (40, true));
-    assert_eq!(after(10_004, 50, true, 2), (50, true), "two are never delayed");
+    assert_eq!(after(10_004, 50, true, 2), (50, true), "the acknowledgment of two segments is not delayed");
     assert_eq!(after(5, 39, true, 1), (39, false));
 }
 
 /// Section 4.3.2.2: three rounds without growth by a quarter. A timeout and a spurious loss detection restart the count (tcp_bbr.c).
 #[test]
-fn whether_the_pipe_is_full_is_asked_anew_after_a_timeout() {
+fn timeout_restarts_the_full_pipe_check() {
     let rounds_until_full = |event: fn(&mut Bbr)| {
         let mut bbr = cruising(1);
-        bbr.full = Full::default();
+        bbr.full = FullPipe::default();
         let round = |bbr: &mut Bbr| {
             bbr.rounds.began = true;
             bbr.check_full_pipe(sample(1, 1, false));
@@ -293,7 +293,7 @@ fn whether_the_pipe_is_full_is_asked_anew_after_a_timeout() {
 
 /// Section 4.3.4.2: the cycle starts with a random phase, but not the one that drains, so that flows do not probe at the same time.
 #[test]
-fn a_cycle_begins_by_chance() {
+fn cycle_starts_in_a_random_phase() {
     let mut phases = std::collections::BTreeSet::new();
     for seed in 0..200 {
         let mut bbr = bbr(1);
@@ -308,18 +308,18 @@ fn a_cycle_begins_by_chance() {
 
 /// Section 4.3.5: the 200 ms start when four segments are in flight.
 #[test]
-fn the_round_trip_is_probed_with_little_in_flight() {
+fn probe_rtt_keeps_little_in_flight() {
     let mut bbr = cruising(1);
     bbr.mode = Mode::ProbeRoundTrip;
     bbr.probe_round_trip(&ack(5), &mut 4);
-    assert_eq!(bbr.min_rtt.little_since, None);
+    assert_eq!(bbr.min_rtt.low_flight_since, None);
     bbr.probe_round_trip(&ack(4), &mut 4);
-    assert_eq!(bbr.min_rtt.little_since, Some(NOW));
+    assert_eq!(bbr.min_rtt.low_flight_since, Some(NOW));
 }
 
 /// tcp_tso_autosize: 12.5 MB/s are 12,207 octets in 1/1024 s; at a round trip of 1 ms there are 32,607 more.
 #[test]
-fn a_short_round_trip_has_longer_trains() {
+fn short_round_trip_has_longer_bursts() {
     let burst = |ms| {
         let mut bbr = cruising(1);
         bbr.pace(Bandwidth::of(12_627, Duration::from_secs(1)), UNIT, Some(Duration::from_millis(ms)));
@@ -343,7 +343,7 @@ fn rounds(bbr: &mut Bbr, count: u64, now: &mut Time, lost: &mut u32, losses: boo
 
 /// tcp_bbr.c, bbr_lt_bw_sampling: losses that acknowledgments report reveal a policer, whose rate is used for 48 rounds.
 #[test]
-fn losses_of_acknowledgments_find_a_policer() {
+fn losses_in_acknowledgments_detect_a_policer() {
     let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
     rounds(&mut bbr, 12, &mut now, &mut lost, false);
     assert_eq!(bbr.policer.bandwidth(), None);
@@ -355,12 +355,12 @@ fn losses_of_acknowledgments_find_a_policer() {
     bbr.phase_since = Time::ZERO;
     rounds(&mut bbr, 1, &mut now, &mut lost, false);
     assert_eq!(bbr.policer.bandwidth(), None);
-    assert_eq!(bbr.phase_since, now, "the cycle begins anew");
+    assert_eq!(bbr.phase_since, now, "the cycle restarts");
 }
 
 /// tcp_bbr.c, bbr_update_ack_aggregation: called for each acknowledgment that delivers units.
 #[test]
-fn acknowledgments_that_are_gathered_are_noticed() {
+fn aggregated_acknowledgments_raise_the_excess() {
     let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
     rounds(&mut bbr, 3, &mut now, &mut lost, false);
     let before = bbr.aggregation.excess();
@@ -373,8 +373,8 @@ fn acknowledgments_that_are_gathered_are_noticed() {
 
 /// tcp_bbr.c, bbr_min_tso_segs: segments are sent one by one below 1.2 Mbit/s.
 #[test]
-fn slow_paths_get_their_segments_one_by_one() {
-    assert_eq!([0, 149_999, 150_000].map(min_train), [1, 1, 2]);
+fn slow_paths_send_single_segments() {
+    assert_eq!([0, 149_999, 150_000].map(min_burst_segments), [1, 1, 2]);
 }
 
 /// tcp_bbr.c, bbr_update_gains: the rate of a policer is not probed.
@@ -392,7 +392,7 @@ fn a_policed_path_is_not_probed() {
             losses: true,
             application_limited: false,
             round_began: true,
-            octets: 1000,
+            octets_per_unit: 1000,
         };
         bbr.policer.observe(turn, true);
     }

@@ -70,7 +70,7 @@ impl Path {
             prior_in_flight,
             in_flight: prior_in_flight - 1,
             departure: self.departure,
-            ..AckSample::one(self.now, rtt)
+            ..AckSample::one_segment(self.now, rtt)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd, &mut self.ssthresh);
         if self.modes.last().is_some_and(|(_, mode)| *mode != self.bbr.mode) {
@@ -92,7 +92,7 @@ impl Path {
                     self.send();
                 }
                 (None, Some(comes)) => self.step_to(comes, &mut look),
-                (None, None) => unreachable!("it may send when nothing is in flight"),
+                (None, None) => unreachable!("the pacer allows a segment when nothing is in flight"),
             }
         }
     }
@@ -111,7 +111,7 @@ impl Path {
 
 /// Section 4.3: startup, drain, then the cycle.
 #[test]
-fn the_modes_follow_one_another_and_the_bandwidth_is_found() {
+fn modes_follow_their_order_and_the_bandwidth_is_found() {
     let mut path = Path::new();
     path.run(3, |_| ());
     let modes: Vec<Mode> = path.modes.iter().map(|(_, mode)| *mode).collect();
@@ -131,7 +131,7 @@ fn the_modes_follow_one_another_and_the_bandwidth_is_found() {
 /// Sections 4.2.3.2 and 4.3.4: at most two bandwidth-delay products in flight; one of eight phases probes for
 /// a quarter more.
 #[test]
-fn the_queue_stays_short_while_it_cruises() {
+fn cruising_uses_the_link_with_a_short_queue() {
     let mut path = Path::new();
     path.run(3, |_| ());
     let (mut max, mut sum, mut looks) = (0, 0.0, 0.0);
@@ -148,7 +148,7 @@ fn the_queue_stays_short_while_it_cruises() {
 
 /// Section 4.3.5: every ten seconds, 200 ms with little in flight measure the round trip.
 #[test]
-fn every_ten_seconds_it_looks_for_the_round_trip() {
+fn round_trip_is_probed_every_ten_seconds() {
     let mut path = Path::new();
     let (mut min, mut probed) = (u32::MAX, Vec::new());
     path.run(35, |path| {

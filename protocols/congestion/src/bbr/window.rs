@@ -3,7 +3,7 @@
 use hol_base::Duration;
 
 use super::bandwidth::{Bandwidth, UNIT};
-use super::{AckSample, Bbr, Mode, Recovery, min_train};
+use super::{AckSample, Bbr, Mode, Recovery, min_burst_segments};
 use crate::pacing::Pacing;
 
 /// Segments that keep a path busy if the receiver acknowledges every second one. Draft, section 4.2.3.3:
@@ -60,55 +60,55 @@ impl Bbr {
     }
 
     /// Returns the number of segments that a sender sends in one burst, in units.
-    fn train(&self) -> u32 {
+    fn burst_units(&self) -> u32 {
         let rate = self.pacing().rate;
-        Pacing::train(rate, self.segment, min_train(rate)) * self.quantum
+        Pacing::burst_segments(rate, self.segment, min_burst_segments(rate)) * self.quantum
     }
 
     /// Returns `gain` times the bandwidth-delay product. Draft, section 4.2.3.2: BBRInflight.
-    fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
+    fn bdp_with_gain(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         match self.min_rtt.rtt {
             None => INITIAL_WINDOW * self.quantum,
             Some(min) => bandwidth.bdp(min, gain),
         }
     }
 
-    /// Adds three trains for the end hosts' queues and rounds up to an even number for delayed ACKs:
+    /// Adds three bursts for the end hosts' queues and rounds up to an even number for delayed ACKs:
     /// bbr_quantization_budget.
-    fn with_budget(&self, units: u32) -> u32 {
+    fn with_quantization_budget(&self, units: u32) -> u32 {
         let pair = 2 * self.quantum;
         let probes = self.mode == Mode::ProbeBandwidth && self.phase == 0;
-        let even = units.saturating_add(3 * self.train()).div_ceil(pair).saturating_mul(pair);
+        let even = units.saturating_add(3 * self.burst_units()).div_ceil(pair).saturating_mul(pair);
         even + if probes { pair } else { 0 }
     }
 
     /// Returns the target for the units in flight.
     pub(super) fn in_flight_target(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
-        self.with_budget(self.product(bandwidth, gain))
+        self.with_quantization_budget(self.bdp_with_gain(bandwidth, gain))
     }
 
     /// Returns how many of the `in_flight` units will be in the network when the next segment is sent:
     /// bbr_packets_in_net_at_edt.
     pub(super) fn in_network(&self, in_flight: u32, ack: &AckSample) -> u32 {
         let wait = ack.departure.max(ack.now).saturating_since(ack.now);
-        let departing = if self.pacing_gain > UNIT { self.train() } else { 0 };
+        let departing = if self.pacing_gain > UNIT { self.burst_units() } else { 0 };
         (in_flight + departing).saturating_sub(self.estimate().units_in(wait))
     }
 
     /// Moves the window towards its target by the acknowledged amount. Draft, section 4.2.3.5: BBRSetCwnd.
     pub(super) fn set_window(&mut self, ack: &AckSample, cwnd: &mut u32) {
         if ack.delivered > 0 {
-            let (window, conserves_packets) = self.through_recovery(ack, *cwnd);
-            *cwnd = if conserves_packets { window } else { self.towards_target(window, ack.delivered) };
+            let (window, conserves_packets) = self.window_in_recovery(ack, *cwnd);
+            *cwnd = if conserves_packets { window } else { self.grown_towards_target(window, ack.delivered) };
         }
         if self.mode == Mode::ProbeRoundTrip {
             *cwnd = (*cwnd).min(self.min_window());
         }
     }
 
-    fn towards_target(&self, window: u32, delivered: u32) -> u32 {
-        let product = self.product(self.estimate(), self.cwnd_gain);
-        let target = self.with_budget(product.saturating_add(self.allowance()));
+    fn grown_towards_target(&self, window: u32, delivered: u32) -> u32 {
+        let product = self.bdp_with_gain(self.estimate(), self.cwnd_gain);
+        let target = self.with_quantization_budget(product.saturating_add(self.aggregation_allowance()));
         let grown = window.saturating_add(delivered);
         let starts = self.deliveries.delivered() < INITIAL_WINDOW * self.quantum;
         let window = if self.full.reached {
@@ -122,7 +122,7 @@ impl Bbr {
     }
 
     /// Returns the allowance for aggregated ACKs: bbr_ack_aggregation_cwnd.
-    fn allowance(&self) -> u32 {
+    fn aggregation_allowance(&self) -> u32 {
         let max = self.estimate().units_in(MAX_AGGREGATION);
         if self.full.reached { self.aggregation.excess().min(max) } else { 0 }
     }
@@ -130,7 +130,7 @@ impl Bbr {
     /// Returns the window during recovery, and `true` in the recovery's first round. Losses reduce the
     /// window; in the first round only what was delivered may be sent; afterwards the saved window returns.
     /// Draft, section 4.2.3.4.
-    fn through_recovery(&mut self, ack: &AckSample, cwnd: u32) -> (u32, bool) {
+    fn window_in_recovery(&mut self, ack: &AckSample, cwnd: u32) -> (u32, bool) {
         let conserved = ack.in_flight + ack.delivered;
         let mut window = if ack.newly_lost > 0 { cwnd.saturating_sub(ack.newly_lost).max(1) } else { cwnd };
         let before = std::mem::replace(&mut self.memory.recovery, ack.recovery);

@@ -8,8 +8,9 @@ use super::{AckSample, Bandwidth, Bbr3, Sample, State, UNIT};
 
 /// Maximum number of rounds between two probes for bandwidth, so that Reno gets its share. Draft, section 5.3.3.5.
 const RENO_ROUNDS: u32 = 63;
-/// Minimum time between two probes; up to a second is added at random. Draft, section 5.3.3.5.
+/// Minimum time between two probes. Draft, section 5.3.3.5.
 const MIN_WAIT: Duration = Duration::from_secs(2);
+/// Maximum time that is added to it at random. Draft, section 5.3.3.5.
 const RANDOM_WAIT: Duration = Duration::from_secs(1);
 /// The share of the volume in flight that is left to other flows. Draft, section 2.7: BBR.Headroom.
 const HEADROOM: u32 = UNIT * 15 / 100;
@@ -30,14 +31,16 @@ pub(super) enum AckPhase {
 /// The cycle of ProbeBW.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cycle {
-    /// BBR.cycle_stamp.
+    /// When the present wait or probe began: BBR.cycle_stamp.
     since: Time,
-    /// BBR.bw_probe_wait.
+    /// Time from `since` to the next probe: BBR.bw_probe_wait.
     wait: Duration,
     pub(super) ack_phase: AckPhase,
-    /// BBR.probe_up_cnt, BBR.bw_probe_up_acks and BBR.bw_probe_up_rounds; `None`: inflight_longterm does not grow.
+    /// Acknowledged units per unit of growth of inflight_longterm: BBR.probe_up_cnt; `None`: it does not grow.
     up_count: Option<u32>,
+    /// Acknowledged units that have not raised inflight_longterm yet: BBR.bw_probe_up_acks.
     up_acked: u32,
+    /// Number of doublings of the growth in this probe: BBR.bw_probe_up_rounds.
     up_rounds: u32,
 }
 
@@ -120,7 +123,7 @@ impl Bbr3 {
             self.full.reset(sample.map(Sample::bandwidth).unwrap_or_default());
             return false;
         }
-        self.full.now
+        self.full.now_reached
     }
 
     /// Returns inflight_longterm less the headroom, in units; `None`: unlimited. BBRInflightWithHeadroom.

@@ -16,12 +16,13 @@ const STARTUP_RANGES: u32 = 6;
 pub(super) struct Losses {
     /// BBR.loss_round_delivered: the round ends with a segment sent after this much was delivered.
     pub(super) round_end: u32,
-    /// BBR.loss_round_start.
+    /// Whether this acknowledgment started a round of losses: BBR.loss_round_start.
     pub(super) round_began: bool,
-    /// BBR.loss_in_round.
+    /// Whether data were lost in this round: BBR.loss_in_round.
     pub(super) in_round: bool,
-    /// Number of discontiguous ranges lost in this round, and the end of the last one.
+    /// Number of discontiguous ranges lost in this round.
     ranges: u32,
+    /// The sequence number after the last of these ranges.
     range_end: Option<u32>,
     /// BBR.bw_probe_samples: whether segments of a probe for bandwidth are in flight without a response to it so far.
     pub(super) bw_probe_samples: bool,

@@ -5,20 +5,20 @@ use crate::delivery::is_beyond;
 
 /// The multiplicative decrease of the short-term model. Draft, section 2.7: BBR.Beta.
 pub(super) const BETA: u32 = UNIT * 7 / 10;
-/// Growth of the delivery rate that indicates an unfilled pipe, and number of rounds without it that
-/// indicates a full one. Draft, section 5.3.1.2.
+/// Growth of the delivery rate which shows that the pipe is not full yet. Draft, section 5.3.1.2.
 const FULL_GROWTH: u32 = UNIT * 5 / 4;
+/// Number of rounds without this growth after which the pipe counts as full. Draft, section 5.3.1.2.
 const FULL_ROUNDS: u32 = 3;
 
 /// Packet-timed round trips. Draft, section 5.5.1.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rounds {
     pub(super) count: u32,
-    /// BBR.next_round_delivered.
+    /// The delivered units at which the next round starts: BBR.next_round_delivered.
     next: u32,
     /// BBR.round_start: whether this acknowledgment started a round.
     pub(super) began: bool,
-    /// BBR.rounds_since_bw_probe.
+    /// Rounds since the last probe for bandwidth: BBR.rounds_since_bw_probe.
     pub(super) since_probe: u32,
 }
 
@@ -39,19 +39,19 @@ impl Rounds {
     }
 }
 
-/// Whether the pipe is full. Draft, section 5.3.1.2.
+/// The test whether the pipe is full. Draft, section 5.3.1.2.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Full {
-    /// BBR.full_bw.
+pub(super) struct FullPipe {
+    /// The delivery rate that later rates are compared with: BBR.full_bw.
     bandwidth: Bandwidth,
     rounds: u32,
-    /// BBR.full_bw_now.
-    pub(super) now: bool,
-    /// BBR.full_bw_reached.
+    /// Whether the pipe is full since the last reset: BBR.full_bw_now.
+    pub(super) now_reached: bool,
+    /// Whether the pipe was ever full: BBR.full_bw_reached.
     pub(super) reached: bool,
 }
 
-impl Full {
+impl FullPipe {
     /// Restarts the search for the full bandwidth from `bandwidth`: BBRResetFullBW.
     pub(super) fn reset(&mut self, bandwidth: Bandwidth) {
         *self = Self { bandwidth, reached: self.reached, ..Self::default() };
@@ -60,7 +60,7 @@ impl Full {
     /// Checks whether the delivery rate has stopped growing, at the start of a round that the application did
     /// not limit: BBRCheckFullBWReached.
     pub(super) fn check_growth(&mut self, rate: Bandwidth) {
-        if self.now {
+        if self.now_reached {
             return;
         }
         if rate >= self.bandwidth.times(FULL_GROWTH) {
@@ -68,8 +68,8 @@ impl Full {
             return;
         }
         self.rounds += 1;
-        self.now = self.rounds >= FULL_ROUNDS;
-        self.reached |= self.now;
+        self.now_reached = self.rounds >= FULL_ROUNDS;
+        self.reached |= self.now_reached;
     }
 }
 
@@ -80,11 +80,11 @@ pub(super) struct Model {
     greatest: [Bandwidth; 2],
     /// BBR.bw: the bandwidth that determines the pacing rate.
     pub(super) bandwidth: Bandwidth,
-    /// BBR.bw_shortterm.
+    /// The bound of the bandwidth after recent losses: BBR.bw_shortterm.
     pub(super) short_term_bandwidth: Option<Bandwidth>,
-    /// BBR.inflight_shortterm.
+    /// The bound of the volume in flight after recent losses: BBR.inflight_shortterm.
     pub(super) short_term_in_flight: Option<u32>,
-    /// BBR.inflight_longterm.
+    /// The largest volume in flight without too many losses, by the probes so far: BBR.inflight_longterm.
     pub(super) long_term_in_flight: Option<u32>,
     /// BBR.bw_latest and BBR.inflight_latest: the maxima of the latest round.
     pub(super) latest: (Bandwidth, u32),

@@ -4,24 +4,29 @@ use hol_base::{Duration, Time};
 
 use super::{AckPhase, AckSample, Bbr3, State};
 
-/// Draft, section 2.13: BBR.ProbeRTTInterval, BBR.ProbeRTTDuration and BBR.MinRTTFilterLen.
+/// Time after which ProbeRTT is due. Draft, section 2.13: BBR.ProbeRTTInterval.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+/// Minimum duration of ProbeRTT. Draft, section 2.13: BBR.ProbeRTTDuration.
 pub(super) const PROBE_DURATION: Duration = Duration::from_millis(200);
+/// Lifetime of the minimum round-trip time. Draft, section 2.13: BBR.MinRTTFilterLen.
 const MIN_RTT_LIFETIME: Duration = Duration::from_secs(10);
 
 /// The state of the minimum round-trip time and of ProbeRTT.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoundTrip {
-    /// BBR.min_rtt and BBR.min_rtt_stamp.
+    /// The minimum round-trip time of ten seconds: BBR.min_rtt.
     pub(super) min: Option<Duration>,
+    /// When `min` was measured: BBR.min_rtt_stamp.
     min_at: Time,
-    /// BBR.probe_rtt_min_delay and BBR.probe_rtt_min_stamp.
+    /// The minimum round-trip time of five seconds: BBR.probe_rtt_min_delay.
     probed: Option<Duration>,
+    /// When `probed` was measured: BBR.probe_rtt_min_stamp.
     probed_at: Time,
-    /// BBR.probe_rtt_expired.
+    /// Whether `probed` is too old, so that ProbeRTT is due: BBR.probe_rtt_expired.
     expired: bool,
-    /// BBR.probe_rtt_done_stamp and BBR.probe_rtt_round_done.
+    /// When ProbeRTT may end: BBR.probe_rtt_done_stamp; `None` until little is in flight.
     done_at: Option<Time>,
+    /// Whether ProbeRTT has lasted a round: BBR.probe_rtt_round_done.
     round_done: bool,
 }
 
@@ -52,7 +57,7 @@ impl RoundTrip {
 impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, ack: &AckSample) {
         // The sample of a delayed acknowledgment is longer than the path.
-        let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.min.is_none());
+        let rtt = ack.rtt.filter(|_| !ack.may_be_delayed || self.round_trip.min.is_none());
         self.round_trip.update(ack.now, rtt);
     }
 

@@ -32,7 +32,7 @@ fn in_state(state: State) -> Bbr3 {
 
 /// Returns the acknowledgment of one segment, after which `in_flight` segments are in flight.
 fn ack(in_flight: u32) -> AckSample {
-    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one(NOW, ROUND_TRIP) }
+    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one_segment(NOW, ROUND_TRIP) }
 }
 
 fn sample(bandwidth: u32, in_flight: u32, application_limited: bool) -> Sample {
@@ -53,29 +53,29 @@ fn lost(in_flight: u32, lost: u32, number: u32) -> LostSegment {
 
 /// Section 5.6.2: BBRInitPacingRate.
 #[test]
-fn the_first_pace_is_the_window_in_a_round_trip_by_the_gain_of_startup() {
+fn initial_rate_is_cwnd_per_round_trip_times_the_startup_gain() {
     let rate = bbr().pacing().rate as f64;
     assert!((rate / (10.0 * 1000.0 / 0.04 * 2.77 * 0.99) - 1.0).abs() < 0.01, "{rate}");
 }
 
 /// Section 5.3.1.2: three rounds without growth by a quarter.
 #[test]
-fn a_plateau_of_three_rounds_fills_the_pipe() {
-    let mut full = Full::default();
+fn three_rounds_without_growth_mean_a_full_pipe() {
+    let mut full = FullPipe::default();
     let rate = |segments| Bandwidth::of(segments, ROUND_TRIP);
     for segments in [100, 124, 124, 125, 150, 150] {
         full.check_growth(rate(segments));
         assert!(!full.reached, "{segments}");
     }
     full.check_growth(rate(155));
-    assert!(full.now && full.reached);
+    assert!(full.now_reached && full.reached);
     full.reset(rate(100));
-    assert!(!full.now && full.reached, "BBR.full_bw_reached lasts");
+    assert!(!full.now_reached && full.reached, "BBR.full_bw_reached lasts");
 }
 
 /// Section 5.3.1.3: a round in fast recovery with more than 2 % lost, in six ranges.
 #[test]
-fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
+fn startup_ends_above_two_per_cent_loss_in_six_ranges() {
     let exits = |ranges: u32, in_flight: u32, recovery| {
         let mut bbr = in_state(State::Startup);
         bbr.full.reached = false;
@@ -95,7 +95,7 @@ fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
 
 /// Section 5.3.2: until one bandwidth-delay product is in flight, or for three rounds.
 #[test]
-fn drain_ends_with_the_product_in_flight_or_after_three_rounds() {
+fn drain_ends_at_the_bdp_or_after_three_rounds() {
     let after = |in_flight, rounds| {
         let mut bbr = in_state(State::Drain);
         bbr.rounds.count = rounds;
@@ -121,7 +121,7 @@ fn down_lasts_until_there_is_headroom() {
 
 /// Section 5.3.3.5: BBRIsTimeToProbeBW.
 #[test]
-fn the_next_probe_comes_after_its_wait_or_as_many_rounds_as_reno_needs() {
+fn next_probe_starts_after_its_wait_or_the_rounds_of_reno() {
     let probes = |millis: u64, rounds| {
         let mut bbr = in_state(State::Cruise);
         bbr.cycle.wait_for(Duration::from_secs(2), NOW);
@@ -135,24 +135,24 @@ fn the_next_probe_comes_after_its_wait_or_as_many_rounds_as_reno_needs() {
 
 /// Section 5.3.3.6: a round of REFILL, then UP; UP ends at a plateau unless inflight_longterm is the limit.
 #[test]
-fn up_follows_a_round_of_refill_and_ends_with_a_full_pipe() {
+fn up_follows_one_round_of_refill_and_ends_with_a_full_pipe() {
     let mut bbr = in_state(State::Refill);
     bbr.rounds.began = true;
     bbr.update_cycle(&ack(100), Some(&sample(100, 100, false)), 200);
     assert_eq!((bbr.state, bbr.losses.bw_probe_samples), (State::Up, true));
     bbr.rounds.began = false;
-    bbr.full.now = true;
+    bbr.full.now_reached = true;
     bbr.model.long_term_in_flight = Some(200);
     bbr.update_cycle(&ack(200), Some(&sample(100, 100, false)), 200);
-    assert_eq!((bbr.state, bbr.full.now), (State::Up, false), "the bound was the limit");
-    bbr.full.now = true;
+    assert_eq!((bbr.state, bbr.full.now_reached), (State::Up, false), "the bound was the limit");
+    bbr.full.now_reached = true;
     bbr.update_cycle(&ack(150), Some(&sample(100, 100, false)), 150);
     assert_eq!(bbr.state, State::Down);
 }
 
 /// Section 5.3.3.6: the bound grows by 1, 2, 4 ... segments a round.
 #[test]
-fn the_bound_grows_ever_faster_while_it_is_used() {
+fn long_term_bound_grows_exponentially_while_used() {
     let mut bbr = in_state(State::Up);
     bbr.model.long_term_in_flight = Some(100);
     bbr.start_up(NOW, Bandwidth::default(), 100);
@@ -175,7 +175,7 @@ fn the_bound_grows_ever_faster_while_it_is_used() {
 
 /// Section 5.5.10.2: a probe that loses more than 2 % of the data in flight sets the bound once, to at least 0.7 of the target.
 #[test]
-fn losses_of_a_probe_bound_what_is_in_flight() {
+fn losses_of_a_probe_bound_the_long_term_inflight() {
     let bound = |in_flight: u32, count: u32, bw_probe_samples| {
         let mut bbr = in_state(State::Up);
         bbr.losses.bw_probe_samples = bw_probe_samples;
@@ -193,15 +193,15 @@ fn losses_of_a_probe_bound_what_is_in_flight() {
 
 /// Section 5.5.10.2: BBRInflightAtLoss.
 #[test]
-fn the_bound_is_where_losses_crossed_the_threshold() {
+fn inflight_at_loss_is_where_the_threshold_was_crossed() {
     // 10 of the 1000 units before it are lost, and 100 of this segment; 2 % are reached after (20 - 10) / 0.98 units of it.
     assert_eq!(in_flight_at_loss(1100, 110, 100), 1010);
-    assert_eq!(in_flight_at_loss(101, 3, 1), 100, "it was crossed before");
+    assert_eq!(in_flight_at_loss(101, 3, 1), 100, "the threshold was crossed before this segment");
 }
 
 /// Section 5.5.10.3: once per round, to the delivered amount, and by at most 30 %; not during a probe.
 #[test]
-fn losses_reduce_the_short_term_model_to_what_is_delivered() {
+fn losses_reduce_the_short_term_model_to_the_latest_delivery() {
     let reduced = |state, delivered| {
         let mut bbr = in_state(state);
         bbr.model.latest = (Bandwidth::of(delivered, ROUND_TRIP), delivered);
@@ -243,12 +243,12 @@ fn a_bandwidth_lasts_for_two_cycles() {
     assert_eq!(model.max_bandwidth(), rate(50));
     model.start_cycle();
     model.start_cycle();
-    assert_eq!(model.max_bandwidth(), rate(50), "no sample, no cycle");
+    assert_eq!(model.max_bandwidth(), rate(50), "a cycle without a sample is not counted");
 }
 
 /// Section 5.5.4: an application-limited rate counts if it is greater.
 #[test]
-fn the_application_limits_no_estimate() {
+fn application_limited_rate_never_lowers_the_estimate() {
     let mut model = Model::default();
     let rate = |segments| Bandwidth::of(segments, ROUND_TRIP);
     model.add_sample(rate(100), true);
@@ -262,7 +262,7 @@ fn the_application_limits_no_estimate() {
 
 /// Section 5.5.11.2: BBRHandleSpuriousLossDetection.
 #[test]
-fn a_spurious_recovery_gives_back_what_it_took() {
+fn spurious_recovery_restores_the_model() {
     let mut bbr = in_state(State::Up);
     bbr.losses.bw_probe_samples = true;
     bbr.on_congestion(200);
@@ -277,7 +277,7 @@ fn a_spurious_recovery_gives_back_what_it_took() {
 
 /// Section 5.5.11.2: a D-SACK may arrive after the end of recovery; it does not restore the state before another loss.
 #[test]
-fn a_state_is_kept_until_the_next_loss() {
+fn saved_state_is_kept_until_the_next_loss() {
     let mut bbr = in_state(State::Up);
     bbr.losses.bw_probe_samples = true;
     bbr.on_congestion(200);
@@ -300,7 +300,7 @@ fn a_state_is_kept_until_the_next_loss() {
 
 /// Section 5.6.4.7: the volume cap of each state.
 #[test]
-fn each_state_has_its_cap() {
+fn window_is_capped_by_the_state() {
     let window = |state, long, short| {
         let mut bbr = in_state(state);
         (bbr.model.long_term_in_flight, bbr.model.short_term_in_flight) = (long, short);
@@ -309,7 +309,7 @@ fn each_state_has_its_cap() {
         cwnd
     };
     assert_eq!(window(State::Down, None, None), 200);
-    assert_eq!(window(State::Up, None, None), 227, "2.25 products and two segments");
+    assert_eq!(window(State::Up, None, None), 227, "2.25 bandwidth-delay products and two segments");
     assert_eq!(window(State::Up, Some(150), None), 150);
     assert_eq!(window(State::Cruise, Some(100), None), 86);
     assert_eq!(window(State::Cruise, Some(100), Some(60)), 60);
@@ -319,7 +319,7 @@ fn each_state_has_its_cap() {
 
 /// Section 5.6.4.4: BBRSaveCwnd and BBRRestoreCwnd.
 #[test]
-fn the_window_comes_back_after_recovery() {
+fn window_is_restored_after_recovery() {
     let mut bbr = in_state(State::Cruise);
     bbr.on_congestion(180);
     let mut cwnd = 20;

@@ -119,7 +119,7 @@ impl Path {
             in_flight: prior_in_flight - 1,
             recovery: if is_recovering { Recovery::Fast } else { Recovery::None },
             departure: self.departure,
-            ..AckSample::one(self.now, ROUND_TRIP)
+            ..AckSample::one_segment(self.now, ROUND_TRIP)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd);
         if self.states.last().map(|(_, state)| *state) != Some(self.bbr.state) {
@@ -147,7 +147,7 @@ impl Path {
                     self.now = leaves;
                     self.send();
                 }
-                (None, None) => unreachable!("it may send when nothing is in flight"),
+                (None, None) => unreachable!("the pacer allows a segment when nothing is in flight"),
             }
         }
     }
@@ -166,7 +166,7 @@ impl Path {
 
 /// Section 5.3: startup, drain, and then the cycle of ProbeBW; the bandwidth is found within 2 %.
 #[test]
-fn the_states_follow_one_another_and_the_bandwidth_is_found() {
+fn states_follow_their_order_and_the_bandwidth_is_found() {
     let mut path = Path::new(1000, 0.0);
     path.run(4, |_| ());
     let expected = [
@@ -207,7 +207,7 @@ fn a_clean_link_is_used_and_its_queue_is_short() {
 
 /// Section 5.3.3.5: between two probes the rate falls by 1 % in each round with losses, here for at most 3 s or 75 rounds, finally to half.
 #[test]
-fn one_per_cent_of_random_losses_costs_little() {
+fn one_per_cent_random_loss_costs_little_throughput() {
     let mut path = Path::new(1000, 0.01);
     path.run(3, |_| ());
     let used = path.utilisation(30);
@@ -216,7 +216,7 @@ fn one_per_cent_of_random_losses_costs_little() {
 
 /// Section 5.5.10.2: with a short queue the sender finds inflight_longterm, and the queue does not overflow for long.
 #[test]
-fn a_short_queue_bounds_what_is_in_flight() {
+fn short_queue_is_used_with_few_losses() {
     let mut path = Path::new(20, 0.0);
     path.run(15, |_| ());
     let (lost, sent) = (path.lost, path.sent);
@@ -227,7 +227,7 @@ fn a_short_queue_bounds_what_is_in_flight() {
 
 /// Section 5.3.4: every five seconds half of the bandwidth-delay product is in flight for 200 ms and a round.
 #[test]
-fn every_five_seconds_it_looks_for_the_round_trip() {
+fn round_trip_is_probed_every_five_seconds() {
     let mut path = Path::new(1000, 0.0);
     let mut min = u32::MAX;
     path.run(22, |path| {
@@ -254,7 +254,7 @@ fn every_five_seconds_it_looks_for_the_round_trip() {
 
 /// Section 5.3.3.5: for small bandwidth-delay products as often as Reno would need, at most 63 rounds, or after 2 to 3 seconds.
 #[test]
-fn it_looks_for_bandwidth_every_two_to_three_seconds_or_sixty_three_rounds() {
+fn bandwidth_is_probed_every_2_to_3_seconds_or_63_rounds() {
     let mut path = Path::new(1000, 0.0);
     path.run(20, |_| ());
     // ProbeRTT restarts the clock of the cycle.

@@ -21,7 +21,7 @@ impl Bbr3 {
     }
 
     /// Returns the bandwidth-delay product times `gain`. Draft, section 5.6.4.2: BBRBDPMultiple.
-    fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
+    fn bdp_with_gain(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         match self.round_trip.min {
             None => self.initial_window,
             Some(min) => bandwidth.bdp(min, gain),
@@ -30,7 +30,7 @@ impl Bbr3 {
 
     /// Returns the bandwidth-delay product: BBR.bdp.
     pub(super) fn bandwidth_delay_product(&self) -> u32 {
-        self.product(self.model.bandwidth, super::UNIT)
+        self.bdp_with_gain(self.model.bandwidth, super::UNIT)
     }
 
     /// Returns the bandwidth-delay product, limited by the window. Draft, section 5.3.3.5: BBRTargetInflight.
@@ -40,19 +40,19 @@ impl Bbr3 {
 
     /// Raises `units` to at least three bursts and the minimum window, and by two segments in ProbeBW_UP.
     /// Draft, sections 5.5.8 and 5.6.4.2: BBRQuantizationBudget.
-    fn with_budget(&self, units: u32) -> u32 {
-        let budget = 3 * self.train();
+    fn with_quantization_budget(&self, units: u32) -> u32 {
+        let budget = 3 * self.burst_units();
         let probes = if self.state == State::Up { 2 * self.quantum } else { 0 };
         units.max(budget).max(self.min_window()).saturating_add(probes)
     }
 
-    fn train(&self) -> u32 {
-        Pacing::train(self.pacing.rate, self.segment, MIN_BURST) * self.quantum
+    fn burst_units(&self) -> u32 {
+        Pacing::burst_segments(self.pacing.rate, self.segment, MIN_BURST) * self.quantum
     }
 
     /// Returns the volume in flight for `bandwidth` and `gain`: BBRInflight.
     pub(super) fn in_flight_at(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
-        self.with_budget(self.product(bandwidth, gain))
+        self.with_quantization_budget(self.bdp_with_gain(bandwidth, gain))
     }
 
     /// Returns the volume in flight for the current bandwidth and `gain`: BBRInflight.
@@ -62,7 +62,7 @@ impl Bbr3 {
 
     /// Returns the window of ProbeRTT. Draft, section 5.6.4.5: BBRProbeRTTCwnd.
     pub(super) fn probe_rtt_window(&self) -> u32 {
-        self.product(self.model.bandwidth, PROBE_RTT_CWND_GAIN).max(self.min_window())
+        self.bdp_with_gain(self.model.bandwidth, PROBE_RTT_CWND_GAIN).max(self.min_window())
     }
 
     /// Saves the window, to be restored after recovery or ProbeRTT. Draft, section 5.6.4.4: BBRSaveCwnd.
@@ -80,8 +80,8 @@ impl Bbr3 {
         if ack.recovery == Recovery::None {
             self.losses.end_recovery();
         }
-        let product = self.product(self.model.bandwidth, self.state.cwnd_gain());
-        let max = self.with_budget(product.saturating_add(self.aggregation.excess()));
+        let product = self.bdp_with_gain(self.model.bandwidth, self.state.cwnd_gain());
+        let max = self.with_quantization_budget(product.saturating_add(self.aggregation.excess()));
         let grown = cwnd.saturating_add(ack.delivered);
         if self.full.reached {
             *cwnd = grown.min(max);
@@ -125,7 +125,7 @@ impl Bbr3 {
     /// Sets the pacing rate to `bandwidth` times `gain`; until the pipe is full the rate never falls. Draft,
     /// section 5.6.2: BBRSetPacingRateWithGain.
     pub(super) fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
-        let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - PACING_MARGIN) / 100;
+        let rate = bandwidth.octets_per_second(self.octets_per_unit(), gain) * (100 - PACING_MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
             let min_rtt = min_rtt.or(self.round_trip.min).map_or(u64::MAX, Duration::as_nanos);
             self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, MIN_BURST);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_written_as_it_is_read() {
+    fn item_text_round_trips() {
         for text in ["INIT[tag=1, gaps=[2:3,5:5], STATE_COOKIE[len=4]]", "COOKIE_ACK[]", "ABORT[flgs=T]"] {
             assert_eq!(one(text).to_string(), text);
         }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_may_be_anything() {
+    fn omitted_fields_match_anything() {
         let got = one("INIT[tag=1, os=16, A[x=1], B[]]");
         for fits in ["INIT[os=0x10, A[], B[]]", "INIT[tag=..., ...]", "INIT[A[x=1], ...]", "INIT[B[], ...]"] {
             assert!(one(fits).describes(&got), "{fits}");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_may_be_written_in_several_ways() {
+    fn equal_values_match_in_any_notation() {
         for (script, endpoint) in [
             ("A[types=[FORWARD_TSN, I_DATA]]", "A[types=[64,192]]"),
             ("A[types=[IPv4]]", "A[types=[5]]"),

@@ -27,7 +27,7 @@ struct Ends {
     lost: fn(usize) -> bool,
     /// Whether the path marks ECN-capable packets.
     marks: bool,
-    told: [Vec<Event>; 2],
+    events: [Vec<Event>; 2],
     log: KeyLog,
 }
 
@@ -59,7 +59,7 @@ impl Ends {
             lengths: [Vec::new(), Vec::new()],
             lost,
             marks: false,
-            told: [Vec::new(), Vec::new()],
+            events: [Vec::new(), Vec::new()],
             log,
         };
         ends.tell(0, Command::Connect);
@@ -77,7 +77,7 @@ impl Ends {
                         }
                         self.sent += 1;
                     }
-                    EndpointOutput::Event(event) => self.told[side].push(event),
+                    EndpointOutput::Event(event) => self.events[side].push(event),
                     EndpointOutput::Wait(until) => {
                         self.deadlines[side] = until;
                         break;
@@ -118,13 +118,13 @@ impl Ends {
     }
 
     fn received(&self, side: usize) -> Vec<&Received> {
-        let told = self.told[side].iter();
-        told.filter_map(|event| if let Event::Received(data) = event { Some(data) } else { None }).collect()
+        let events = self.events[side].iter();
+        events.filter_map(|event| if let Event::Received(data) = event { Some(data) } else { None }).collect()
     }
 }
 
 #[test]
-fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_close() {
+fn every_message_mapping_works_through_tls_despite_losses() {
     for mapping in [MessageMapping::Streams, MessageMapping::PerMessage] {
         let mut ends = Ends::new(&config("quinn-0.11", "streams = 4"), mapping, |number| number % 17 == 16);
         ends.run(Duration::from_millis(500));
@@ -143,8 +143,11 @@ fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_
         ends.run(Duration::from_millis(100));
         ends.tell(1, Command::Close);
         ends.run(Duration::from_secs(5));
-        for told in &ends.told {
-            assert!(told.contains(&Event::PeerClosed) && told.last() == Some(&Event::Closed), "{mapping:?}");
+        for events in &ends.events {
+            assert!(
+                events.contains(&Event::PeerClosed) && events.last() == Some(&Event::Closed),
+                "{mapping:?}"
+            );
         }
         assert!(ends.sides.iter().all(Endpoint::is_drained));
     }
@@ -152,7 +155,7 @@ fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_
 
 /// RFC 9221: datagrams are not retransmitted.
 #[test]
-fn datagrams_that_are_lost_stay_lost() {
+fn lost_datagrams_are_not_retransmitted() {
     let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Datagrams, |number| {
         number > 40 && number % 5 == 0
     });
@@ -167,7 +170,7 @@ fn datagrams_that_are_lost_stay_lost() {
 
 /// RFC 9000 section 13.4.2 and RFC 9002 section 7.1: marks are reported, and the window is reduced as after a loss.
 #[test]
-fn who_is_marked_slows_down_if_it_was_told_to_say_that_it_may_be() {
+fn marks_reduce_the_window_if_ecn_is_on() {
     let window = |ecn: bool, marks: bool| {
         let mut ends =
             Ends::new(&config("quinn-0.11", &format!("ecn = {ecn}")), MessageMapping::Streams, |_| false);
@@ -184,16 +187,20 @@ fn who_is_marked_slows_down_if_it_was_told_to_say_that_it_may_be() {
     };
     let free = window(true, false);
     assert!(window(true, true) < free / 2, "{free}");
-    assert_eq!([window(false, true), window(false, false)], [free, free], "who says nothing is not marked");
+    assert_eq!(
+        [window(false, true), window(false, false)],
+        [free, free],
+        "packets that are not ECN-capable are not marked"
+    );
 }
 
 /// RFC 9000 section 8.1: a server sends at most three times as much as it received before the client's address is validated.
 #[test]
-fn a_flight_that_is_longer_than_a_server_may_send_at_once_costs_a_round_trip() {
+fn handshake_flight_above_the_amplification_limit_costs_an_rtt() {
     let connected = |flight: &str| {
         let changes = format!("handshake_flight = '{flight}'");
         let mut ends = Ends::new(&config("quinn-0.11", &changes), MessageMapping::Streams, |_| false);
-        while !ends.told[0].contains(&Event::Connected) {
+        while !ends.events[0].contains(&Event::Connected) {
             ends.run(Duration::from_millis(1));
             assert!(ends.now < Time::from_millis(1000));
         }
@@ -206,7 +213,7 @@ fn a_flight_that_is_longer_than_a_server_may_send_at_once_costs_a_round_trip() {
 /// Transport parameters have a reserved one of random length (RFC 9000 section 18.1). Over sockets the flight
 /// once had about 19 octets more than in the model, so all later datagrams arrived later.
 #[test]
-fn the_flight_has_the_same_length_with_and_without_tls_whatever_the_parameters_are() {
+fn flight_has_the_same_length_with_and_without_tls() {
     let config = config("quinn-0.11", "");
     for seed in 0..12 {
         let mut ends = Ends::new(&config, MessageMapping::Streams, |_| false);
@@ -237,24 +244,24 @@ fn a_server_with_another_certificate_is_not_trusted() {
     let other = Tls::new(&config, KeyLog::default());
     ends.sides[1] = Endpoint::server(config, MessageMapping::Streams, &other, Seed(4).rng());
     ends.run(Duration::from_secs(1));
-    assert_eq!(ends.told[0], [Event::Failed { reason: Failure::Violation(Violation::Transport) }]);
+    assert_eq!(ends.events[0], [Event::Failed { reason: Failure::Violation(Violation::Transport) }]);
 }
 
 /// On two hosts each end derives its configuration from the shared secret.
 #[test]
-fn a_server_whose_certificate_is_of_the_same_secret_is_trusted() {
+fn server_certificate_of_the_shared_secret_is_trusted() {
     for (secret, is_trusted) in [([1; 32], true), ([2; 32], false)] {
         let config = config("quinn-0.11", "handshake_flight = '2500B'");
         let [own, other] = [[1; 32], secret].map(|secret| Tls::shared(&secret, &config, KeyLog::default()));
         let log = KeyLog::default();
         let mut ends = Ends::that_have([&own, &other], log, &config, MessageMapping::Streams, |_| false);
         ends.run(Duration::from_secs(1));
-        assert_eq!(ends.told[0].contains(&Event::Connected), is_trusted, "{:?}", ends.told[0]);
+        assert_eq!(ends.events[0].contains(&Event::Connected), is_trusted, "{:?}", ends.events[0]);
     }
 }
 
 #[test]
-fn what_is_no_packet_of_the_connection_is_left_alone() {
+fn datagrams_of_no_connection_are_ignored() {
     let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
     ends.run(Duration::from_millis(500));
     for octets in [&[][..], &[0], &[0x40; 30], &[0xc0; 1200], &[0xff; 1500]] {
@@ -270,7 +277,7 @@ fn what_is_no_packet_of_the_connection_is_left_alone() {
 
 /// Data held back by a full socket are treated as if they had not been written.
 #[test]
-fn what_is_held_back_leaves_when_it_may() {
+fn held_packets_are_sent_after_release() {
     let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
     ends.run(Duration::from_millis(500));
     let sent = ends.sent;
@@ -285,7 +292,7 @@ fn what_is_held_back_leaves_when_it_may() {
 }
 
 #[test]
-fn secrets_are_told_once_by_the_client() {
+fn secrets_are_logged_once_by_the_client() {
     let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
     ends.run(Duration::from_millis(500));
     let lines = ends.log.lines();

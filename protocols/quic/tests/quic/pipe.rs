@@ -43,7 +43,7 @@ pub struct Side {
     pub endpoint: Endpoint,
     deadline: Option<Time>,
     /// Events except for data.
-    pub told: Vec<(Time, Event)>,
+    pub events: Vec<(Time, Event)>,
     pub received: Vec<(Time, Received)>,
     /// Packets that were sent.
     pub sent: Vec<(Time, Packet)>,
@@ -67,7 +67,8 @@ pub struct Pipe {
 impl Pipe {
     pub fn new(config: &Config, mapping: MessageMapping, path: Path, seed: Seed) -> Self {
         let rng = |name: &str| seed.derive(name).rng();
-        let side = |endpoint| Side { endpoint, deadline: None, told: vec![], received: vec![], sent: vec![] };
+        let side =
+            |endpoint| Side { endpoint, deadline: None, events: vec![], received: vec![], sent: vec![] };
         let client = Endpoint::connect(config.clone(), mapping, CLIENT, SERVER, rng("client"));
         let server = Endpoint::listen(config.clone(), mapping, SERVER, rng("server"));
         Self {
@@ -139,11 +140,11 @@ impl Pipe {
             end.endpoint.handle(now, input);
         }
         let mut packets = Vec::new();
-        let Side { endpoint, told, received, .. } = end;
+        let Side { endpoint, events, received, .. } = end;
         let deadline = drain(endpoint, now, |_, output| match output {
             Output::Transmit(packet) => packets.push(packet),
             Output::Event(Event::Received(data)) => received.push((now, data)),
-            Output::Event(event) => told.push((now, event)),
+            Output::Event(event) => events.push((now, event)),
             Output::Wait(_) => unreachable!("drain keeps it"),
         });
         end.deadline = deadline;
@@ -184,7 +185,7 @@ impl Pipe {
 
 impl Side {
     pub fn has(&self, event: &Event) -> bool {
-        self.told.iter().any(|(_, told)| told == event)
+        self.events.iter().any(|(_, other)| other == event)
     }
 
     /// Returns the octets that arrived on a stream, in their order.

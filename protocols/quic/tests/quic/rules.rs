@@ -55,7 +55,7 @@ fn received(side: &Side) -> &(Time, Received) {
 fn the_handshake_takes_a_round_trip() {
     let pipe = connected(&quinn());
     let connected =
-        |side: usize| pipe.sides[side].told.iter().find(|(_, event)| *event == Event::Connected).unwrap().0;
+        |side: usize| pipe.sides[side].events.iter().find(|(_, event)| *event == Event::Connected).unwrap().0;
     assert_eq!((connected(0), connected(1)), (ms(2 * DELAY), ms(3 * DELAY)));
 }
 
@@ -78,7 +78,7 @@ fn datagrams_with_initial_packets_are_padded() {
 fn a_long_handshake_flight_costs_a_round_trip() {
     for (flight, round_trips) in [(2500, 1), (5000, 2)] {
         let pipe = connected(&config("quinn-0.11", &format!("handshake_flight = '{flight}B'")));
-        let (at, _) = pipe.sides[0].told.iter().find(|(_, event)| *event == Event::Connected).unwrap();
+        let (at, _) = pipe.sides[0].events.iter().find(|(_, event)| *event == Event::Connected).unwrap();
         assert_eq!(*at, ms(2 * DELAY * round_trips), "{flight}");
         let first: usize = pipe.sides[1]
             .sent
@@ -105,7 +105,7 @@ fn a_lost_first_packet_is_sent_again_after_the_first_pto() {
 
 /// RFC 9000 section 13.2.1: an ack-eliciting packet is acknowledged within max_ack_delay; section 13.2.2: the second at once.
 #[test]
-fn every_other_packet_is_acknowledged_at_once_and_a_lone_one_after_max_ack_delay() {
+fn every_second_packet_is_acked_at_once_and_a_lone_one_delayed() {
     let mut pipe = connected(&quinn());
     pipe.run(Duration::from_secs(1));
     let start = pipe.now;
@@ -144,7 +144,7 @@ fn a_packet_is_lost_when_three_later_ones_are_acknowledged() {
 
 /// RFC 9002 section 6.1.2: a packet is also lost when a later one is acknowledged and 9/8 of a round trip have passed.
 #[test]
-fn a_packet_is_lost_when_a_later_one_is_acknowledged_and_time_has_passed() {
+fn packet_is_lost_by_time_after_a_later_one_is_acknowledged() {
     let mut pipe = connected(&quinn());
     pipe.run(Duration::from_secs(1));
     let (start, number) = (pipe.now, pipe.sides[0].sent.len());
@@ -213,12 +213,12 @@ fn a_silent_connection_ends_by_its_idle_timeout() {
     let mut pipe = connected(&config("quinn-0.11", "idle_timeout = '5s'"));
     pipe.run(Duration::from_secs(6));
     for side in &pipe.sides {
-        assert!(side.has(&Event::Failed { reason: Failure::IdleTimeout }), "{:?}", side.told);
+        assert!(side.has(&Event::Failed { reason: Failure::IdleTimeout }), "{:?}", side.events);
     }
     let kept = config("quinn-0.11", "idle_timeout = '5s'\nkeep_alive = '2s'");
     let mut pipe = connected(&kept);
     pipe.run(Duration::from_secs(20));
-    assert!(pipe.sides.iter().all(|side| side.told.len() == 1), "{:?}", pipe.sides);
+    assert!(pipe.sides.iter().all(|side| side.events.len() == 1), "{:?}", pipe.sides);
 }
 
 /// RFC 9000 section 10.2: an endpoint that aborts informs the peer, which knows after half a round trip.
@@ -233,7 +233,7 @@ fn an_abort_ends_both_sides() {
 
 /// RFC 9000 section 4.1: unread data fill the window, and the sender stops.
 #[test]
-fn a_busy_reader_holds_the_sender_back() {
+fn busy_reader_blocks_the_sender_by_flow_control() {
     let mut pipe =
         connected(&config("quinn-0.11", "stream_receive_window = '20000B'\nsend_window = '10000B'"));
     pipe.command(1, Command::Read(false));
@@ -253,7 +253,7 @@ fn a_busy_reader_holds_the_sender_back() {
 
 /// RFC 9002 section 7.2: at most ten datagrams may be in flight at first.
 #[test]
-fn the_initial_window_bounds_what_is_sent_first() {
+fn initial_window_bounds_the_first_flight() {
     let mut pipe = connected(&config("quinn-0.11", "mtu_discovery = '0B'"));
     let start = pipe.now;
     pipe.send(0, 0, vec![0; 100_000]);

@@ -92,8 +92,8 @@ proptest! {
             for (stream, octets) in by_stream(sent) {
                 prop_assert!(pipe.sides[side].stream(stream) == octets, "side {side}, stream {stream}");
             }
-            let told: Vec<_> = pipe.sides[side].told.iter().map(|(_, event)| event).collect();
-            let end: Vec<_> = told.into_iter().filter(|event| **event != Event::Writable).collect();
+            let events: Vec<_> = pipe.sides[side].events.iter().map(|(_, event)| event).collect();
+            let end: Vec<_> = events.into_iter().filter(|event| **event != Event::Writable).collect();
             prop_assert_eq!(end, [&Event::Connected, &Event::PeerClosed, &Event::Closed]);
         }
     }

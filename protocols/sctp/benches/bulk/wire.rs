@@ -22,7 +22,8 @@ impl Wire {
     /// Advances to the next packet or to the deadline of an end; returns the packets that arrive then.
     pub fn go_on(&mut self, due: Option<Time>) -> Vec<(usize, Bytes)> {
         let arrival = self.under_way.front().map(|(at, ..)| *at);
-        self.now = Time::earliest([arrival, due]).expect("something is to happen until all has come");
+        self.now =
+            Time::earliest([arrival, due]).expect("an event is pending until all messages have arrived");
         let come = self.under_way.partition_point(|(at, ..)| *at <= self.now);
         self.under_way.drain(..come).map(|(_, to, octets)| (to, octets)).collect()
     }

@@ -39,7 +39,7 @@ fn a_lone_packet_is_acknowledged_after_the_delay() {
 }
 
 #[test]
-fn a_sack_that_rides_with_data_leaves_the_count_of_packets() {
+fn bundled_sack_does_not_reset_the_packet_count() {
     // `net/sctp/output.c` sctp_packet_bundle_sack, with a SACK for every fourth packet.
     let mut script = receiving(Config { sack_frequency: 4, ..config() });
     script.inject([data(2)]);
@@ -53,7 +53,7 @@ fn a_sack_that_rides_with_data_leaves_the_count_of_packets() {
 }
 
 #[test]
-fn two_chunks_in_a_packet_are_one_packet() {
+fn two_chunks_in_a_packet_count_as_one_packet() {
     // Section 6.2: every second packet, not every second DATA chunk.
     let mut script = receiving(config());
     script.inject([data(2), data(3)]);
@@ -73,7 +73,7 @@ fn a_gap_is_reported_at_once() {
 }
 
 #[test]
-fn the_packet_that_closes_the_last_gap_is_acknowledged_as_the_stack_says() {
+fn sack_for_the_packet_that_closes_the_last_gap_is_configurable() {
     // RFC 5681 section 4.2 by way of RFC 9260 section 6.2.
     for (at_once, expected) in [(true, 1), (false, 0)] {
         let mut script = receiving(Config { sack_when_gap_closes: at_once, ..config() });
@@ -95,7 +95,7 @@ fn a_duplicate_is_reported_at_once() {
 }
 
 #[test]
-fn a_duplicate_ahead_of_a_new_chunk_is_reported_as_the_stack_says() {
+fn sack_for_a_duplicate_before_a_new_chunk_is_configurable() {
     // Section 6.2: MAY. Linux decides after the last chunk.
     for (as_last_asks, expected) in [(true, 0), (false, 1)] {
         let linux_or_rfc = Config { sack_as_last_chunk_asks: as_last_asks, ..config() };
@@ -129,7 +129,7 @@ fn a_waiting_sack_rides_with_data() {
 }
 
 #[test]
-fn a_window_that_fills_is_announced_and_kept() {
+fn filled_window_is_advertised_and_enforced() {
     // Section 6.2: a_rwnd minus the waiting data; a chunk without room is dropped and reported.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
     for number in 3..=152 {
@@ -145,7 +145,7 @@ fn a_window_that_fills_is_announced_and_kept() {
 }
 
 #[test]
-fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
+fn window_closes_without_reads_and_opens_after_them() {
     // Section 6.2: a_rwnd minus the unread data; a chunk without room is dropped, and a window that has
     // opened by much is announced at once.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
@@ -172,7 +172,7 @@ fn fragment(number: u32, flags: DataFlags) -> Chunk {
 }
 
 #[test]
-fn a_message_larger_than_the_window_is_delivered_in_part_and_read_whole() {
+fn message_above_the_window_is_partly_delivered_and_read_whole() {
     // Section 6.9: data delivered in part make room.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
     script.inject([fragment(2, DataFlags::BEGIN)]);
@@ -192,7 +192,7 @@ fn a_message_larger_than_the_window_is_delivered_in_part_and_read_whole() {
 }
 
 #[test]
-fn a_part_that_a_busy_application_does_not_read_makes_no_room() {
+fn unread_part_of_a_message_keeps_the_window_closed() {
     // Section 6.2: a_rwnd minus the unread data.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
     script.command(Command::Read(false));
@@ -209,7 +209,7 @@ fn a_part_that_a_busy_application_does_not_read_makes_no_room() {
 }
 
 #[test]
-fn each_part_that_is_read_makes_room_and_the_window_says_so_after_each_read() {
+fn window_is_updated_after_each_read_of_a_part() {
     // `net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery: 73 fragments are delivered when the next one does not
     // fit, and `net/sctp/socket.c` sctp_recvmsg takes 65,536 octets of them, then the rest, then the fragment
     // that arrived; windows as in a capture of Linux 6.12.
@@ -230,7 +230,7 @@ fn each_part_that_is_read_makes_room_and_the_window_says_so_after_each_read() {
 }
 
 #[test]
-fn the_next_chunk_takes_the_room_of_others_unless_there_is_something_to_read() {
+fn next_expected_chunk_evicts_others_if_nothing_is_unread() {
     // `net/sctp/ulpqueue.c` sctp_ulpq_renege: no data are discarded while the receive queue is not empty.
     let cumulative = |reads: bool| {
         let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
@@ -245,7 +245,7 @@ fn the_next_chunk_takes_the_room_of_others_unless_there_is_something_to_read() {
 }
 
 #[test]
-fn a_stream_that_does_not_exist_is_reported_and_its_data_acknowledged() {
+fn data_on_an_invalid_stream_are_acknowledged_and_reported() {
     // Section 6.5.
     let mut script = receiving(config());
     script.inject([data_with(2, 999, 0, WHOLE)]);
@@ -303,7 +303,7 @@ fn a_corrupted_packet_is_dropped() {
 }
 
 #[test]
-fn messages_are_acknowledged_before_the_application_is_awake_to_read_them() {
+fn messages_are_acknowledged_before_the_application_reads() {
     let mut script = Script::established(Config { wakeup: ms(1), ..config() });
     script.inject([data(1)]);
     script.inject([data(2)]);
@@ -314,7 +314,7 @@ fn messages_are_acknowledged_before_the_application_is_awake_to_read_them() {
 }
 
 #[test]
-fn what_is_read_is_announced_when_it_is_an_eighth_of_the_buffer() {
+fn window_update_follows_reads_of_an_eighth_of_the_buffer() {
     // `net/sctp/associola.c` sctp_assoc_rwnd_decrease and sctp_assoc_rwnd_increase: the SACK of a packet is
     // sent before the application reads, and a window update follows after sk_rcvbuf >> rwnd_upd_shift octets
     // were read, which are 13,312 of 106,496.
@@ -339,7 +339,7 @@ fn what_is_read_is_announced_when_it_is_an_eighth_of_the_buffer() {
 }
 
 #[test]
-fn over_several_paths_a_sack_names_all_the_gaps_that_fit() {
+fn cmt_sack_reports_all_gaps_that_fit() {
     // RFC 9260 section 3.3.4: Linux reports at most 16, and has no concurrent multipath transfer.
     let blocks = |cmt: bool| {
         let mut script = receiving(Config { cmt, ..fixtures::linux() });

@@ -22,7 +22,7 @@ fn four_packets_open_an_association() {
 }
 
 #[test]
-fn a_listener_keeps_no_state_before_the_cookie_comes_back() {
+fn listener_stores_nothing_before_cookie_echo() {
     // Section 5.1.3.
     let mut server = Server::new(config());
     let (first, first_cookie) = server.init();
@@ -35,7 +35,7 @@ fn a_listener_keeps_no_state_before_the_cookie_comes_back() {
 }
 
 #[test]
-fn a_flood_of_invented_senders_leaves_a_listener_as_it_was() {
+fn init_flood_leaves_no_state_in_a_listener() {
     // Section 5.1.3: the content of an INIT is in the cookie. Only the random number generator has a new state.
     let mut server = Server::new(config());
     let (rng, before) = (server.endpoint.rng.clone(), format!("{:?}", server.endpoint));
@@ -63,7 +63,7 @@ fn a_flood_of_invented_senders_leaves_a_listener_as_it_was() {
     server.endpoint.rng = after;
     let (ack, cookie) = server.init();
     server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
-    assert_eq!(server.endpoint.state_name(), "ESTABLISHED", "who means it is let in");
+    assert_eq!(server.endpoint.state_name(), "ESTABLISHED", "a client that returns its cookie is accepted");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn data_rides_with_the_cookie_echo() {
 }
 
 #[test]
-fn a_lost_cookie_echo_takes_its_data_along_again() {
+fn repeated_cookie_echo_carries_its_data_again() {
     // Section 5.1.6 (T1-cookie).
     let mut pair = Pair::new(&config(), Network::PERFECT, 1);
     pair.send_numbered(0, 0, 7, Reliability::Full);
@@ -110,7 +110,7 @@ fn a_lost_cookie_echo_takes_its_data_along_again() {
 }
 
 #[test]
-fn init_is_repeated_with_back_off_and_then_given_up() {
+fn init_is_repeated_with_back_off_up_to_its_limit() {
     // Sections 5.1.6 and 4: Max.Init.Retransmits.
     let mut script = Script::closed(Config { max_init_retransmits: 3, ..config() }, 1);
     script.command(Command::Connect);
@@ -121,7 +121,7 @@ fn init_is_repeated_with_back_off_and_then_given_up() {
 }
 
 #[test]
-fn a_stale_cookie_is_refused_and_a_longer_life_asked_for() {
+fn stale_cookie_is_refused_and_a_longer_life_requested() {
     // Section 5.2.6.
     let mut server = Server::new(Config { valid_cookie_life: Duration::from_secs(1), ..config() });
     let (ack, cookie) = server.init();
@@ -143,7 +143,7 @@ fn a_stale_cookie_is_refused_and_a_longer_life_asked_for() {
 }
 
 #[test]
-fn the_init_after_a_stale_cookie_is_repeated_without_the_back_off_of_the_cookie() {
+fn init_after_a_stale_cookie_restarts_its_back_off() {
     // net/sctp/sm_sideeffect.c sctp_cmd_new_state: both timers of T1 restart; the error count continues.
     let mut script = Script::closed(Config { max_init_retransmits: 5, ..config() }, 1);
     script.command(Command::Connect);
@@ -158,7 +158,7 @@ fn the_init_after_a_stale_cookie_is_repeated_without_the_back_off_of_the_cookie(
 }
 
 #[test]
-fn a_cookie_lives_as_much_longer_as_its_peer_wants() {
+fn cookie_preservative_extends_the_cookie_life() {
     // Section 3.3.2.1.3; net/sctp/sm_make_chunk.c sctp_process_param. Otherwise no association would be possible over a path of 80 s.
     let answers = |millis: u64| {
         let mut server = Server::new(Config { valid_cookie_life: Duration::from_secs(1), ..config() });
@@ -181,7 +181,7 @@ fn a_forged_cookie_is_dropped() {
 }
 
 #[test]
-fn a_cookie_of_another_attempt_comes_too_late() {
+fn cookie_of_an_earlier_attempt_is_ignored() {
     // Section 5.2.4 C.
     let mut server = Server::new(config());
     let (first, first_cookie) = server.init();
@@ -191,7 +191,7 @@ fn a_cookie_of_another_attempt_comes_too_late() {
 }
 
 #[test]
-fn a_peer_that_restarts_gets_a_new_association() {
+fn restarted_peer_gets_a_new_association() {
     // Section 5.2.4 A.
     let mut server = Server::new(config());
     let (ack, cookie) = server.init();
@@ -210,7 +210,7 @@ fn a_peer_that_restarts_gets_a_new_association() {
 }
 
 #[test]
-fn two_that_open_at_once_get_one_association() {
+fn simultaneous_open_gives_one_association() {
     // Section 5.2.1 and 5.2.4 B and D.
     let rng = |seed| Seed(seed).rng();
     let mut sides = [

@@ -64,7 +64,7 @@ fn the_second_fragment_is_number_1_or_in_linux_0() {
 }
 
 #[test]
-fn i_data_is_used_when_both_list_it() {
+fn i_data_is_used_if_both_ends_list_it() {
     // RFC 8260 section 2.2.1; RFC 5061 section 4.2.7.
     let offered = |config| {
         let mut script = Script::closed(config, 1);
@@ -95,7 +95,7 @@ fn i_data_is_used_when_both_list_it() {
 }
 
 #[test]
-fn a_listener_agrees_to_i_data_by_its_cookie() {
+fn listener_keeps_i_data_support_in_its_cookie() {
     // RFC 8260 section 2.2.1: the extensions in the INIT return in the COOKIE ECHO.
     for (config, expected) in [(interleaving(Scheduler::Rr), true), (config(), false)] {
         let mut pair = Pair::connected(&config, Network::PERFECT, 1);
@@ -107,7 +107,7 @@ fn a_listener_agrees_to_i_data_by_its_cookie() {
 }
 
 #[test]
-fn data_of_the_other_kind_ends_the_association() {
+fn data_chunk_of_the_wrong_kind_ends_the_association() {
     // RFC 8260 sections 2.2.3 and 2.3.1.
     let forward = ForwardTsn { new_cumulative_tsn: PEER_TSN, skipped: smallvec![] };
     let i_forward = IForwardTsn { new_cumulative_tsn: PEER_TSN, skipped: smallvec![] };
@@ -171,7 +171,7 @@ fn beside_a_large_message(config: Config) -> Vec<u16> {
 }
 
 #[test]
-fn small_messages_do_not_wait_for_a_large_one_that_is_interleaved() {
+fn interleaving_lets_small_messages_pass_a_large_one() {
     // RFC 8260 sections 2.2.2, 3.1 and 3.2: the large message has 14 fragments.
     let place = |streams: &[u16], wanted| streams.iter().position(|stream| *stream == wanted);
     let waits = [
@@ -196,7 +196,7 @@ fn small_messages_do_not_wait_for_a_large_one_that_is_interleaved() {
 }
 
 #[test]
-fn a_packet_has_data_of_one_stream_where_that_is_asked_for() {
+fn rr_packet_scheduler_sends_one_stream_per_packet() {
     // RFC 8260 section 3.3.
     for interleaving in [false, true] {
         let config = Config { interleaving, nagle: false, scheduler: Scheduler::RrPacket, ..config() };
@@ -222,7 +222,7 @@ fn a_packet_has_data_of_one_stream_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_is_given_up_is_passed_over_by_its_message_identifier() {
+fn i_forward_tsn_skips_abandoned_messages_by_mid() {
     // RFC 8260 section 2.3.1: also unordered messages; messages between them are not abandoned.
     let mut script = Script::established(interleaving(Scheduler::Rr));
     let brief = |unordered| {
@@ -255,7 +255,7 @@ fn what_is_given_up_is_passed_over_by_its_message_identifier() {
 }
 
 #[test]
-fn a_peer_passes_over_what_it_has_given_up() {
+fn received_i_forward_tsn_unblocks_later_messages() {
     // RFC 8260 section 2.3.1.
     let mut script = Script::established(interleaving(Scheduler::Rr));
     script.inject([i_data(2, DataFlags::END, (0, 0, 1))]);
@@ -274,7 +274,7 @@ fn a_peer_passes_over_what_it_has_given_up() {
 }
 
 #[test]
-fn partial_reliability_needs_i_forward_tsn_where_messages_are_interleaved() {
+fn partial_reliability_with_interleaving_needs_i_forward_tsn() {
     // RFC 8260 section 2.3.1.
     let agreed = |kinds: Vec<u8>| {
         let mut script = Script::closed(interleaving(Scheduler::Rr), 1);
@@ -290,7 +290,7 @@ fn partial_reliability_needs_i_forward_tsn_where_messages_are_interleaved() {
 }
 
 #[test]
-fn what_a_peer_gives_up_without_having_listed_i_forward_tsn_is_passed_over() {
+fn i_forward_tsn_is_accepted_if_the_peer_lists_only_i_data() {
     // RFC 8260 section 2.3.1 requires I-FORWARD-TSN in the list; Linux 6.12 lists only I-DATA, announces
     // FORWARD TSN, and sends I-FORWARD-TSN.
     let mut script = Script::closed(interleaving(Scheduler::Rr), 1);
@@ -307,7 +307,7 @@ fn what_a_peer_gives_up_without_having_listed_i_forward_tsn_is_passed_over() {
 }
 
 #[test]
-fn messages_that_no_buffer_holds_are_delivered_in_part_beside_each_other() {
+fn messages_above_the_buffer_are_partly_delivered_in_parallel() {
     // RFC 6458 section 8.1.20, level 2; each is larger than the receive buffer.
     let config = Config { receive_buffer: ByteCount(5000), ..interleaving(Scheduler::Rr) };
     let mut pair = Pair::connected(&config, Network::PERFECT, 1);

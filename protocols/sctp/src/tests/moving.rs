@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::pair::{Network, Pair};
 use super::script::{LOCAL, PEER_TSN, REMOTE, Script, config, data, delivered, init_ack, message, ms};
-use crate::authentication::{Authentication, Offer, own_parameters};
+use crate::authentication::{AuthOffer, Authentication, own_parameters};
 use crate::{Config, Hash};
 
 /// Returns the configuration of an endpoint that may change addresses.
@@ -39,7 +39,7 @@ fn established(config: Config, addresses: &[Address]) -> (Script, Authentication
 /// Returns the INIT ACK of a peer that supports all extensions.
 fn answer(init: &Init, addresses: &[Address]) -> (Authentication, Chunk) {
     let own = own_parameters(Hash::Sha1, || 3);
-    let offer = |parameters: &[Parameter]| Offer::read(parameters).unwrap().unwrap();
+    let offer = |parameters: &[Parameter]| AuthOffer::read(parameters).unwrap().unwrap();
     let keys = Authentication::new(&offer(&own), &offer(&init.parameters));
     let Chunk::InitAck(mut answer) = init_ack(8, addresses) else { unreachable!() };
     answer.parameters.push(Parameter::SupportedExtensions(vec![0xC1, 0x80, 0x0F]));
@@ -122,7 +122,7 @@ fn answer_heartbeats(script: &mut Script) {
 }
 
 #[test]
-fn init_names_the_extensions_and_what_the_key_is_made_of() {
+fn init_lists_the_extensions_and_key_parameters() {
     // RFC 5061 section 4.2.7, RFC 4895 section 6.1.
     for (config, kinds) in
         [(mobile(), vec![0xC1, 0x80, 0x0F, 192]), (Config { addip: false, ..mobile() }, vec![0x0F, 192])]
@@ -132,7 +132,7 @@ fn init_names_the_extensions_and_what_the_key_is_made_of() {
         let init = script.take_one();
         let Chunk::Init(init) = &init.chunks[0] else { panic!("{init:?}") };
         assert!(init.parameters.contains(&Parameter::SupportedExtensions(kinds)), "{init:?}");
-        assert!(matches!(Offer::read(&init.parameters), Ok(Some(Offer { hash: Hash::Sha256, .. }))));
+        assert!(matches!(AuthOffer::read(&init.parameters), Ok(Some(AuthOffer { hash: Hash::Sha256, .. }))));
     }
     let mut script = Script::closed(config(), 1);
     script.command(Command::Connect);
@@ -153,7 +153,7 @@ fn a_new_address_is_added_and_made_primary_under_authentication() {
 }
 
 #[test]
-fn one_asconf_is_under_way_and_the_next_waits_for_its_answer() {
+fn next_asconf_waits_for_the_answer_to_the_last() {
     // RFC 5061 section 5.1.1 C1.
     let (mut script, keys) = established(mobile(), &REMOTE);
     address_added(&mut script, LOCAL[1]);
@@ -168,7 +168,7 @@ fn one_asconf_is_under_way_and_the_next_waits_for_its_answer() {
 }
 
 #[test]
-fn an_asconf_without_an_answer_is_sent_again_as_it_was() {
+fn unanswered_asconf_is_retransmitted_unchanged() {
     // RFC 5061 section 5.1 B1 to B5: T-4 has the RTO, which doubles; the errors count.
     let (mut script, keys) = established(Config { pf_threshold: 5, ..mobile() }, &[]);
     address_added(&mut script, LOCAL[1]);
@@ -194,7 +194,7 @@ fn an_asconf_without_an_answer_is_sent_again_as_it_was() {
 }
 
 #[test]
-fn an_association_whose_asconfs_go_unanswered_ends() {
+fn association_ends_if_asconfs_stay_unanswered() {
     // RFC 5061 section 5.1 B2.
     let (mut script, _) = established(mobile(), &[]);
     address_added(&mut script, LOCAL[1]);
@@ -227,7 +227,7 @@ fn a_new_address_sends_only_when_the_peer_has_agreed() {
 }
 
 #[test]
-fn a_path_that_leaves_from_another_address_begins_anew() {
+fn path_with_a_new_source_address_restarts() {
     // RFC 9260 section 7.2.5.2: the congestion state was that of another route.
     let (mut script, keys) = established(mobile(), &REMOTE);
     for path in &mut script.endpoint.paths.list {
@@ -282,7 +282,7 @@ fn a_lost_address_is_deleted_from_another() {
 }
 
 #[test]
-fn what_was_under_way_on_a_lost_address_is_sent_again_at_once() {
+fn data_in_flight_on_a_lost_address_are_retransmitted_at_once() {
     let (mut script, keys) = established(mobile(), &REMOTE);
     script.send(0, 100);
     script.packets.clear();
@@ -321,7 +321,7 @@ fn the_last_address_is_kept_until_there_is_another() {
 }
 
 #[test]
-fn changes_may_be_asked_for_one_by_one_and_a_refusal_keeps_all_else_back() {
+fn refused_address_change_withholds_the_others() {
     // RFC 5061 sections 5.3 F1 and 5.1 A7, as in Linux.
     let (mut script, keys) = established(Config { asconf_apart: true, ..mobile() }, &REMOTE);
     script.send(0, 100);
@@ -356,7 +356,7 @@ fn is_asconf(chunk: &Chunk) -> bool {
 }
 
 #[test]
-fn an_asconf_that_went_where_nothing_returns_from_takes_another_way() {
+fn asconf_sent_from_a_lost_address_uses_another_path() {
     let (mut script, keys) = established(mobile(), &REMOTE);
     address_added(&mut script, LOCAL[1]);
     let asconf = take_asconf(&mut script, &keys);
@@ -367,7 +367,7 @@ fn an_asconf_that_went_where_nothing_returns_from_takes_another_way() {
 }
 
 #[test]
-fn an_address_that_comes_back_unnoticed_is_not_mentioned() {
+fn address_restored_before_an_asconf_needs_none() {
     let (mut script, _) = established(mobile(), &REMOTE);
     address_removed(&mut script, LOCAL[0]);
     address_added(&mut script, LOCAL[0]);
@@ -388,7 +388,7 @@ fn an_association_that_is_not_up_cannot_move() {
 }
 
 #[test]
-fn what_comes_during_the_handshake_is_told_after_it() {
+fn address_added_during_the_handshake_is_announced_after_it() {
     // RFC 5061 section 5.1.1 C4.
     let mut script = Script::closed(mobile(), 1);
     script.command(Command::Connect);
@@ -406,7 +406,7 @@ fn what_comes_during_the_handshake_is_told_after_it() {
 }
 
 #[test]
-fn a_peer_that_knows_no_asconf_is_asked_for_nothing() {
+fn peer_without_asconf_receives_none() {
     // RFC 5061 section 4.2.7, and section 5.1 A9 for an endpoint that learns it later.
     let mut script = Script::established_over(mobile(), 2);
     address_added(&mut script, LOCAL[1]);
@@ -429,7 +429,7 @@ fn a_peer_that_knows_no_asconf_is_asked_for_nothing() {
 }
 
 #[test]
-fn an_answer_that_nobody_vouches_for_is_no_answer() {
+fn asconf_ack_without_authentication_is_ignored() {
     // RFC 5061 section 4.1.2.
     let (mut script, keys) = established(mobile(), &REMOTE);
     address_added(&mut script, LOCAL[1]);
@@ -441,7 +441,7 @@ fn an_answer_that_nobody_vouches_for_is_no_answer() {
 }
 
 #[test]
-fn an_answer_to_what_was_never_asked_ends_the_association() {
+fn asconf_ack_without_a_request_ends_the_association() {
     // RFC 5061 section 5.3 F0; an old one is ignored (section 4.3.4).
     let (mut script, keys) = established(mobile(), &REMOTE);
     let answer = |serial| Chunk::AsconfAck(Box::new(AsconfAck { serial, responses: Vec::new() }));
@@ -479,7 +479,7 @@ fn an_address_of_the_peer_is_verified_before_it_is_used() {
 }
 
 #[test]
-fn the_answer_goes_back_to_where_the_question_came_from_and_is_kept() {
+fn asconf_ack_returns_to_the_source_and_is_kept() {
     // RFC 5061 sections 5.2 E2, E4 and E6.
     let (mut script, keys) = established(mobile(), &[]);
     peer_moves(&mut script, &keys);
@@ -494,7 +494,7 @@ fn the_answer_goes_back_to_where_the_question_came_from_and_is_kept() {
 }
 
 #[test]
-fn an_asconf_out_of_turn_is_discarded() {
+fn asconf_with_an_unexpected_serial_is_discarded() {
     // RFC 5061 section 5.2 E2 and E5.
     let (mut script, keys) = established(mobile(), &[]);
     for serial in [1, 5, u32::MAX] {
@@ -505,7 +505,7 @@ fn an_asconf_out_of_turn_is_discarded() {
 }
 
 #[test]
-fn an_asconf_that_nobody_vouches_for_is_discarded_with_the_rest_of_its_packet() {
+fn unauthenticated_asconf_is_discarded_with_its_packet() {
     // RFC 5061 section 5.2 D5, RFC 4895 section 6.3.
     let (mut script, keys) = established(mobile(), &[]);
     let question = || asconf(0, &[AddressOperation::Add(REMOTE[1])]);
@@ -523,7 +523,7 @@ fn an_asconf_that_nobody_vouches_for_is_discarded_with_the_rest_of_its_packet() 
 }
 
 #[test]
-fn who_knows_no_asconf_says_so_and_who_knows_no_auth_reads_no_further() {
+fn endpoint_without_asconf_reports_it_and_without_auth_drops_it() {
     // RFC 5061 section 4.1.1, RFC 4895 section 5.
     let mut script = Script::established(config());
     script.inject([asconf(0, &[AddressOperation::Add(REMOTE[1])]), data(1)]);
@@ -571,7 +571,7 @@ fn the_last_address_and_the_source_are_not_deleted() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_and_what_follows_is_said_to_be_done() {
+fn unknown_address_operation_is_refused_and_later_ones_succeed() {
     // RFC 5061 sections 5.2 V2 and 5.1 A7.
     let (mut script, keys) = established(mobile(), &[]);
     let unknown = AddressOperation::Unknown { kind: 0xC00F, value: Bytes::new() };
@@ -594,7 +594,7 @@ fn an_address_that_does_not_exist_is_not_made_primary() {
 }
 
 #[test]
-fn nothing_goes_to_or_comes_from_a_deleted_address() {
+fn deleted_address_neither_receives_nor_sends() {
     // RFC 5061 section 5.3 F13: data in flight to it are retransmitted, and a packet from it is out of the blue.
     let (mut script, keys) = established(mobile(), &[]);
     peer_moves(&mut script, &keys);
@@ -614,7 +614,7 @@ fn nothing_goes_to_or_comes_from_a_deleted_address() {
 }
 
 #[test]
-fn a_wildcard_stands_for_the_source_of_the_packet() {
+fn wildcard_address_means_the_source_of_the_packet() {
     // RFC 5061 sections 4.2.1, 4.2.2 and 5.3.2: the ASCONF comes from an unknown address.
     let (mut script, keys) = established(mobile(), &[]);
     script.send(0, 100);
@@ -692,7 +692,7 @@ fn peer_moves_late(script: &mut Script, keys: &Authentication) {
 }
 
 #[test]
-fn the_address_by_which_an_asconf_was_found_may_be_kept() {
+fn deletion_of_the_lookup_address_can_be_refused() {
     // RFC 5061 sections 5.3.2 and 4.3.5.
     for keeps in [false, true] {
         let (mut script, keys) = established(Config { asconf_keeps_lookup: keeps, ..mobile() }, &[]);
@@ -710,7 +710,7 @@ fn the_address_by_which_an_asconf_was_found_may_be_kept() {
 }
 
 #[test]
-fn what_is_in_flight_to_a_deleted_address_is_lost_or_waits_for_another_timer() {
+fn data_in_flight_to_a_deleted_address_are_lost_or_moved() {
     // RFC 5061 section 5.3 F13; RFC 9260 section 6.3.3 for the timer.
     for moves in [false, true] {
         let (mut script, keys) = established(Config { deleted_flight_moves: moves, ..mobile() }, &[]);

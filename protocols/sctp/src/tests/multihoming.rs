@@ -48,7 +48,7 @@ fn one_path_of_two_verified(config: Config) -> Script {
 }
 
 #[test]
-fn an_address_that_we_were_told_of_needs_no_probe() {
+fn address_given_by_the_application_needs_no_heartbeat() {
     // Section 5.4 rule 1; `net/sctp/associola.c` sctp_assoc_add_peer: SCTP_UNKNOWN becomes SCTP_ACTIVE.
     for config in [config(), crate::fixtures::linux()] {
         let mut script = Script::established_over(config, 2);
@@ -60,7 +60,7 @@ fn an_address_that_we_were_told_of_needs_no_probe() {
 }
 
 #[test]
-fn an_address_is_used_only_when_it_has_answered() {
+fn unconfirmed_address_is_not_used_before_it_answers() {
     // Section 5.4.
     let mut script = one_path_of_two_verified(config());
     assert_eq!(script.endpoint.paths()[1].status(), PathStatus::Inactive);
@@ -81,7 +81,7 @@ fn addresses_are_learned_from_the_init_ack() {
 }
 
 #[test]
-fn an_association_opens_over_the_address_that_answers() {
+fn handshake_uses_the_address_that_answers() {
     let mut script = Script::closed(config(), 2);
     script.command(Command::Connect);
     script.run_to(1000);
@@ -137,7 +137,7 @@ fn too_many_timeouts_make_a_path_inactive() {
 }
 
 #[test]
-fn data_that_is_acknowledged_revives_a_path_that_is_potentially_failed() {
+fn acknowledged_data_reactivate_a_potentially_failed_path() {
     // RFC 7829 section 3.2; Linux waits for a HEARTBEAT ACK.
     for (pf_until_heartbeat_ack, after) in
         [(false, PathStatus::Active), (true, PathStatus::PotentiallyFailed)]
@@ -152,7 +152,7 @@ fn data_that_is_acknowledged_revives_a_path_that_is_potentially_failed() {
 }
 
 #[test]
-fn an_inactive_path_is_revived_by_what_comes_from_it_alone() {
+fn inactive_path_is_reactivated_only_by_its_own_packets() {
     // RFC 9260 section 8.2: the SACK may have used the other path, so it does not confirm this one.
     for answers_from in [0, 1] {
         let limits =
@@ -170,7 +170,7 @@ fn an_inactive_path_is_revived_by_what_comes_from_it_alone() {
 }
 
 #[test]
-fn an_idle_path_is_asked_at_intervals() {
+fn idle_path_gets_heartbeats_at_intervals() {
     // Section 8.3: HB.interval plus RTO with a jitter of half of it.
     let mut script = Script::established(config());
     for _ in 0..4 {
@@ -199,7 +199,7 @@ fn heartbeats_without_an_answer_fail_the_path() {
 }
 
 #[test]
-fn a_heartbeat_is_answered_to_where_it_came_from() {
+fn heartbeat_ack_goes_to_the_source_of_the_heartbeat() {
     // Section 8.3.
     let mut script = two_paths(config());
     script.from = 1;
@@ -229,7 +229,7 @@ fn a_heartbeat_ack_from_the_future_is_no_answer() {
 }
 
 #[test]
-fn a_sack_goes_to_where_the_data_came_from() {
+fn sack_goes_to_the_source_of_the_data() {
     // Section 6.4.
     let mut script = two_paths(config());
     script.from = 1;
@@ -283,7 +283,7 @@ fn an_association_survives_the_loss_of_a_path() {
 }
 
 #[test]
-fn a_lost_heartbeat_ends_measuring_until_one_is_answered() {
+fn lost_heartbeat_stops_rtt_samples_until_one_is_answered() {
     // Section 6.3.1 C4, as in Linux: the heartbeat is the one measurement in progress.
     for (holds, measured) in [(true, None), (false, Some(ms(50)))] {
         let mut script = Script::established(Config { heartbeat_holds_rtt: holds, ..config() });
@@ -302,7 +302,7 @@ fn a_lost_heartbeat_ends_measuring_until_one_is_answered() {
 }
 
 #[test]
-fn the_first_heartbeat_after_a_timeout_does_not_wait_for_the_longer_rto() {
+fn first_heartbeat_after_a_timeout_uses_the_old_rto() {
     // RFC 7829 section 3.2 requires one every RTO: half of it and a jitter of up to 1 s, counted from T3-rtx.
     let mut script = Script::established(config());
     script.send(0, 100);
@@ -335,7 +335,7 @@ fn idle_path_gone(heartbeat_fails_association: bool) -> Script {
 }
 
 #[test]
-fn an_idle_path_that_is_gone_takes_no_association_with_it() {
+fn failed_idle_path_does_not_end_the_association() {
     // Section 8.1; Linux counts it.
     let idle = idle_path_gone(false);
     assert_eq!(idle.endpoint.state_name(), "ESTABLISHED");
@@ -345,7 +345,7 @@ fn an_idle_path_that_is_gone_takes_no_association_with_it() {
 }
 
 #[test]
-fn a_path_that_was_never_verified_takes_no_association_with_it() {
+fn failed_unconfirmed_path_does_not_end_the_association() {
     // Section 5.4: probing counts for the path only.
     for config in [config(), crate::fixtures::linux()] {
         let config = Config { association_max_retrans: 3, hb_interval: ms(1_000_000), ..config };
@@ -369,7 +369,7 @@ fn an_address_that_is_not_verified_gets_no_sack() {
 }
 
 #[test]
-fn a_lost_cookie_echo_goes_to_the_next_address_with_its_data() {
+fn lost_cookie_echo_is_resent_with_data_to_the_next_address() {
     // Section 5.1: like an INIT; and no other packet is sent before COOKIE ACK. Linux does not change the address.
     for (tries, went_to) in [(true, [1, 0, 1]), (false, [1, 1, 1])] {
         let mut script = Script::closed(Config { cookie_echo_tries_all_paths: tries, ..config() }, 2);

@@ -12,7 +12,7 @@ fn cmt() -> Config {
 }
 
 #[test]
-fn each_path_takes_what_its_window_has_room_for() {
+fn each_path_is_filled_up_to_its_window() {
     // Section 6.1 B, for each path: 4404 octets are four chunks of 1400, and the least filled path is used first.
     let mut script = two_paths(cmt());
     (0..12).for_each(|_| script.send(0, 1400));
@@ -23,7 +23,7 @@ fn each_path_takes_what_its_window_has_room_for() {
 }
 
 #[test]
-fn a_path_that_is_faster_makes_nothing_of_the_other_missing() {
+fn faster_path_causes_no_missing_reports_on_the_other() {
     // The paper's section 4.1: every second chunk was sent on the second path.
     let mut script = two_paths(cmt());
     (0..8).for_each(|_| script.send(0, 1400));
@@ -43,7 +43,7 @@ fn a_path_that_is_faster_makes_nothing_of_the_other_missing() {
 }
 
 #[test]
-fn what_is_acknowledged_over_one_path_opens_its_window_though_the_other_is_late() {
+fn gap_acks_grow_the_window_of_their_path() {
     // The paper's section 4.2; section 7.2.1.
     let mut script = two_paths(cmt());
     (0..8).for_each(|_| script.send(0, 1400));
@@ -72,7 +72,7 @@ fn two_paths_carry_twice_as_much() {
 }
 
 #[test]
-fn a_path_that_dies_leaves_all_to_the_other() {
+fn remaining_path_carries_everything_after_a_failure() {
     let network = Network { paths: 2, ..Network::PERFECT };
     let mut pair = Pair::connected(&cmt(), network, 3);
     pair.run(Duration::from_secs(10));

@@ -46,7 +46,7 @@ fn unknown_parameters_of_an_init_are_reported_in_the_init_ack() {
 }
 
 #[test]
-fn no_report_makes_an_init_ack_longer_than_a_packet() {
+fn reports_in_an_init_ack_fit_the_packet() {
     // RFC 9260 section 6.10: reports without room are omitted.
     let mut server = Server::new(config());
     let answers =
@@ -60,7 +60,7 @@ fn no_report_makes_an_init_ack_longer_than_a_packet() {
 }
 
 #[test]
-fn unknown_parameters_of_an_init_ack_are_reported_behind_the_cookie_echo() {
+fn unknown_init_ack_parameters_are_reported_after_cookie_echo() {
     // RFC 9260 sections 3.2.2 and 3.3.10.8.
     let strange = vec![unknown(0xc001, 5), unknown(0x8001, 4), unknown(0x4001, 0), unknown(0xc002, 0)];
     let (packet, _) = answer_to(init_ack_with(strange));
@@ -71,7 +71,7 @@ fn unknown_parameters_of_an_init_ack_are_reported_behind_the_cookie_echo() {
 }
 
 #[test]
-fn a_report_that_has_no_room_behind_the_cookie_echo_waits_for_the_cookie_ack() {
+fn report_without_room_after_cookie_echo_waits_for_cookie_ack() {
     // RFC 9260 section 3.2.2.
     let mut script = Script::closed(config(), 1);
     script.command(Command::Connect);
@@ -87,7 +87,7 @@ fn a_report_that_has_no_room_behind_the_cookie_echo_waits_for_the_cookie_ack() {
 }
 
 #[test]
-fn an_unknown_parameter_may_say_that_it_is_the_last_to_be_read() {
+fn unknown_parameter_can_stop_the_processing() {
     // RFC 9260 section 3.2.1: parameters after it are not processed, those before it are, and the handshake continues.
     let addresses = |stop| {
         let mut server = Server::new(config());
@@ -106,7 +106,7 @@ fn an_unknown_parameter_may_say_that_it_is_the_last_to_be_read() {
 }
 
 #[test]
-fn parameters_that_are_known_and_not_used_are_passed_over() {
+fn known_but_unused_parameters_are_ignored() {
     // RFC 9260 sections 3.3.2.1, 3.3.3.1 and 5.1.2: they are no error, and the parameters after them are processed.
     let known = vec![
         Parameter::Ipv6Address([0xfd; 16].into()),
@@ -125,7 +125,7 @@ fn parameters_that_are_known_and_not_used_are_passed_over() {
 }
 
 #[test]
-fn an_address_that_is_of_many_hosts_is_not_taken() {
+fn non_unicast_address_is_ignored() {
     // RFC 9260 section 5.1.2 requires valid addresses, section 8.4 unicast ones.
     let many = [ipv4(224, 0, 0, 1), ipv4(255, 255, 255, 255), ipv4(0, 0, 0, 0)];
     let mut server = Server::new(config());
@@ -147,7 +147,7 @@ fn a_host_name_is_refused() {
 }
 
 #[test]
-fn an_init_ack_without_what_is_mandatory_is_refused() {
+fn init_ack_without_a_mandatory_field_is_refused() {
     // RFC 9260 sections 3.3.3, 5.1 and 3.3.10.2.
     type Breaks = fn(&mut Init);
     let refused = |breaks: Breaks| {
@@ -169,7 +169,7 @@ fn an_init_ack_without_what_is_mandatory_is_refused() {
 }
 
 #[test]
-fn messages_for_streams_that_the_peer_lacks_are_given_up() {
+fn messages_on_streams_the_peer_lacks_are_abandoned() {
     // RFC 9260 section 5.1.1; an application that waits for room is informed.
     let send_buffer = hol_base::ByteCount(3000);
     let mut script = Script::closed(Config { streams: 10, send_buffer, ..config() }, 1);
@@ -190,7 +190,7 @@ fn messages_for_streams_that_the_peer_lacks_are_given_up() {
 }
 
 #[test]
-fn forward_tsn_is_agreed_upon_by_its_parameter_or_by_the_list_of_extensions() {
+fn forward_tsn_is_negotiated_by_parameter_or_extension_list() {
     // RFC 3758 section 3.3, RFC 5061 section 4.2.7.
     let agreed = |parameters| {
         let mut server = Server::new(config());
@@ -204,7 +204,7 @@ fn forward_tsn_is_agreed_upon_by_its_parameter_or_by_the_list_of_extensions() {
 }
 
 #[test]
-fn a_forward_tsn_that_was_not_agreed_upon_is_an_unknown_chunk() {
+fn forward_tsn_without_negotiation_is_an_unknown_chunk() {
     // RFC 3758 section 3.3.1: its type requires to continue and to report it.
     let mut server = Server::established(config(), vec![]);
     let forward =
@@ -219,7 +219,7 @@ fn a_forward_tsn_that_was_not_agreed_upon_is_an_unknown_chunk() {
 }
 
 #[test]
-fn unknown_chunks_are_treated_as_their_top_bits_say() {
+fn top_bits_decide_how_unknown_chunks_are_handled() {
     // RFC 9260 section 3.2: 0x40 reports, 0x80 continues.
     for (kind, reports, goes_on) in
         [(0x3e, false, false), (0x7e, true, false), (0xbe, false, true), (0xfe, true, true)]

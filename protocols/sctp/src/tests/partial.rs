@@ -22,7 +22,7 @@ fn forward_tsns(script: &mut Script) -> Vec<ForwardTsn> {
 }
 
 #[test]
-fn a_message_without_retransmissions_is_given_up_at_its_first_loss() {
+fn message_without_retransmissions_is_abandoned_at_its_first_loss() {
     // RFC 7496 section 4.2; RFC 3758 section 3.5.
     let mut script = Script::established(config());
     script.command(unreliable(100, Reliability::Retransmissions(0)));
@@ -41,7 +41,7 @@ fn a_message_without_retransmissions_is_given_up_at_its_first_loss() {
 }
 
 #[test]
-fn a_message_may_be_retransmitted_as_often_as_it_says() {
+fn message_is_retransmitted_up_to_its_limit() {
     // RFC 7496 section 4.2.
     let mut script = Script::established(config());
     script.command(unreliable(100, Reliability::Retransmissions(2)));
@@ -67,7 +67,7 @@ fn a_message_that_waited_too_long_is_never_sent() {
 }
 
 #[test]
-fn what_is_given_up_unsent_makes_room_for_the_application() {
+fn abandoned_unsent_message_frees_the_send_buffer() {
     // `net/sctp/outqueue.c` sctp_outq_flush_data frees it, and `socket.c` sctp_wfree wakes an application that waits for room.
     let mut script = Script::established(Config { send_buffer: ByteCount(10_000), ..config() });
     for _ in 0..4 {
@@ -82,7 +82,7 @@ fn what_is_given_up_unsent_makes_room_for_the_application() {
 }
 
 #[test]
-fn a_message_whose_time_is_up_is_given_up_at_the_next_sack() {
+fn message_past_its_lifetime_is_abandoned_at_the_next_sack() {
     // RFC 3758 section 3.5 A3.
     let mut script = Script::established(config());
     script.command(unreliable(100, Reliability::Lifetime(Duration::from_millis(50))));
@@ -94,7 +94,7 @@ fn a_message_whose_time_is_up_is_given_up_at_the_next_sack() {
 }
 
 #[test]
-fn all_fragments_of_a_message_are_given_up_together() {
+fn all_fragments_of_a_message_are_abandoned_together() {
     // RFC 3758 section 3.5 A3: including those that were not sent.
     let mut script = Script::established(config());
     script.command(unreliable(10_000, Reliability::Retransmissions(0)));
@@ -121,7 +121,7 @@ fn forward_tsn_is_repeated_until_it_is_acknowledged() {
 }
 
 #[test]
-fn a_receiver_moves_on_over_what_was_given_up() {
+fn receiver_skips_abandoned_messages() {
     // RFC 3758 section 3.6.
     let mut script = Script::established(config());
     script.inject([data(2)]);
@@ -135,7 +135,7 @@ fn a_receiver_moves_on_over_what_was_given_up() {
 }
 
 #[test]
-fn an_old_forward_tsn_is_acknowledged_as_data_is() {
+fn old_forward_tsn_is_acknowledged() {
     // RFC 3758 section 3.6: every second one; otherwise FORWARD TSN and SACK would trigger each other without end.
     for config in [config(), fixtures::linux()] {
         let mut script = Script::established(config);
@@ -151,7 +151,7 @@ fn an_old_forward_tsn_is_acknowledged_as_data_is() {
 }
 
 #[test]
-fn linux_counts_a_forward_tsn_beside_the_data_of_its_packet() {
+fn linux_counts_a_forward_tsn_in_addition_to_data() {
     // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn; RFC 3758 section 3.6 counts packets.
     for (config, sacks) in [(fixtures::linux(), 1), (config(), 0)] {
         let mut script = Script::established(config);
@@ -164,7 +164,7 @@ fn linux_counts_a_forward_tsn_beside_the_data_of_its_packet() {
 }
 
 #[test]
-fn what_a_forward_tsn_discards_makes_room_before_it_is_acknowledged() {
+fn forward_tsn_frees_the_buffer_before_its_sack() {
     // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn: SCTP_CMD_PROCESS_FWDTSN, then SCTP_CMD_GEN_SACK.
     let window = |config: Config, through: u32| {
         let held = config.receive_buffer.0 as u32;
@@ -176,11 +176,15 @@ fn what_a_forward_tsn_discards_makes_room_before_it_is_acknowledged() {
         script.take_sacks().last().map_or(0, |sack| held - sack.a_rwnd)
     };
     assert_eq!([window(fixtures::linux(), 2), window(config(), 2)], [0; 2]);
-    assert_eq!([window(fixtures::linux(), 1), window(config(), 1)], [0, 20], "all of that has come");
+    assert_eq!(
+        [window(fixtures::linux(), 1), window(config(), 1)],
+        [0, 20],
+        "the message is complete up to there"
+    );
 }
 
 #[test]
-fn a_forward_tsn_too_far_ahead_is_passed_over() {
+fn forward_tsn_too_far_ahead_is_ignored() {
     // `net/sctp/tsnmap.c` sctp_tsnmap_check: 4096 beyond the cumulative TSN.
     let mut script = Script::established(fixtures::linux());
     let mut forward_by = |step: u32| {
@@ -193,7 +197,7 @@ fn a_forward_tsn_too_far_ahead_is_passed_over() {
 }
 
 #[test]
-fn what_a_sack_acknowledges_is_not_given_up() {
+fn acknowledged_message_is_not_abandoned() {
     // RFC 3758 section 3.5: the message has arrived, so its lifetime has no effect.
     let mut script = Script::established(config());
     script.command(unreliable(100, Reliability::Lifetime(Duration::from_millis(50))));
@@ -203,7 +207,7 @@ fn what_a_sack_acknowledges_is_not_given_up() {
 }
 
 #[test]
-fn linux_looks_at_limits_before_it_acknowledges() {
+fn linux_checks_limits_before_acknowledging() {
     // `net/sctp/outqueue.c` sctp_check_transmitted: a message that was sent once, and may not be
     // retransmitted, is abandoned at the next SACK.
     let give_up = |config: Config, length| {
@@ -214,7 +218,7 @@ fn linux_looks_at_limits_before_it_acknowledges() {
         let told = script.events.len();
         (told, forward_tsns(&mut script).len(), script.flight_size())
     };
-    assert_eq!(give_up(fixtures::linux(), 100), (0, 0, 0), "all of it has arrived");
+    assert_eq!(give_up(fixtures::linux(), 100), (0, 0, 0), "the whole message has arrived");
     assert_eq!(give_up(fixtures::linux(), 10_000), (1, 1, 0), "the rest is not sent");
     let (told, forwards, in_flight) = give_up(config(), 10_000);
     assert_eq!((told, forwards), (0, 0));
@@ -222,7 +226,7 @@ fn linux_looks_at_limits_before_it_acknowledges() {
 }
 
 #[test]
-fn linux_gives_up_in_the_order_of_its_lists() {
+fn linux_abandons_in_the_order_of_its_lists() {
     // `net/sctp/outqueue.c` sctp_check_transmitted: a retransmitted chunk is listed after the others of its
     // message, which are abandoned at the next SACK.
     let mut script = Script::established(fixtures::linux());
@@ -242,7 +246,7 @@ fn linux_gives_up_in_the_order_of_its_lists() {
 }
 
 #[test]
-fn a_forward_tsn_ends_where_something_is_acknowledged() {
+fn forward_tsn_ends_before_a_gap_acked_chunk() {
     // RFC 3758 section 3.5 C2.
     let mut script = Script::established(config());
     for _ in 0..3 {
@@ -255,7 +259,7 @@ fn a_forward_tsn_ends_where_something_is_acknowledged() {
 }
 
 #[test]
-fn later_messages_overtake_what_was_given_up() {
+fn later_messages_overtake_abandoned_ones() {
     let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
     pair.cut = [true; 2];
     let lifetime = Reliability::Lifetime(Duration::from_millis(25));
@@ -271,7 +275,7 @@ fn later_messages_overtake_what_was_given_up() {
 }
 
 #[test]
-fn a_queue_of_messages_given_up_does_not_hold_up_the_shutdown() {
+fn abandoned_queue_does_not_delay_the_shutdown() {
     // RFC 9260 section 9.2.
     let mut script = Script::established(config());
     for _ in 0..4 {

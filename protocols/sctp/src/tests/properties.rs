@@ -239,7 +239,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_chunk_that_a_peer_may_send_breaks_the_endpoint(
+    fn random_chunks_of_a_peer_never_break_an_endpoint(
         config in stacks(),
         chunks in prop::collection::vec((any_chunk(), 0u64..400, 1usize..3000), 1..60),
     ) {
@@ -303,7 +303,7 @@ proptest! {
     /// RFC 9260 sections 6.10 and 8.5: in any state, a packet fits the MTU, has a tag unless it is an INIT,
     /// and bundles only permitted chunks.
     #[test]
-    fn no_packet_of_a_stranger_makes_an_endpoint_break_the_rules(
+    fn answers_to_random_packets_obey_the_rules(
         config in stacks(),
         progress in 0usize..5,
         packets in prop::collection::vec(
@@ -366,7 +366,7 @@ fn the_same_seed_gives_the_same_packets() {
 
 /// A chunk is abandoned instead of retransmitted while the rest of its message is acknowledged: no timer ran for it.
 #[test]
-fn what_is_given_up_instead_of_sent_again_is_told() {
+fn message_abandoned_instead_of_retransmitted_is_reported() {
     let config = Config { cmt: true, scheduler: Scheduler::Rr, interleaving: true, ..fixtures::linux() };
     let config = Config { association_max_retrans: 1000, max_init_retransmits: 1000, ..config };
     let (delay, jitter) = (Duration::from_millis(2), Duration::from_millis(63));

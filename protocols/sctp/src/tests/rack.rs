@@ -37,7 +37,7 @@ fn statistics(script: &Script) -> [u64; 4] {
 
 /// Section 6.2 step 5: within a quarter of the round trip a chunk may still arrive.
 #[test]
-fn a_chunk_is_lost_when_one_sent_later_has_arrived_and_the_reordering_window_is_over() {
+fn chunk_is_lost_a_reordering_window_after_a_later_one_arrives() {
     let mut script = spaced(2);
     script.run_to(1101);
     script.sack(1, &[(3, 3)]);
@@ -51,7 +51,7 @@ fn a_chunk_is_lost_when_one_sent_later_has_arrived_and_the_reordering_window_is_
 
 /// Section 6.2 step 4: three later chunks reach DupThresh, and no reordering was seen.
 #[test]
-fn nothing_is_waited_for_where_three_have_arrived_and_none_was_ever_late() {
+fn three_later_chunks_mean_loss_without_known_reordering() {
     let mut script = spaced(5);
     script.run_to(1103);
     script.sack(1, &[(3, 5)]);
@@ -60,7 +60,7 @@ fn nothing_is_waited_for_where_three_have_arrived_and_none_was_ever_late() {
 
 /// Section 6.2 step 3: a path that has reordered always has a reordering window.
 #[test]
-fn a_path_that_has_reordered_keeps_its_reordering_window() {
+fn path_with_reordering_keeps_its_reordering_window() {
     let mut script = spaced(6);
     script.run_to(1101);
     script.sack(1, &[(3, 3)]);
@@ -138,7 +138,7 @@ fn a_probe_repeats_the_last_chunk_long_before_t3_rtx() {
 
 /// Section 7.3: new data if available and the peer has room, even beyond cwnd.
 #[test]
-fn a_probe_is_new_data_where_there_are_any() {
+fn probe_sends_new_data_if_available() {
     let mut script = spaced(0);
     for _ in 0..10 {
         script.send(0, 1000);
@@ -151,7 +151,7 @@ fn a_probe_is_new_data_where_there_are_any() {
 
 /// Section 7.4.2: either the peer reports a duplicate, or the original was lost and the probe has repaired it.
 #[test]
-fn a_probe_that_repaired_a_loss_reduces_the_window() {
+fn probe_that_repairs_a_loss_reduces_the_window() {
     let probed = |twice: bool| {
         let mut script = spaced(1);
         script.run_to(1450);
@@ -181,7 +181,7 @@ fn t3_rtx_expires_an_rto_after_the_probe() {
 
 /// Section 6.2: after the first packet, cwnd limits retransmissions.
 #[test]
-fn cwnd_governs_what_is_retransmitted_behind_the_first_packet() {
+fn cwnd_limits_retransmissions_after_the_first_packet() {
     let mut script = Script::established(rack());
     for _ in 0..30 {
         script.send(0, 1200);
@@ -203,7 +203,7 @@ fn cwnd_governs_what_is_retransmitted_behind_the_first_packet() {
 
 /// Section 7.2: PTO is at most the rest of RTO. Before the first round trip is known, both are 1 s.
 #[test]
-fn a_probe_goes_out_in_the_place_of_t3_rtx() {
+fn probe_replaces_t3_rtx_before_the_first_rtt_sample() {
     let mut script = Script::established(rack());
     script.send(0, 100);
     script.run_to(1000);
@@ -212,7 +212,7 @@ fn a_probe_goes_out_in_the_place_of_t3_rtx() {
 
 /// Section 7.2: only new data and an advancing cumulative acknowledgment restart the timer.
 #[test]
-fn sacks_that_acknowledge_nothing_do_not_put_a_probe_off() {
+fn sacks_without_progress_do_not_postpone_a_probe() {
     let mut script = spaced(1);
     for at in [1100, 1200, 1300] {
         script.run_to(at);
@@ -224,7 +224,7 @@ fn sacks_that_acknowledge_nothing_do_not_put_a_probe_off() {
 
 /// Section 7.3: on a path that has become slower, Karn's algorithm prevents the samples that would end unnecessary probes.
 #[test]
-fn no_probe_follows_another_without_a_round_trip_between_them() {
+fn second_probe_needs_an_rtt_sample_in_between() {
     let mut script = spaced(1);
     script.run_to(1450);
     let mut sack = script.make_sack(2, &[], 100_000);
@@ -242,7 +242,7 @@ fn no_probe_follows_another_without_a_round_trip_between_them() {
 
 /// Section 7.3: Nagle's algorithm waits for an acknowledgment, which the probe should trigger.
 #[test]
-fn a_probe_takes_new_data_that_nagle_holds_back() {
+fn probe_sends_new_data_held_back_by_nagle() {
     let mut script = Script::established(Config { nagle: true, ..rack() });
     script.send(0, 100);
     script.run_to(100);
@@ -258,7 +258,7 @@ fn a_probe_takes_new_data_that_nagle_holds_back() {
 
 /// Section 6.3: chunks sent within the last round trip are not lost when T3-rtx expires; the first packet is always retransmitted.
 #[test]
-fn t3_rtx_spares_what_was_sent_lately() {
+fn t3_rtx_spares_recently_sent_chunks() {
     let mut script = spaced(1);
     script.run_to(2350);
     script.send(0, 100);
@@ -274,7 +274,7 @@ fn t3_rtx_spares_what_was_sent_lately() {
 
 /// Section 9.3: one loss event reduces the window once, although T3-rtx has spared one of its chunks.
 #[test]
-fn what_t3_rtx_spared_and_was_lost_with_the_rest_reduces_the_window_no_more() {
+fn chunk_spared_by_t3_rtx_reduces_the_window_only_once() {
     let mut script = spaced(1);
     script.run_to(2350);
     script.send(0, 100);
@@ -291,7 +291,7 @@ fn what_t3_rtx_spared_and_was_lost_with_the_rest_reduces_the_window_no_more() {
 
 /// Section 6.2 step 1: only chunks sent once count for RACK.min_RTT; it is unknown which copy was acknowledged.
 #[test]
-fn a_chunk_that_was_sent_twice_says_nothing_about_the_least_round_trip() {
+fn retransmitted_chunk_gives_no_minimum_rtt_sample() {
     let mut script = Script::established(rack());
     script.send(0, 100);
     script.run_to(1100);

@@ -29,7 +29,7 @@ fn three_miss_indications_start_a_fast_retransmit() {
 }
 
 #[test]
-fn the_old_rule_waits_for_a_fourth_report() {
+fn rfc2960_needs_four_missing_reports() {
     // RFC 2960 section 7.2.4.
     let mut script = in_flight(Config { missing_reports: 4, ..config() }, 6);
     for last in 2..=4 {
@@ -41,7 +41,7 @@ fn the_old_rule_waits_for_a_fourth_report() {
 }
 
 #[test]
-fn a_sack_that_tells_nothing_new_is_no_miss_indication() {
+fn sack_without_news_is_no_miss_indication() {
     // Section 7.2.4: HTNA counts only newly acknowledged TSNs.
     let mut script = in_flight(config(), 5);
     for _ in 0..5 {
@@ -51,7 +51,7 @@ fn a_sack_that_tells_nothing_new_is_no_miss_indication() {
 }
 
 #[test]
-fn htna_spares_what_is_newer_than_the_newest_acknowledgement() {
+fn htna_counts_only_below_the_highest_newly_acked_tsn() {
     // Section 7.2.4: chunk 3 is missing below TSN 4, chunk 5 above all newly acknowledged TSNs.
     let mut script = in_flight(config(), 8);
     script.sack(0, &[(2, 2), (6, 6)]);
@@ -61,7 +61,7 @@ fn htna_spares_what_is_newer_than_the_newest_acknowledgement() {
 }
 
 #[test]
-fn in_fast_recovery_a_moving_cumulative_tsn_counts_for_all_gaps() {
+fn advancing_sack_in_fast_recovery_counts_every_gap() {
     // Section 7.2.4: in fast recovery, a SACK that advances counts every missing TSN below its highest.
     let mut script = in_flight(config(), 12);
     for last in [3, 4, 5] {
@@ -88,7 +88,7 @@ fn fast_retransmit_halves_the_window_once_a_recovery() {
 }
 
 #[test]
-fn fast_recovery_ends_with_what_was_outstanding_at_its_beginning() {
+fn fast_recovery_ends_when_its_initial_flight_is_acked() {
     // Section 7.2.4: the highest outstanding TSN is the exit point; a loss after it is a new event.
     let mut script = in_flight(config(), 5);
     let lose_first_behind = |script: &mut Script, acknowledged| {
@@ -119,7 +119,7 @@ fn a_lost_fast_retransmission_waits_for_the_timer() {
 }
 
 #[test]
-fn the_early_stack_fast_retransmits_a_lost_retransmission() {
+fn fast_retransmit_again_repairs_a_lost_retransmission() {
     let again = Config { fast_retransmit_again: true, ..config() };
     let mut script = in_flight(again, 5);
     for last in 2..=4 {
@@ -140,7 +140,7 @@ fn the_early_stack_fast_retransmits_a_lost_retransmission() {
 
 /// dcSCTP: OutstandingData::nack_between_ack_blocks and Item::nack.
 #[test]
-fn a_retransmission_may_be_missed_by_data_that_was_sent_before_it() {
+fn retransmission_can_be_missed_by_earlier_data() {
     let repeated = |at_once| {
         let config =
             Config { fast_retransmit_again: true, retransmissions_miss_at_once: at_once, ..config() };
@@ -155,7 +155,7 @@ fn a_retransmission_may_be_missed_by_data_that_was_sent_before_it() {
 }
 
 #[test]
-fn cwnd_may_govern_what_is_lost_in_fast_recovery() {
+fn cwnd_can_limit_losses_found_in_fast_recovery() {
     // Section 7.2.4 step 3: the packet that starts fast recovery ignores cwnd.
     let second_loss = |in_recovery| {
         let mut script = Script::established(Config { fast_retransmit_in_recovery: in_recovery, ..config() });
@@ -178,7 +178,7 @@ fn cwnd_may_govern_what_is_lost_in_fast_recovery() {
 }
 
 #[test]
-fn the_timer_runs_from_the_last_acknowledgement_of_the_earliest_chunk() {
+fn t3_restarts_only_when_the_earliest_chunk_is_acknowledged() {
     // Section 6.3.2 R3.
     let mut script = in_flight(config(), 3);
     script.run_to(300);
@@ -192,7 +192,7 @@ fn the_timer_runs_from_the_last_acknowledgement_of_the_earliest_chunk() {
 }
 
 #[test]
-fn a_fast_retransmit_of_the_earliest_chunk_restarts_the_timer_where_the_stack_says_so() {
+fn fast_retransmit_of_the_earliest_chunk_can_restart_t3() {
     // Section 7.2.4 step 4.
     for (restarts, expected) in [(true, 1500), (false, 1000)] {
         let mut script = in_flight(Config { fast_retransmit_restarts_t3: restarts, ..config() }, 5);
@@ -221,7 +221,7 @@ fn a_timeout_resends_one_packet_and_backs_off() {
 }
 
 #[test]
-fn what_did_not_fit_after_a_timeout_follows_as_the_window_opens_and_before_new_data() {
+fn lost_chunks_precede_new_data_after_a_timeout() {
     // Section 6.3.3 E3 and 6.1 C.
     let mut script = in_flight(config(), 20);
     script.run_to(1000);
@@ -247,7 +247,7 @@ fn a_retransmitted_chunk_measures_no_round_trip() {
 }
 
 #[test]
-fn one_chunk_a_round_trip_is_measured() {
+fn rtt_is_measured_once_per_round_trip() {
     // Section 6.3.1 C4.
     let mut script = in_flight(config(), 1);
     script.run_to(40);
@@ -258,7 +258,7 @@ fn one_chunk_a_round_trip_is_measured() {
 }
 
 #[test]
-fn a_receiver_that_reneges_gets_the_chunk_again() {
+fn reneged_chunk_is_retransmitted() {
     // Section 6.2.1 D iv and 6.3.2 R4.
     let mut script = in_flight(config(), 3);
     script.sack(0, &[(2, 3)]);
@@ -302,12 +302,12 @@ fn linux_delays_even_retransmissions_by_nagle() {
             script.sack(0, &[(2, last)]);
         }
         let packets = script.take_data();
-        assert_eq!(packets[5..], expected, "after the first transmissions of five chunks");
+        assert_eq!(packets[5..], expected, "the packets after the first five");
     }
 }
 
 #[test]
-fn linux_sends_a_train_again_where_the_rfc_says_a_packet() {
+fn linux_retransmits_a_burst_instead_of_one_packet() {
     // Section 7.2.4 step 3; the linux-6.12 stack lets a train take half of cwnd, which is 6000 octets here.
     for (offload, expected) in
         [(false, vec![(0, vec![1, 2])]), (true, vec![(0, vec![1, 2]), (0, vec![3, 4])])]

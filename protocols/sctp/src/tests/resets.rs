@@ -111,7 +111,7 @@ proptest! {
 
     /// RFC 6525 sections 5.1.2, 5.2.2 and 5.2.7: no message is lost, repeated or reordered, and each stays on its side of the reset.
     #[test]
-    fn messages_stay_on_their_side_of_a_reset(
+    fn messages_do_not_cross_a_stream_reset(
         config in stacks(),
         network in network(),
         steps in resets(),
@@ -132,7 +132,7 @@ proptest! {
 
     /// RFC 6525 section 5.2.3: both ends may request any resets, even at the same time.
     #[test]
-    fn whoever_asks_for_a_reset_loses_nothing(
+    fn resets_requested_by_both_ends_lose_nothing(
         config in stacks(),
         network in network(),
         steps in prop::collection::vec(
@@ -153,7 +153,7 @@ proptest! {
 
 /// RFC 6525 section 5.1.2 A1: a closing association also delivers messages that wait for a reset.
 #[test]
-fn what_waits_for_a_reset_is_delivered_before_the_end() {
+fn messages_waiting_for_a_reset_are_delivered_before_closing() {
     let mut pair = Pair::connected(&resetting(super::script::config()), super::pair::Network::PERFECT, 1);
     let message = |octet: u8| Message {
         stream: 1,
@@ -172,7 +172,7 @@ fn what_waits_for_a_reset_is_delivered_before_the_end() {
 
 /// RFC 6525 section 5.1.1: a request before the association, or for streams that do not exist, is refused at once.
 #[test]
-fn what_cannot_be_reset_is_refused_at_once() {
+fn impossible_stream_reset_is_refused_at_once() {
     let mut pair = Pair::connected(&resetting(super::script::config()), super::pair::Network::PERFECT, 1);
     let what = Reconfiguration::ResetOutgoing(vec![10]);
     pair.command(0, Command::Reconfigure(what.clone()));

@@ -19,7 +19,7 @@ fn a_message_leaves_at_once() {
 }
 
 #[test]
-fn messages_that_were_queued_share_packets() {
+fn queued_messages_share_packets() {
     // Section 6.10: as many as fit, in the order of the writes.
     let mut script = Script::established(config());
     for stream in 0..20 {
@@ -33,7 +33,7 @@ fn messages_that_were_queued_share_packets() {
 }
 
 #[test]
-fn reading_lets_nothing_leave() {
+fn reading_sends_no_queued_data() {
     // `net/sctp/socket.c` sctp_recvmsg: only a window update does, and another burst would (`net/sctp/transport.c`
     // sctp_transport_burst_limited).
     let mut script = Script::established(config());
@@ -46,7 +46,7 @@ fn reading_lets_nothing_leave() {
 }
 
 #[test]
-fn cwnd_bounds_what_is_outstanding() {
+fn cwnd_bounds_the_outstanding_octets() {
     // Section 6.1 B: no more chunks while cwnd (4404) or more octets are outstanding.
     let mut script = Script::established(config());
     for _ in 0..6 {
@@ -58,7 +58,7 @@ fn cwnd_bounds_what_is_outstanding() {
 }
 
 #[test]
-fn a_closed_window_lets_one_chunk_probe_it() {
+fn closed_window_is_probed_by_one_chunk() {
     // Section 6.1 A.
     let mut script = Script::established(config());
     script.send(0, 100);
@@ -74,7 +74,7 @@ fn a_closed_window_lets_one_chunk_probe_it() {
 }
 
 #[test]
-fn a_peer_that_repeats_itself_with_an_open_window_fails_like_one_that_is_silent() {
+fn peer_that_never_acks_with_an_open_window_fails() {
     // Section 8.1: an acknowledgement clears the counter, and section 6.1 A refers to a closed window.
     let mut script = Script::established(Config { association_max_retrans: 2, ..config() });
     script.send(0, 100);
@@ -88,7 +88,7 @@ fn a_peer_that_repeats_itself_with_an_open_window_fails_like_one_that_is_silent(
 }
 
 #[test]
-fn a_peer_that_keeps_its_window_shut_has_not_failed() {
+fn peer_with_a_closed_window_does_not_fail() {
     // Section 6.1 A.
     let mut script = Script::established(Config { association_max_retrans: 3, ..config() });
     script.send(0, 100);
@@ -101,7 +101,7 @@ fn a_peer_that_keeps_its_window_shut_has_not_failed() {
 }
 
 #[test]
-fn max_burst_bounds_what_one_event_sends() {
+fn max_burst_limits_the_packets_sent_per_event() {
     // Section 6.1 D.
     let mut script = Script::established(Config { initial_window: hol_base::ByteCount(1 << 20), ..config() });
     assert_eq!(script.endpoint.paths()[0].cwnd(), 6000);
@@ -150,7 +150,7 @@ fn nagle_holds_a_small_packet_back_while_data_is_in_flight() {
 }
 
 #[test]
-fn in_a_train_a_small_packet_does_not_wait_for_nagle() {
+fn small_packet_in_an_offloaded_burst_ignores_nagle() {
     // The linux-6.12 stack: a train takes half of cwnd, 2940 octets here, like one packet.
     for (offload, third) in [(false, None), (true, Some((0, vec![29])))] {
         let stack = Config { nagle: true, segmentation_offload: offload, ..config() };
@@ -167,7 +167,7 @@ fn in_a_train_a_small_packet_does_not_wait_for_nagle() {
 }
 
 #[test]
-fn a_long_message_is_cut_into_chunks_and_made_whole_again() {
+fn long_message_is_fragmented_and_reassembled() {
     // Section 6.9.
     let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
     pair.send(0, message(2, 100_000));
@@ -178,7 +178,7 @@ fn a_long_message_is_cut_into_chunks_and_made_whole_again() {
 }
 
 #[test]
-fn a_first_fragment_leaves_room_for_the_sack_that_rides_with_it() {
+fn first_fragment_leaves_room_for_a_bundled_sack() {
     // `net/sctp/chunk.c` sctp_datamsg_from_user: 16 octets of 1452, unless another chunk is sent first.
     type Packets = Vec<(usize, Vec<usize>)>;
     let lengths = |config: Config, length: usize| -> Packets {
@@ -210,7 +210,7 @@ fn linux_refuses_a_message_longer_than_the_send_buffer() {
 }
 
 #[test]
-fn data_ahead_of_the_cookie_ack_shares_the_packet_of_the_cookie_echo() {
+fn data_sent_before_cookie_ack_are_bundled_with_cookie_echo() {
     // RFC 9260 section 5.1 C: the COOKIE ECHO must be included. Linux cuts its train in two
     // (`net/sctp/output.c` sctp_packet_pack); a message passed so early has a first fragment shorter by 200
     // octets, for a cookie that is longer.
@@ -230,7 +230,7 @@ fn data_ahead_of_the_cookie_ack_shares_the_packet_of_the_cookie_echo() {
 }
 
 #[test]
-fn delivery_times_have_first_and_last_departure_and_arrival() {
+fn delivery_times_have_first_and_last_send_time_and_arrival() {
     let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
     let start = pair.now;
     pair.cut = [true; 2];
@@ -245,7 +245,7 @@ fn delivery_times_have_first_and_last_departure_and_arrival() {
     assert_eq!(
         received[1].delivery_times.arrived,
         start + Duration::from_millis(10),
-        "it waits in the stream, not outside"
+        "the arrival excludes the wait in the stream"
     );
     let delivered: Vec<Time> =
         pair.events[1].iter().filter(|(_, e)| matches!(e, Event::Received(_))).map(|(at, _)| *at).collect();
@@ -282,7 +282,7 @@ fn more_than_65536_messages_pass_through_one_stream_across_the_tsn_wrap() {
 }
 
 #[test]
-fn linux_takes_196_small_messages_before_one_is_acknowledged() {
+fn linux_send_buffer_holds_196_small_messages() {
     // Each message is charged 1088 octets of the 212,992, and the last one may exceed them.
     let mut script = Script::established(crate::fixtures::linux());
     let mut taken = 0;
@@ -306,7 +306,7 @@ fn no_more_chunks_are_outstanding_than_gap_ack_blocks_can_name() {
 }
 
 #[test]
-fn a_window_may_begin_with_packets() {
+fn initial_window_can_be_set_in_packets() {
     // Section 7.2.1, and dcSCTP (Options::cwnd_mtus_initial) and usrsctp (sctp_set_initial_cc_param).
     let cwnd = |config: Config| Script::established(config).endpoint.paths()[0].cwnd();
     assert_eq!(cwnd(config()), 4404);
@@ -314,7 +314,7 @@ fn a_window_may_begin_with_packets() {
 }
 
 #[test]
-fn a_chunk_may_have_to_fit_into_the_window() {
+fn last_chunk_can_be_limited_by_the_window() {
     // Section 6.1 B lets the last chunk exceed it.
     let in_flight = |exceeds| {
         let mut script =
@@ -328,7 +328,7 @@ fn a_chunk_may_have_to_fit_into_the_window() {
 }
 
 #[test]
-fn a_small_window_may_ask_for_sacks_at_once() {
+fn small_window_can_request_immediate_sacks() {
     // Section 6.2: the I bit, as in dcSCTP (Options::immediate_sack_under_cwnd_mtus).
     let asks = |below| {
         let mut script = Script::established(Config { immediate_sack_below: below, ..config() });
@@ -341,7 +341,7 @@ fn a_small_window_may_ask_for_sacks_at_once() {
 }
 
 #[test]
-fn cwnd_may_wait_for_the_cumulative_tsn_or_for_the_end_of_fast_recovery() {
+fn cwnd_growth_can_need_the_cumulative_tsn_or_end_of_recovery() {
     // RFC 4960 section 7.2.1; usrsctp's sctp_cwnd_update_after_sack_common.
     let grown = |config: Config| {
         let mut script = Script::established(Config { max_burst: 0, ..config });

@@ -8,7 +8,7 @@ use hol_transport::{Command, Event, Failure, Reliability};
 use hol_wire::sctp::{Chunk, DataFlags};
 
 #[test]
-fn what_is_queued_is_delivered_before_the_end() {
+fn queued_messages_are_delivered_before_closing() {
     // Section 9.2.
     let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
     for number in 0..200 {
@@ -25,7 +25,7 @@ fn what_is_queued_is_delivered_before_the_end() {
 }
 
 #[test]
-fn the_passive_side_delivers_what_it_has_too() {
+fn passive_side_delivers_its_queue_before_closing() {
     // Section 9.2: SHUTDOWN-RECEIVED.
     let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
     for number in 0..200 {
@@ -36,7 +36,7 @@ fn the_passive_side_delivers_what_it_has_too() {
 }
 
 #[test]
-fn the_last_data_asks_for_an_acknowledgement_at_once() {
+fn last_data_before_shutdown_request_an_immediate_sack() {
     // RFC 7053 section 5.2: the I bit in SHUTDOWN-PENDING.
     let mut script = Script::established(config());
     for _ in 0..6 {
@@ -51,7 +51,7 @@ fn the_last_data_asks_for_an_acknowledgement_at_once() {
 }
 
 #[test]
-fn shutdown_is_repeated_until_it_is_answered() {
+fn shutdown_is_retransmitted_until_answered() {
     // Section 9.2: T2-shutdown.
     let mut script = Script::established(config());
     script.command(Command::Close);
@@ -66,7 +66,7 @@ fn shutdown_is_repeated_until_it_is_answered() {
 }
 
 #[test]
-fn data_that_crosses_a_shutdown_is_acknowledged_with_another() {
+fn data_crossing_a_shutdown_are_acknowledged_by_another_shutdown() {
     // Section 9.2.
     let mut script = Script::established(config());
     script.command(Command::Close);
@@ -76,7 +76,7 @@ fn data_that_crosses_a_shutdown_is_acknowledged_with_another() {
 }
 
 #[test]
-fn two_that_shut_down_at_once_both_close() {
+fn simultaneous_shutdown_closes_both_ends() {
     // Section 9.2.
     let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
     pair.command(0, Command::Close);
@@ -97,7 +97,7 @@ fn an_abort_ends_both_sides_at_once() {
 }
 
 #[test]
-fn a_shutdown_that_never_ends_is_cut_short() {
+fn endless_shutdown_is_ended_by_the_guard_timer() {
     // Section 9.2: T5-shutdown-guard, five times RTO.Max.
     let mut script = Script::established(Config { association_max_retrans: 1000, ..config() });
     script.command(Command::Close);
@@ -120,7 +120,7 @@ fn shutdown_complete_may_reflect_the_tag() {
 }
 
 #[test]
-fn a_peer_that_still_sends_has_not_failed() {
+fn peer_that_sends_data_during_shutdown_has_not_failed() {
     // Section 9.2: DATA in SHUTDOWN-SENT clears the count and restarts T2.
     let mut script = Script::established(Config { association_max_retrans: 2, ..config() });
     script.command(Command::Close);

@@ -34,7 +34,7 @@ fn in_cookie_echoed() -> Script {
 }
 
 #[test]
-fn a_restart_stops_the_shutdown_that_was_under_way() {
+fn restart_stops_the_pending_shutdown() {
     // RFC 9260 section 5.2.4 A: the timers T2 and T5 belong to the old association.
     let mut server = Server::established(Config { heartbeat: false, ..config() }, vec![]);
     server.command(Command::Close);
@@ -50,7 +50,7 @@ fn a_restart_stops_the_shutdown_that_was_under_way() {
 }
 
 #[test]
-fn a_restart_resets_the_congestion_window_and_tells_what_is_lost() {
+fn restart_resets_cwnd_and_reports_lost_messages() {
     // RFC 9260 section 5.2.4 A: like after an ABORT.
     let mut server = Server::established(config(), vec![]);
     for stream in [1, 2, 3] {
@@ -87,7 +87,7 @@ fn an_init_that_adds_an_address_is_refused() {
 }
 
 #[test]
-fn an_init_with_no_more_addresses_than_the_association_has_is_answered() {
+fn init_without_new_addresses_is_answered() {
     // RFC 9260 section 5.2.2: with a new tag, but otherwise unchanged.
     let addresses = || vec![Parameter::of_address(LOCAL[0]), Parameter::of_address(LOCAL[1])];
     let mut server = Server::established(config(), addresses());
@@ -100,7 +100,7 @@ fn an_init_with_no_more_addresses_than_the_association_has_is_answered() {
 }
 
 #[test]
-fn an_init_that_adds_an_address_while_we_echo_the_cookie_is_refused() {
+fn init_adding_an_address_in_cookie_echoed_is_refused() {
     // RFC 9260 section 5.2.1.
     let mut script = in_cookie_echoed();
     script.inject_with_tag(0, smallvec![init_with(0x1234, vec![Parameter::of_address(NEW)])]);
@@ -114,7 +114,7 @@ fn an_init_that_adds_an_address_while_we_echo_the_cookie_is_refused() {
 }
 
 #[test]
-fn an_init_while_we_open_is_answered_with_our_own_numbers() {
+fn init_during_the_handshake_is_answered_with_our_own_tag() {
     // RFC 9260 section 5.2.1: unchanged, and T1 continues.
     for mut script in [in_cookie_wait(), in_cookie_echoed()] {
         let (state, tag) = (script.endpoint.state_name(), script.endpoint.local_tag);
@@ -130,7 +130,7 @@ fn an_init_while_we_open_is_answered_with_our_own_numbers() {
 }
 
 #[test]
-fn an_init_while_we_open_is_answered_only_where_we_were_told_to_open_to() {
+fn init_during_the_handshake_must_come_from_a_peer_address() {
     // RFC 9260 section 5.2.1, rules 1 and 2; no other endpoint listens.
     let answer_to = |parameters| {
         let mut script = in_cookie_wait();
@@ -151,7 +151,7 @@ fn an_init_while_we_open_is_answered_only_where_we_were_told_to_open_to() {
 }
 
 #[test]
-fn an_init_where_nobody_listens_is_refused_with_its_own_tag() {
+fn init_without_a_listener_is_aborted_with_its_tag() {
     // RFC 9260 section 8.4 (3): the T bit is not set, because the tag is not reflected.
     let refused = [(PEER_TAG, abort(false))];
     let answers = |script: &mut Script| {
@@ -185,7 +185,7 @@ fn an_init_where_nobody_listens_is_refused_with_its_own_tag() {
 }
 
 #[test]
-fn unusable_numbers_in_an_init_are_refused() {
+fn invalid_init_fields_are_refused() {
     // RFC 9260 section 3.3.2: no streams, or a window below 1500 octets; a tag of zero is dropped.
     let breakages: [fn(&mut sctp::Init); 3] =
         [|init| init.outbound_streams = 0, |init| init.inbound_streams = 0, |init| init.a_rwnd = 1499];
@@ -204,7 +204,7 @@ fn unusable_numbers_in_an_init_are_refused() {
 }
 
 #[test]
-fn an_abort_is_believed_with_the_right_tag_only() {
+fn abort_needs_the_right_tag() {
     // RFC 9260 section 8.5.1 B. Before INIT ACK the peer has no tag, so none can be reflected.
     for reflected in [true, false] {
         let mut script = in_cookie_wait();
@@ -229,7 +229,7 @@ fn an_abort_is_believed_with_the_right_tag_only() {
 }
 
 #[test]
-fn a_reflected_tag_of_an_attempt_that_was_given_up_is_nobodys() {
+fn reflected_tag_of_an_abandoned_attempt_is_ignored() {
     // RFC 9260 sections 5.2.6 and 8.5.1 B: in COOKIE-WAIT again, the peer has no tag again.
     let mut script = in_cookie_echoed();
     script.inject([Chunk::Error(vec![Cause::StaleCookie(1)])]);
@@ -239,7 +239,7 @@ fn a_reflected_tag_of_an_attempt_that_was_given_up_is_nobodys() {
 }
 
 #[test]
-fn a_shutdown_ack_while_we_open_is_from_an_association_that_we_forgot() {
+fn shutdown_ack_during_the_handshake_is_out_of_the_blue() {
     // RFC 9260 sections 8.5.1 E and 9.2: the tag is reflected, and T1 continues.
     for make in [in_cookie_wait, in_cookie_echoed] {
         for own in [true, false] {
@@ -258,7 +258,7 @@ fn a_shutdown_ack_while_we_open_is_from_an_association_that_we_forgot() {
 }
 
 #[test]
-fn nothing_but_init_ack_and_abort_means_anything_before_the_peer_has_a_tag() {
+fn only_init_ack_and_abort_count_before_the_peer_has_a_tag() {
     // RFC 9260 sections 5.2.5, 6, 8.3 and 9.2; the report of an unknown chunk would have no tag.
     let chunks = [
         data(1),
@@ -280,7 +280,7 @@ fn nothing_but_init_ack_and_abort_means_anything_before_the_peer_has_a_tag() {
 }
 
 #[test]
-fn what_has_to_travel_alone_is_nothing_in_company() {
+fn bundled_init_and_shutdown_complete_are_ignored() {
     // RFC 9260 sections 5.1 and 6.10.
     let mut script = in_cookie_wait();
     script.inject([init_ack(8, &[]), data(1)]);
@@ -296,7 +296,7 @@ fn what_has_to_travel_alone_is_nothing_in_company() {
 }
 
 #[test]
-fn linux_ends_an_association_whose_peer_bundles_what_has_to_travel_alone() {
+fn linux_aborts_if_a_chunk_that_must_be_alone_is_bundled() {
     // `net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack and sctp_sf_do_4_C.
     let linux = crate::fixtures::linux;
     let mut script = Script::closed(linux(), 1);
@@ -328,7 +328,7 @@ fn an_unexpected_init_ack_or_cookie_ack_is_discarded() {
 }
 
 #[test]
-fn packets_out_of_the_blue_are_answered_as_they_deserve() {
+fn packets_out_of_the_blue_are_answered_as_the_rfc_says() {
     // RFC 9260 sections 8.4 and 8.5.1 A.
     let answer_to = |tag, chunks: Vec<Chunk>| {
         let answers = Server::new(config()).ask(tag, chunks);
@@ -348,7 +348,7 @@ fn packets_out_of_the_blue_are_answered_as_they_deserve() {
 }
 
 #[test]
-fn packets_from_or_to_many_are_dropped() {
+fn packets_from_or_to_non_unicast_addresses_are_dropped() {
     // RFC 9260 section 8.4 (1).
     for source in
         [hol_wire::ipv4(224, 0, 0, 1), hol_wire::ipv4(255, 255, 255, 255), hol_wire::ipv4(0, 0, 0, 0)]
@@ -363,7 +363,7 @@ fn packets_from_or_to_many_are_dropped() {
 }
 
 #[test]
-fn a_cookie_that_comes_while_we_shut_down_is_refused() {
+fn cookie_during_shutdown_is_refused() {
     // RFC 9260 sections 5.2.4 A and 3.3.10.10; section 9.2 for the INIT.
     let mut server = Server::established(config(), vec![]);
     let (ack, cookie) = server.init_ack(init_with(0x1234, vec![]));
@@ -372,7 +372,7 @@ fn a_cookie_that_comes_while_we_shut_down_is_refused() {
     assert_eq!(server.endpoint.state_name(), "SHUTDOWN-ACK-SENT");
     assert_eq!(server.ask(0, vec![init_with(0x1234, vec![])])[0].chunks.as_slice(), [Chunk::ShutdownAck]);
     let foreign = server.ask_from(hol_wire::ipv4(10, 9, 0, 1), 0, vec![init_with(0x1234, vec![])]);
-    assert_eq!(foreign[0].1.chunks.as_slice(), [abort(false)], "of no address of the peer's");
+    assert_eq!(foreign[0].1.chunks.as_slice(), [abort(false)], "the source is not an address of the peer");
     let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
     let error = Chunk::Error(vec![Cause::CookieWhileShuttingDown]);
     assert_eq!(answers[0].chunks.as_slice(), [Chunk::ShutdownAck, error]);
@@ -409,7 +409,7 @@ fn a_stale_cookie_with_the_tags_of_the_association_is_valid() {
 }
 
 #[test]
-fn a_packet_of_another_pair_of_ports_is_nobodys() {
+fn packet_with_other_ports_is_ignored() {
     // RFC 9260 section 3.1: the ports identify the association of a packet. Section 8.5: the tag alone does not.
     let ask = |source_port, destination_port| {
         let mut script = Script::established(config());

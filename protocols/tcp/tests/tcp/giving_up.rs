@@ -21,7 +21,7 @@ fn gives_up_after(mut script: Script) -> u64 {
 /// retransmits_timed_out uses the time of that many timeouts, the first of TCP_RTO_MIN, counted from the
 /// first retransmission, which is sent here after 300 ms.
 #[test]
-fn retries_are_counted_or_stand_for_the_time_that_they_take() {
+fn retries_limit_the_count_or_the_time_of_retransmissions() {
     let after = |config: Config| {
         let mut script = Script::connected(config, 100);
         assert_eq!(script.writes(100).len(), 1);
@@ -57,7 +57,7 @@ fn a_user_timeout_ends_the_connection_whatever_the_retries() {
 /// Linux: tcp_write_timeout uses syn_retries and syn_linear_timeouts, or the time of the former; a user
 /// timeout counts from the first SYN (tcp_connect sets retrans_stamp).
 #[test]
-fn a_syn_is_given_up_after_its_retries_or_the_user_timeout() {
+fn syn_fails_after_its_retries_or_the_user_timeout() {
     let after = |config: Config| {
         let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
         let (now, start) = (Time::ZERO, SeqNum::default());
@@ -95,7 +95,7 @@ fn a_user_timeout_ends_the_probing_of_a_closed_window() {
 
 /// RFC 9293 section 3.8.4, MUST-26 and later. Linux: net/ipv4/tcp_timer.c tcp_keepalive_timer.
 #[test]
-fn an_idle_connection_is_probed_until_the_peer_answers_or_is_given_up() {
+fn keepalive_probes_until_answered_or_exhausted() {
     let config = Config {
         keepalive: Duration::from_secs(10),
         keepalive_interval: Duration::from_secs(5),

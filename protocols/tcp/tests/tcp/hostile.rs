@@ -105,7 +105,7 @@ impl Hostile {
     }
 }
 
-fn torment(config: Config, seed: u64, listens: bool) {
+fn run_with_hostile_peer(config: Config, seed: u64, listens: bool) {
     let mut peer = Hostile { rng: Seed(seed).rng(), own: SeqNum::default(), theirs: SeqNum::default() };
     let rng = Seed(seed).derive("endpoint").rng();
     let mut endpoint = match listens {
@@ -141,7 +141,7 @@ fn torment(config: Config, seed: u64, listens: bool) {
 
 proptest! {
     #[test]
-    fn no_peer_breaks_an_endpoint(seed: u64, listens: bool, name in 0..3usize) {
-        torment(stack(["linux-6.12", "linux-2.6.16", "rfc"][name]), seed, listens);
+    fn random_segments_never_break_an_endpoint(seed: u64, listens: bool, name in 0..3usize) {
+        run_with_hostile_peer(stack(["linux-6.12", "linux-2.6.16", "rfc"][name]), seed, listens);
     }
 }

@@ -58,7 +58,7 @@ fn sparse_transactions_pay_a_timeout_for_a_loss() {
 }
 
 #[test]
-fn by_time_losses_are_found_sooner_than_by_count() {
+fn time_based_loss_detection_is_faster_than_counting() {
     // RFC 8985 section 1: at 100/s a later segment or a probe reveals a loss within about a round trip.
     let (rack, _) = mean_ms("linux-6.12", 10, 0.01, 10, 20_000);
     let (count, _) = mean_ms("linux-2.6.16", 10, 0.01, 10, 20_000);
@@ -67,7 +67,7 @@ fn by_time_losses_are_found_sooner_than_by_count() {
 }
 
 #[test]
-fn byte_counting_and_rate_halving_make_short_messages_wait_for_the_window() {
+fn byte_counting_and_rate_halving_delay_short_messages() {
     // Linux 2.6.16, by an independent simulator of its sources: 64.4 ± 2.5 ms at 2.5 % loss; without byte counting 40.8 ms. See
     // stacks/linux-2.6.16.toml.
     let (mean, _) = mean_ms("linux-2.6.16", 10, 0.025, 10, 40_000);

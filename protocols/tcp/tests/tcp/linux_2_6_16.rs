@@ -11,7 +11,7 @@ fn linux_2_6_16() -> Config {
 }
 
 #[test]
-fn with_byte_counting_short_messages_hardly_open_the_window() {
+fn byte_counting_barely_grows_the_window_for_short_messages() {
     // Linux 2.6.16: net/ipv4/tcp_cong.c tcp_slow_start: a segment once 1460 octets are acknowledged, 23 messages of 64.
     let mut script = Script::connected(linux_2_6_16(), 20);
     (0..3).for_each(|_| assert_eq!(script.writes(64).len(), 1));
@@ -28,7 +28,7 @@ fn with_byte_counting_short_messages_hardly_open_the_window() {
 }
 
 #[test]
-fn only_a_full_window_opens() {
+fn only_a_full_window_grows() {
     // Linux 2.6.16: net/ipv4/tcp_cong.c tcp_is_cwnd_limited: in_flight >= snd_cwnd, before the acknowledgment.
     for (out, opened) in [(3, 4), (2, 3)] {
         let mut script = Script::connected(linux_2_6_16(), 20);
@@ -61,7 +61,7 @@ fn after_a_timeout_the_window_stays_at_one_segment() {
 }
 
 #[test]
-fn rate_halving_takes_a_segment_off_with_every_second_acknowledgment() {
+fn rate_halving_reduces_cwnd_with_every_second_ack() {
     // Linux 2.6.16: net/ipv4/tcp_input.c tcp_cwnd_down: at most one more than are in flight; the first
     // acknowledgment starts the recovery. tcp_complete_cwr: at the end at most ssthresh.
     let mut script =
@@ -84,7 +84,7 @@ fn rate_halving_takes_a_segment_off_with_every_second_acknowledgment() {
 }
 
 #[test]
-fn an_acknowledgment_that_reports_trouble_lets_out_three_segments() {
+fn dubious_ack_limits_cwnd_to_flight_plus_three() {
     // Linux 2.6.16: net/ipv4/tcp_input.c tcp_moderate_cwnd, tcp_try_to_open.
     let config = Config { initial_window: 10, ..linux_2_6_16() };
     let mut script = Script::connected(config, 20);
@@ -95,7 +95,7 @@ fn an_acknowledgment_that_reports_trouble_lets_out_three_segments() {
 }
 
 #[test]
-fn a_retransmission_takes_the_next_segment_along_and_no_more() {
+fn retransmission_merges_at_most_collapse_limit_segments() {
     // Linux 2.6.16: net/ipv4/tcp_output.c tcp_retrans_try_collapse.
     for (collapse_limit, octets) in [(1, 200), (0, 400)] {
         let config = Config { initial_window: 4, collapse_limit, ..linux_2_6_16() };
@@ -107,7 +107,7 @@ fn a_retransmission_takes_the_next_segment_along_and_no_more() {
 }
 
 #[test]
-fn by_distance_two_losses_in_a_row_are_found_one_report_sooner() {
+fn fack_finds_two_adjacent_losses_one_report_sooner() {
     // Linux 2.6.16: net/ipv4/tcp_input.c tcp_time_to_recover, tcp_update_scoreboard: fackets_out > reordering.
     let mut script = Script::connected(Config { initial_window: 10, ..linux_2_6_16() }, 20);
     script.writes(14_600);
@@ -120,7 +120,7 @@ fn by_distance_two_losses_in_a_row_are_found_one_report_sooner() {
 }
 
 #[test]
-fn by_distance_a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+fn fack_finds_a_lost_retransmission_by_later_data() {
     // Linux 2.6.16: net/ipv4/tcp_input.c tcp_sacktag_write_queue, event C. With detection by count the sender waits for the timeout.
     for (recovery, expected) in [(hol_tcp::Recovery::Fack, vec![0]), (hol_tcp::Recovery::Sack, vec![])] {
         let config = Config { initial_window: 10, recovery, ..linux_2_6_16() };

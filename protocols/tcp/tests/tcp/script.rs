@@ -142,7 +142,7 @@ pub(crate) fn linux() -> Config {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+fn lost_retransmission_is_found_by_later_data() {
     // RFC 8985 sections 3.1 and 6.2. Here the window is reduced at once, so that new data may follow the retransmission.
     let mut script = Script::connected(Config { prr: false, ..linux() }, 20);
     script.writes(100);
@@ -159,7 +159,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
-fn small_segments_go_again_as_one() {
+fn small_segments_are_retransmitted_as_one() {
     // RFC 9293 section 3.8.6 permits it; Linux does it.
     let mut script = Script::connected(linux(), 20);
     for _ in 0..3 {
@@ -171,7 +171,7 @@ fn small_segments_go_again_as_one() {
 }
 
 #[test]
-fn the_initial_window_lets_ten_segments_out() {
+fn initial_window_allows_ten_segments() {
     // RFC 6928 section 2; waiting data are sent in full segments.
     let mut script = Script::connected(linux(), 20);
     let sent: usize = (0..15).map(|_| script.writes(100).len()).sum();
@@ -182,7 +182,7 @@ fn the_initial_window_lets_ten_segments_out() {
 }
 
 #[test]
-fn behind_a_hole_three_segments_are_acknowledged_at_once_and_later_ones_together() {
+fn acks_above_a_gap_are_compressed_after_three() {
     // Linux since 4.18, against RFC 5681 section 4.2; there is no round-trip sample yet, so only the slack delays it.
     let mut script = Script::connected(linux(), 20);
     for offset in [100, 200, 300] {
@@ -197,7 +197,7 @@ fn behind_a_hole_three_segments_are_acknowledged_at_once_and_later_ones_together
 }
 
 #[test]
-fn a_retransmission_that_covers_what_is_held_is_reported() {
+fn retransmission_of_held_data_is_reported_by_dsack() {
     // RFC 2883 section 4.2: the segment's duplicate data.
     let mut script = Script::connected(linux(), 20);
     script.data(100, 100);
@@ -208,7 +208,7 @@ fn a_retransmission_that_covers_what_is_held_is_reported() {
 }
 
 #[test]
-fn the_application_reads_together_what_arrives_before_it_is_awake() {
+fn data_before_the_wakeup_are_read_at_once() {
     let mut script = Script::connected(linux(), 20);
     let arrived = script.now;
     script.data(0, 100);
@@ -238,7 +238,7 @@ fn the_first_timeouts_of_a_syn_do_not_double() {
 
 /// RFC 9293 section 3.8.6: unread data occupy the window; section 3.8.6.2.2: it opens again only by a useful amount.
 #[test]
-fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
+fn window_closes_without_reads_and_opens_after_them() {
     let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
     let mut script = Script::connected(config, 20);
     let read = |script: &mut Script, reads| {
@@ -258,7 +258,7 @@ fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does
 
 /// RFC 9293 section 3.10.7.4, first: while the window is closed, no octet is acceptable, not even after a duplicate one.
 #[test]
-fn a_closed_window_takes_nothing_of_a_segment_that_begins_before_it() {
+fn closed_window_drops_a_segment_that_begins_before_it() {
     let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
     let mut script = Script::connected(config, 20);
     script.endpoint.handle(script.now, Input::Command(Command::Read(false)));
@@ -302,7 +302,7 @@ fn an_abort_resets_the_peer_at_snd_nxt() {
 }
 
 #[test]
-fn what_lies_beyond_the_window_is_answered_and_not_kept() {
+fn data_beyond_the_window_are_acknowledged_and_dropped() {
     // RFC 9293 section 3.10.7.4, first.
     let mut script = Script::connected(rfc(), 20);
     let window = 65_535;
@@ -313,7 +313,7 @@ fn what_lies_beyond_the_window_is_answered_and_not_kept() {
 }
 
 #[test]
-fn without_sack_the_window_grows_with_what_is_acknowledged() {
+fn window_without_sack_grows_with_acknowledged_data() {
     // RFC 5681 section 3.1: by SMSS for each segment in slow start.
     let config = Config { sack: false, recovery: hol_tcp::Recovery::NewReno, ..linux() };
     let mut script = Script::connected(config, 20);
@@ -324,7 +324,7 @@ fn without_sack_the_window_grows_with_what_is_acknowledged() {
 }
 
 #[test]
-fn only_an_acknowledgment_without_data_and_news_is_a_duplicate() {
+fn duplicate_ack_has_no_data_and_no_new_window() {
     // RFC 5681 section 2.
     let config = Config { sack: false, recovery: hol_tcp::Recovery::NewReno, ..rfc() };
     let mut script = Script::connected(config, 20);
@@ -349,7 +349,7 @@ fn only_an_acknowledgment_without_data_and_news_is_a_duplicate() {
 }
 
 #[test]
-fn a_window_that_stays_closed_is_probed_as_long_as_the_peer_answers() {
+fn closed_window_is_probed_while_the_peer_answers() {
     // RFC 9293 section 3.8.6.1: the connection stays open, however long the window is closed.
     let mut script = Script::connected(Config { max_retries: 3, ..rfc() }, 100);
     let closed = |script: &Script| Segment { window: 0, ..script.peer_segment(Flags::ACK, PEER_START, 0, 0) };
@@ -358,7 +358,11 @@ fn a_window_that_stays_closed_is_probed_as_long_as_the_peer_answers() {
     assert!(script.writes(100).is_empty());
     for expected in [1100, 3100, 7100, 15_100, 31_100, 63_100, 123_100, 183_100] {
         let (at, probes) = script.next_timer();
-        assert_eq!((at, probes.len()), (expected, 1), "ever less often, whether it is answered or not");
+        assert_eq!(
+            (at, probes.len()),
+            (expected, 1),
+            "the interval doubles, whether or not the peer answers"
+        );
         let ack = closed(&script);
         script.arrives(ack);
     }
@@ -366,7 +370,7 @@ fn a_window_that_stays_closed_is_probed_as_long_as_the_peer_answers() {
 }
 
 #[test]
-fn what_came_already_is_counted_and_not_read_twice() {
+fn duplicate_data_are_counted_and_read_once() {
     // RFC 9293 section 3.10.7.4, seventh: here the acknowledgment of the first copy is still delayed.
     let mut script = Script::connected(rfc(), 20);
     assert!(script.data(0, 100).is_empty());
@@ -378,7 +382,7 @@ fn what_came_already_is_counted_and_not_read_twice() {
 }
 
 #[test]
-fn a_retransmission_that_was_needless_is_taken_back() {
+fn spurious_retransmission_is_undone() {
     // RFC 3708 section 3, RFC 4015 section 3.2: the peer received every retransmitted segment twice.
     let mut script = Script::connected(Config { tlp: false, ..linux() }, 20);
     (0..4).for_each(|_| drop(script.writes(100)));
@@ -393,7 +397,7 @@ fn a_retransmission_that_was_needless_is_taken_back() {
 }
 
 #[test]
-fn more_duplicates_than_were_ever_sent_twice_are_the_networks() {
+fn more_dsacks_than_retransmissions_undo_nothing() {
     // RFC 3708 section 5: the network duplicates packets, so a report is no evidence.
     let mut script = Script::connected(Config { tlp: false, ..linux() }, 20);
     (0..4).for_each(|_| drop(script.writes(100)));
@@ -402,17 +406,17 @@ fn more_duplicates_than_were_ever_sent_twice_are_the_networks() {
     for _ in 0..3 {
         script.acked(100, &[(0, 100)]);
     }
-    assert_eq!(script.acked(100, &[(0, 100), (200, 400)]).len(), 0, "which is no loss");
+    assert_eq!(script.acked(100, &[(0, 100), (200, 400)]).len(), 0, "the gap is not considered lost yet");
     let (_, resent) = script.next_timer();
     assert_eq!(script.offsets(&resent), [100]);
     script.acked(400, &[]);
     let reduced = script.endpoint.ssthresh();
     script.acked(400, &[(100, 200)]);
-    assert_eq!(script.endpoint.ssthresh(), reduced, "not taken back");
+    assert_eq!(script.endpoint.ssthresh(), reduced, "the reduction is not undone");
 }
 
 #[test]
-fn a_timeout_spares_what_was_sent_less_than_a_round_trip_ago() {
+fn timeout_with_rack_spares_segments_younger_than_an_rtt() {
     // RFC 8985 section 6.3; without RACK every segment is considered lost (RFC 6298 section 5.4).
     for (recovery, expected) in [(hol_tcp::Recovery::Rack, vec![]), (hol_tcp::Recovery::Sack, vec![200])] {
         let mut script =
@@ -432,7 +436,7 @@ fn a_timeout_spares_what_was_sent_less_than_a_round_trip_ago() {
 }
 
 #[test]
-fn a_pause_is_counted_in_ticks() {
+fn idle_time_is_counted_in_ticks() {
     // Linux: tcp_slow_start_after_idle_check compares tcp_jiffies32, so a pause counts from the tick in which it began.
     let config = Config { clock_granularity: Duration::from_millis(4), ..linux() };
     for (resumes, window) in [(263, 20), (264, 10)] {
@@ -449,7 +453,7 @@ fn a_pause_is_counted_in_ticks() {
 }
 
 #[test]
-fn after_a_pause_the_window_is_the_restart_window() {
+fn idle_time_reduces_cwnd_to_the_restart_window() {
     // RFC 5681 section 4.1, RFC 2861 section 3: halved for each RTO of idle time.
     let mut script = Script::connected(linux(), 20);
     script.writes(14_600);
@@ -466,7 +470,7 @@ fn after_a_pause_the_window_is_the_restart_window() {
 }
 
 #[test]
-fn an_idle_endpoint_takes_a_message_of_any_size() {
+fn idle_endpoint_accepts_a_message_of_any_size() {
     let mut script = Script::connected(rfc(), 20);
     let larger = rfc().send_buffer.0 as usize + 1;
     assert!(script.endpoint.can_send(larger));
@@ -476,7 +480,7 @@ fn an_idle_endpoint_takes_a_message_of_any_size() {
 }
 
 #[test]
-fn a_config_that_no_endpoint_could_work_with_is_named() {
+fn unusable_config_is_refused_by_key() {
     type Breaks = fn(&mut Config);
     let broken: [(&str, Breaks); 10] = [
         ("mss", |c| c.mss = 87),
@@ -501,7 +505,7 @@ fn a_config_that_no_endpoint_could_work_with_is_named() {
 }
 
 #[test]
-fn the_acknowledgment_of_a_segment_outside_the_window_is_not_believed() {
+fn ack_of_a_segment_outside_the_window_is_ignored() {
     // RFC 9293 section 3.10.7.4, first: the segment is answered and dropped, on either side of the window.
     for outside in [PEER_START - 2, PEER_START + 65_536] {
         let mut script = Script::connected(rfc(), 20);
@@ -517,7 +521,7 @@ fn the_acknowledgment_of_a_segment_outside_the_window_is_not_believed() {
 
 /// No RFC specifies what happens to a connection whose address is removed: Linux keeps it, a phone's system destroys its socket.
 #[test]
-fn a_connection_without_its_address_goes_on_unless_the_system_destroys_it() {
+fn removed_address_ends_a_connection_only_if_configured() {
     for aborts in [false, true] {
         let config = Config { address_loss_aborts: aborts, ..stack("rfc") };
         let mut script = Script::connected(config, 100);
@@ -535,7 +539,7 @@ fn a_connection_without_its_address_goes_on_unless_the_system_destroys_it() {
 /// Linux: tcp_sndbuf_expand (2 × 10 frames of 2304 octets), and tcp_sendmsg_locked, which starts a block if
 /// there is any room, and fills it: half of the peer's window, in whole segments (tcp_xmit_size_goal).
 #[test]
-fn the_send_buffer_takes_whole_blocks_and_grows_with_the_congestion_window() {
+fn send_buffer_takes_whole_blocks_and_grows_with_cwnd() {
     let mut script = Script::connected(stack("linux-6.12"), 20);
     let (mut written, mut parts) = (0, Vec::new());
     loop {
@@ -563,7 +567,7 @@ fn the_send_buffer_takes_whole_blocks_and_grows_with_the_congestion_window() {
 /// acknowledges data. A segment for which another page must be charged does not take that path: of 12 pages,
 /// 21 segments in flight leave 1020 octets.
 #[test]
-fn data_that_acknowledge_nothing_do_not_have_the_send_buffer_grow() {
+fn data_without_new_acks_do_not_grow_the_send_buffer() {
     let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..stack("linux-6.12") }, 20);
     let mut written = 0;
     for (ms, segments) in [(40, 10), (60, 20)] {
@@ -590,7 +594,7 @@ fn data_that_acknowledge_nothing_do_not_have_the_send_buffer_grow() {
 /// sets SOCK_NOSPACE, without which tcp_check_space does not let the buffer grow. No poll follows a write at
 /// another time.
 #[test]
-fn a_send_buffer_that_a_turn_leaves_short_grows_with_the_next_acknowledgment() {
+fn short_send_buffer_grows_with_the_next_ack() {
     let room_after_write = |ms| {
         let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..stack("linux-6.12") }, 20);
         let mut written = 0;
@@ -620,7 +624,7 @@ fn a_send_buffer_that_a_turn_leaves_short_grows_with_the_next_acknowledgment() {
 /// Linux: tcp_rcv_established, whose fast path for an acknowledgment does not call tcp_ack_snd_check, which
 /// computes 40 ms again and finds that the timer is about to expire. Another window leads to the slow path.
 #[test]
-fn a_mere_acknowledgment_does_not_hasten_a_delayed_one() {
+fn pure_ack_does_not_hasten_a_delayed_ack() {
     let quiet =
         Config { quickack_segments: 0, acknowledge_on_read: false, wakeup: Duration::ZERO, ..linux() };
     let answers = [65_535, 60_000].map(|window| {
@@ -637,7 +641,7 @@ fn a_mere_acknowledgment_does_not_hasten_a_delayed_one() {
 
 /// Linux 6.12: tcp_compressed_ack_kick does not read the clock (tcp_mstamp_refresh); that of 7.3 does.
 #[test]
-fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges_or_its_own() {
+fn compressed_ack_has_the_configured_timestamp() {
     for (reads_clock, later) in [(false, 0), (true, 5)] {
         let slow = Config {
             sack_compression_slack: Duration::from_millis(5),
@@ -655,7 +659,7 @@ fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges_or_its_own
 
 /// Linux: __tcp_ack_snd_check, and net.ipv4.tcp_comp_sack_rtt_percent of 7.3.
 #[test]
-fn a_compressed_acknowledgment_waits_for_a_share_of_the_round_trip() {
+fn compressed_ack_waits_for_a_share_of_the_rtt() {
     for (percent, expected) in [(5, 41), (33, 46), (100, 50)] {
         let config = Config {
             sack_compression_percent: percent,
@@ -682,7 +686,7 @@ fn a_compressed_acknowledgment_waits_for_a_share_of_the_round_trip() {
 
 /// RFC 7323 section 5.3, R1. Linux 7.3 drops it instead: tcp_disordered_ack_check.
 #[test]
-fn an_acknowledgment_that_was_overtaken_is_answered_or_dropped() {
+fn old_ack_is_answered_or_dropped_as_configured() {
     for answers in [true, false] {
         let config = Config { answer_old_ack: answers, quickack_segments: 0, ..linux() };
         let mut script = Script::opened(config, 20);
@@ -707,7 +711,7 @@ fn an_acknowledgment_that_was_overtaken_is_answered_or_dropped() {
 
 /// Linux: tcp_gso_segment copies the header. By RFC 2883 section 4 a duplicate is reported once.
 #[test]
-fn all_segments_of_a_block_report_a_duplicate() {
+fn all_segments_of_an_offloaded_block_report_a_duplicate() {
     let quiet = Config { quickack_segments: 0, acknowledge_on_read: false, ..stack("linux-6.12") };
     let mut script = Script::connected(quiet, 20);
     script.data(0, 100);
@@ -719,7 +723,7 @@ fn all_segments_of_a_block_report_a_duplicate() {
 
 /// Linux: recv() takes all available data, up to the size of its buffer, and their memory is free then.
 #[test]
-fn what_an_application_reads_before_it_is_busy_takes_no_room() {
+fn data_read_before_reading_pauses_free_the_buffer() {
     let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..linux() }, 20);
     let reads = |script: &mut Script, reads| {
         script.endpoint.handle(script.now, Input::Command(Command::Read(reads)));
@@ -748,7 +752,11 @@ fn blocks_end_with_psh_and_small_writes_share_one() {
 }
 
 /// Delivers `segments` at `ms` to a listening endpoint; returns the segments that it sends in response, and its next deadline.
-fn listener_hears(endpoint: &mut Endpoint, ms: u64, segments: &[Segment]) -> (Vec<Segment>, Option<Time>) {
+fn deliver_to_listener(
+    endpoint: &mut Endpoint,
+    ms: u64,
+    segments: &[Segment],
+) -> (Vec<Segment>, Option<Time>) {
     let now = Time::from_millis(ms);
     for segment in segments {
         endpoint.handle(now, Input::Packet(Packet::new(PEER.0, LOCAL.0, segment.clone())));
@@ -781,31 +789,31 @@ fn syn(flags: Flags) -> Segment {
 
 /// Linux: tcp_check_req restarts the SYN-ACK's timer when it answers a retransmitted SYN.
 #[test]
-fn a_syn_that_comes_again_puts_the_syn_ack_off() {
+fn repeated_syn_restarts_the_syn_ack_timer() {
     let mut endpoint = Endpoint::listen(linux(), LOCAL, Seed(1).rng());
-    let (first, timer) = listener_hears(&mut endpoint, 0, &[syn(Flags::SYN)]);
+    let (first, timer) = deliver_to_listener(&mut endpoint, 0, &[syn(Flags::SYN)]);
     assert_eq!((first.len(), timer), (1, Some(Time::from_millis(1000))));
-    let (again, timer) = listener_hears(&mut endpoint, 990, &[syn(Flags::SYN)]);
+    let (again, timer) = deliver_to_listener(&mut endpoint, 990, &[syn(Flags::SYN)]);
     assert_eq!((again.len(), timer), (1, Some(Time::from_millis(1990))));
 }
 
 /// RFC 3168 section 6.1.1: no ECN after a SYN without the offer, from either end. Linux keeps ECN once it is negotiated.
 #[test]
-fn a_syn_that_does_not_offer_ecn_ends_it_by_the_rfc() {
+fn rfc_disables_ecn_after_a_syn_without_offer() {
     let offer = Flags(Flags::SYN.0 | Flags::ECE.0 | Flags::CWR.0);
     for (name, agrees) in [("rfc", false), ("linux-6.12", true)] {
         let config = Config { ecn: true, ..stack(name) };
         let mut endpoint = Endpoint::listen(config, LOCAL, Seed(1).rng());
-        let (first, _) = listener_hears(&mut endpoint, 0, &[syn(offer)]);
+        let (first, _) = deliver_to_listener(&mut endpoint, 0, &[syn(offer)]);
         assert!(first[0].flags.contains(Flags::ECE), "{name}");
-        let (again, _) = listener_hears(&mut endpoint, 10, &[syn(Flags::SYN)]);
+        let (again, _) = deliver_to_listener(&mut endpoint, 10, &[syn(Flags::SYN)]);
         assert_eq!(again[0].flags.contains(Flags::ECE), agrees, "{name}");
     }
 }
 
 /// Linux: tcp_init_transfer. One loss of the SYN has no effect, RFC 6928 section 2.
 #[test]
-fn two_retransmissions_of_the_syn_begin_with_a_window_of_one_segment() {
+fn initial_window_is_one_segment_after_two_syn_retransmissions() {
     for (lost, window) in [(1, 10), (2, 1)] {
         let config = Config { timestamps: false, ..linux() };
         let mut script = Script {
@@ -829,7 +837,7 @@ fn two_retransmissions_of_the_syn_begin_with_a_window_of_one_segment() {
 /// RFC 6582 section 4; Linux: tcp_is_non_sack_preventing_reopen. The acknowledgment of the recovery point
 /// itself allows new data, but no retransmission.
 #[test]
-fn without_sack_recovery_waits_for_more_than_its_end() {
+fn recovery_without_sack_ends_above_the_recovery_point() {
     let config = Config { sack: false, segmentation_offload: false, ..linux() };
     let mut script = Script::connected(config, 20);
     let mut sent = script.writes(30 * 1460);
@@ -842,12 +850,12 @@ fn without_sack_recovery_waits_for_more_than_its_end() {
     assert!(script.offsets(&recovery).contains(&end), "and new data follows");
     script.at(60);
     let more = script.acked(end, &[]);
-    assert!(!script.offsets(&more).contains(&end), "which is not sent again");
+    assert!(!script.offsets(&more).contains(&end), "the new data are not retransmitted");
 }
 
 /// RFC 9293 section 3.10.7.4, fifth; Linux's tcp_ack does not answer.
 #[test]
-fn an_acknowledgment_of_what_was_not_sent_is_answered_by_the_rfc() {
+fn rfc_answers_an_ack_of_unsent_data() {
     for (name, answers) in [("rfc", 1), ("linux-6.12", 0)] {
         let mut script = Script::connected(stack(name), 20);
         assert_eq!(script.acked(1, &[]).len(), answers, "{name}");
@@ -856,12 +864,12 @@ fn an_acknowledgment_of_what_was_not_sent_is_answered_by_the_rfc() {
 
 /// Linux: tcp_synack_rtt_meas takes no round-trip sample from a retransmitted SYN-ACK.
 #[test]
-fn a_syn_ack_that_went_again_gives_no_round_trip() {
+fn retransmitted_syn_ack_gives_no_rtt_sample() {
     let config = Config { timestamps: false, ..linux() };
     let mut endpoint = Endpoint::listen(config, LOCAL, Seed(1).rng());
-    let (first, _) = listener_hears(&mut endpoint, 0, &[syn(Flags::SYN)]);
-    listener_hears(&mut endpoint, 900, &[syn(Flags::SYN)]);
+    let (first, _) = deliver_to_listener(&mut endpoint, 0, &[syn(Flags::SYN)]);
+    deliver_to_listener(&mut endpoint, 900, &[syn(Flags::SYN)]);
     let ack = Segment { seq: PEER_START, ack: first[0].seq.next(), ..syn(Flags::ACK) };
-    listener_hears(&mut endpoint, 1000, &[ack]);
+    deliver_to_listener(&mut endpoint, 1000, &[ack]);
     assert_eq!((endpoint.state(), endpoint.srtt()), (State::Established, None));
 }

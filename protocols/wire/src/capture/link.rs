@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn each_link_has_its_header_taken_off() {
+    fn link_headers_are_removed() {
         let ether = |rest: &[u8]| [&[2; 12][..], rest].concat();
         let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
         let data = |control: u8, flags: u8, header: usize| {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn other_protocols_are_none_and_other_links_are_named() {
+    fn other_protocols_give_none_and_unknown_links_an_error() {
         let arp = [&[2; 12][..], &[8, 6, 0, 0]].concat();
         assert_eq!(LinkType(1).ip_packet(&arp), Ok(None));
         assert_eq!(LinkType(1).ip_packet(&arp[..13]), Ok(None));
@@ -248,7 +248,7 @@ mod tests {
 
     /// Packets in packets without end are abandoned.
     #[test]
-    fn tunnels_within_tunnels_end() {
+    fn nested_tunnels_are_limited() {
         let mut packet = IP.to_vec();
         for _ in 0..40 {
             packet = around(47, &[&[0, 0, 8, 0][..], &packet].concat());

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn written_capture_is_read_back() {
         let (packets, problem) = read(&written());
         assert_eq!(problem, None);
         let seen: Vec<_> =
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_named_and_leaves_what_was_before() {
+    fn truncated_capture_yields_earlier_packets_and_an_error() {
         let octets = written();
         let (mut seen, all) = (0, 2);
         for cut in 0..octets.len() {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_told_what_it_may_be() {
+    fn error_for_a_non_capture_names_the_likely_format() {
         for (octets, words) in [
             (&b""[..], "is empty"),
             (b"transports = ['tcp']", "is not a capture"),
@@ -249,7 +249,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn octets_from_nowhere_make_no_harm(mut octets: Vec<u8>, at: usize, flip: u8) {
+        fn arbitrary_octets_do_not_panic_the_reader(mut octets: Vec<u8>, at: usize, flip: u8) {
             let _ = read(&octets);
             let whole = written();
             let at = at % whole.len();

@@ -190,7 +190,7 @@ mod tests {
     /// RFC 5061 section 4.1.1: the address parameter is mandatory, of either version. An ASCONF without a valid
     /// address is an error; a request without one is stored unparsed.
     #[test]
-    fn what_is_no_address_of_either_version_is_refused_or_kept() {
+    fn invalid_asconf_address_is_refused_and_unknown_request_kept() {
         let parse = |octets: &'static [u8]| Asconf::parse_value(Bytes::from_static(octets));
         assert_eq!(parse(&[0, 0, 0, 1]), Err(ParseError::Truncated));
         let asconf = Asconf {

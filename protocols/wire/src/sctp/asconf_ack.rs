@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_is_none_is_refused() {
+    fn invalid_response_is_refused() {
         let parse = |kind, octets: &'static [u8]| Response::parse(kind, Bytes::from_static(octets));
         assert_eq!(parse(kind::SUCCESS_INDICATION, &[0, 0, 0, 1, 0]), Err(ParseError::Length));
         assert_eq!(parse(kind::ERROR_CAUSE_INDICATION, &[0, 0]), Err(ParseError::Truncated));

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_of_a_wrong_length_is_kept_as_it_came() {
+    fn cause_of_wrong_length_is_kept_unparsed() {
         let value = Bytes::from_static(&[1, 2, 3]);
         assert_eq!(Cause::parse(9, value.clone()), Cause::Other { code: 9, value });
         let two_missing = Bytes::from_static(&[0, 0, 0, 2, 0, 7]);

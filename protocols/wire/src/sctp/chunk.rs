@@ -329,7 +329,7 @@ mod tests {
 
     /// RFC 9260 section 3.2: the receiver may have to report the whole chunk.
     #[test]
-    fn an_unknown_chunk_is_kept() {
+    fn unknown_chunk_is_kept_unparsed() {
         let unknown = Chunk::Unknown { kind: 0xfe, flags: 0x55, value: Bytes::from_static(&[1, 2]) };
         unknown.assert_octets(&[0xfe, 0x55, 0, 6, 1, 2, 0, 0]);
     }

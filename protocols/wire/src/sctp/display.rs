@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fragment_of_an_interleaved_message_prints_its_message_and_number() {
+    fn i_data_prints_mid_and_fsn() {
         let (tsn, payload) = (Tsn(4), Bytes::from_static(b"abc"));
         let (mid, fsn, stamp) = (Mid(5), Fsn(6), SendTimes::default());
         let data = IData { flags: DataFlags::END, tsn, stream: 1, mid, fsn, ppid: 0, payload, stamp };

@@ -29,10 +29,10 @@ impl ForwardTsn {
     /// Chunk type.
     pub const KIND: u8 = 192;
     /// Octets of one entry for a skipped stream.
-    pub const SKIPPED: usize = 4;
+    pub const ENTRY_OCTETS: usize = 4;
 
     pub(super) fn value_length(&self) -> usize {
-        4 + Self::SKIPPED * self.skipped.len()
+        4 + Self::ENTRY_OCTETS * self.skipped.len()
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {

@@ -118,7 +118,7 @@ mod tests {
 
     /// RFC 8260 section 2.1 by hand: the first fragment has the PPID, the others have their number there.
     #[test]
-    fn a_fragment_says_its_message_and_its_place_in_it() {
+    fn i_data_layout_has_mid_and_ppid_or_fsn() {
         let mut octets = vec![64, 0x02, 0, 25, 1, 2, 3, 4, 0, 7, 0, 0, 10, 11, 12, 13, 0, 0, 0, 15];
         octets.extend(b"hello\0\0\0");
         Chunk::IData(Box::new(fragment(DataFlags::BEGIN, 0, 15))).assert_octets(&octets);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reserved_is_passed_over_and_a_header_that_is_cut_off_is_refused() {
+    fn reserved_bits_are_ignored_and_a_cut_header_is_refused() {
         let octets = [0, 0, 0, 1, 0, 2, 0xff, 0xff, 0, 0, 0, 3, 0, 0, 0, 4, 9];
         let parsed = IData::parse_value(0, Bytes::copy_from_slice(&octets)).unwrap();
         assert_eq!((parsed.mid, parsed.fsn, parsed.ppid, &parsed.payload[..]), (Mid(3), Fsn(4), 0, &[9][..]));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn data_keeps_its_place_in_either_chunk() {
+    fn data_and_i_data_convert_into_each_other() {
         let first = fragment(DataFlags::BEGIN, 0, 15);
         assert_eq!(IData::new(&first.to_data(), first.mid, Fsn(3)), first);
         let rest = fragment(DataFlags::END, 3, 0);

@@ -44,10 +44,10 @@ impl IForwardTsn {
     /// Chunk type.
     pub const KIND: u8 = 194;
     /// Octets of one entry.
-    pub const SKIPPED: usize = 8;
+    pub const ENTRY_OCTETS: usize = 8;
 
     pub(super) fn value_length(&self) -> usize {
-        4 + Self::SKIPPED * self.skipped.len()
+        4 + Self::ENTRY_OCTETS * self.skipped.len()
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_entry_is_refused_and_reserved_bits_say_nothing() {
+    fn half_an_entry_is_refused_and_reserved_bits_are_ignored() {
         let octets = [0, 0, 1, 2, 0, 3, 0xff, 0xfe, 0, 0, 0, 5];
         let whole = IForwardTsn::parse_value(Bytes::copy_from_slice(&octets)).unwrap();
         assert_eq!(whole.skipped[..], [SkippedMessages { stream: 3, unordered: false, mid: Mid(5) }]);

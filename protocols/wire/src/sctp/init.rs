@@ -39,11 +39,11 @@ pub struct Init {
 }
 
 impl Init {
-    /// Octets after the header of the chunk and before the parameters.
-    pub const FIXED: usize = 16;
+    /// Octets of the fields between the chunk header and the parameters.
+    pub const FIXED_OCTETS: usize = 16;
 
     pub(super) fn value_length(&self) -> usize {
-        Self::FIXED + self.parameters.iter().map(Parameter::length).sum::<usize>()
+        Self::FIXED_OCTETS + self.parameters.iter().map(Parameter::length).sum::<usize>()
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {

@@ -133,7 +133,7 @@ mod tests {
 
     /// RFC 3720 appendix B.4, the vectors of the same CRC: 32 zeros give 8a9136aa, sent as aa 36 91 8a.
     #[test]
-    fn the_crc_is_castagnolis_and_goes_out_lowest_octet_first() {
+    fn checksum_is_crc32c_in_little_endian_order() {
         assert_eq!(crc32c_by_bits(&[0; 32]), 0x8a91_36aa);
         assert_eq!(checksum(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);
     }
@@ -156,7 +156,7 @@ mod tests {
 
     /// RFC 9653 section 5.2.
     #[test]
-    fn a_checksum_of_zero_is_told() {
+    fn omitted_checksum_is_parsed_as_zero_checksum() {
         let left_out = Packet { zero_checksum: true, ..cookie_ack() };
         assert_eq!(left_out.to_bytes()[CHECKSUM_RANGE], [0; 4]);
         assert_eq!(Packet::parse(left_out.to_bytes()), Ok(left_out));
@@ -164,7 +164,7 @@ mod tests {
 
     /// RFC 9653 section 3 has an INIT whose CRC32c is zero: its checksum is valid.
     #[test]
-    fn a_checksum_that_is_zero_is_not_left_out() {
+    fn valid_checksum_of_zero_is_not_zero_checksum() {
         let octets = [
             0x13, 0x89, 0x13, 0x89, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 20, 0xfc, 0xb7, 0x5c, 0xca, 0, 0, 5,
             0xdc, 0, 1, 0, 1, 0, 0, 0, 0,
@@ -177,7 +177,7 @@ mod tests {
 
     /// RFC 9260 section 6.10.
     #[test]
-    fn a_partial_chunk_is_dropped_and_those_before_it_are_not() {
+    fn partial_last_chunk_is_dropped_and_earlier_chunks_are_kept() {
         for partial in [&[10, 0, 0, 9, 1, 2, 3, 4][..], &[10, 0], &[10, 0, 0, 3]] {
             let mut octets = [&octets(), partial].concat();
             octets[CHECKSUM_RANGE].fill(0);
@@ -189,7 +189,7 @@ mod tests {
 
     /// RFC 9260 section 3: a packet has at least one chunk.
     #[test]
-    fn a_common_header_alone_is_no_packet() {
+    fn packet_without_chunks_is_refused() {
         let empty = Packet { chunks: smallvec![], ..cookie_ack() };
         assert_eq!(Packet::parse(empty.to_bytes()), Err(ParseError::Truncated));
         assert_eq!(Packet::parse(Bytes::from_static(&[0; 11])), Err(ParseError::Truncated));

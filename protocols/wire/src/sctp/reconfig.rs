@@ -235,7 +235,7 @@ mod tests {
 
     /// RFC 6525 section 4: it is not performed; section 4.4: both TSNs or none.
     #[test]
-    fn a_request_of_a_wrong_length_is_kept_as_an_unknown_one() {
+    fn request_of_wrong_length_is_kept_as_unknown() {
         for (kind, length) in [(13, 10), (13, 13), (14, 5), (15, 8), (16, 4), (16, 12), (17, 4), (19, 4)] {
             let value = Bytes::from(vec![0; length]);
             let parsed = Reconfig::parse(kind, value.clone());

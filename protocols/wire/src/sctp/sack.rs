@@ -46,11 +46,11 @@ pub struct GapAckBlock {
 
 impl Sack {
     /// Octets of the fixed part, without gap ack blocks and duplicates.
-    pub const FIXED: usize = 16;
+    pub const FIXED_OCTETS: usize = 16;
 
     /// Returns the octets on the wire.
     pub fn length(&self) -> usize {
-        Self::FIXED + 4 * (self.gaps.len() + self.duplicates.len())
+        Self::FIXED_OCTETS + 4 * (self.gaps.len() + self.duplicates.len())
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_blocks_and_duplicates_must_fill_the_chunk() {
+    fn block_and_duplicate_counts_must_match_the_chunk_length() {
         for (at, wrong) in [(13, 1), (13, 3), (15, 0), (15, 2)] {
             let mut octets = OCTETS;
             octets[at] = wrong;

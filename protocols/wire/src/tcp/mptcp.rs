@@ -237,7 +237,7 @@ mod tests {
 
     /// RFC 8684 section 3.1, from a capture of Linux 6.12: SYN, SYN/ACK, ACK with data.
     #[test]
-    fn mp_capable_has_the_keys_that_its_length_says() {
+    fn mp_capable_keys_follow_from_its_length() {
         let capable = |sender_key, receiver_key, data_length| Mptcp::Capable {
             flags: 1,
             sender_key,
@@ -262,14 +262,14 @@ mod tests {
 
     /// RFC 8684 section 3.2.
     #[test]
-    fn mp_join_names_the_connection() {
+    fn mp_join_carries_token_and_nonce() {
         let join = Mptcp::Join { backup: true, address: 3, token: 0x0102_0304, nonce: 5 };
         assert_octets(join, &[0x11, 3, 1, 2, 3, 4, 0, 0, 0, 5]);
     }
 
     /// RFC 8684 section 3.3, from a capture of Linux 6.12: half an acknowledgment, a whole sequence number.
     #[test]
-    fn a_signal_has_numbers_of_either_length() {
+    fn mptcp_dss_has_numbers_of_32_or_64_bits() {
         #[rustfmt::skip]
         let octets = [
             0x20, 0x0d,
@@ -290,7 +290,7 @@ mod tests {
 
     /// RFC 8684 section 3.1: version 0 had another layout. Section 3.2: MP_JOIN in an ACK does not identify a connection.
     #[test]
-    fn other_kinds_and_what_is_cut_off_are_left_out() {
+    fn unsupported_and_truncated_mptcp_options_are_ignored() {
         for octets in [&[0, 1][..], &[0x10; 22], &[0x30, 0], &[0x20, 4, 1, 2, 3], &[0x20], &[]] {
             assert_eq!(Mptcp::parse_value(Bytes::copy_from_slice(octets)), None, "{octets:?}");
         }

@@ -63,7 +63,7 @@ mod kind {
 
 impl Options {
     /// Octets that the data offset leaves for options. RFC 9293 section 3.1.
-    pub const LIMIT: usize = 40;
+    pub const MAX_OCTETS: usize = 40;
 
     /// Returns the octets of the options on the wire, padded to a multiple of four as Linux lays them out.
     pub fn length(&self) -> usize {
@@ -278,7 +278,7 @@ mod tests {
 
     /// RFC 9768 section 3.2.3; the positions are those of Linux (tcp_options_write): the rest of the counters replaces NOPs.
     #[test]
-    fn counters_of_accurate_ecn_use_the_padding_of_others() {
+    fn accurate_ecn_counters_replace_padding() {
         let counters = |values: &[u32]| {
             Some(Box::new(EcnCounters { begins_with_ect1: true, values: SmallVec::from_slice(values) }))
         };
@@ -314,7 +314,7 @@ mod tests {
         let reversed = parse(&[172, 8, 0, 0, 5, 0, 0, 6], false).unwrap().accurate_ecn.unwrap();
         assert_eq!(reversed.to_string(), "ECN e0b 5 ceb 6");
         let counters_of = |octets: &[u8]| parse(octets, false).unwrap().accurate_ecn.unwrap().values.to_vec();
-        assert_eq!(counters_of(&[174, 6, 0, 0, 5, 0]), [5], "whole counters count");
+        assert_eq!(counters_of(&[174, 6, 0, 0, 5, 0]), [5], "only complete counters are parsed");
         assert_eq!(counters_of(&[174, 14, 0, 0, 5, 0, 0, 6, 0, 0, 7, 0, 0, 8]), [5, 6, 7], "there are three");
     }
 
@@ -335,7 +335,7 @@ mod tests {
 
     /// RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2, RFC 2018 section 2.
     #[test]
-    fn options_that_do_not_belong_are_ignored() {
+    fn options_in_the_wrong_segment_are_ignored() {
         let syn_only = [2, 4, 5, 0xb4, 3, 3, 7, 4, 2, 1];
         assert_eq!(parse(&syn_only, false), Ok(Options::default()));
         let unknown = [254, 4, 0, 0, 2, 3, 9, 2, 4, 5, 0xb4];

@@ -115,7 +115,7 @@ impl Segment {
     /// Returns the segment's octets with their checksum, which covers the addresses too.
     ///
     /// # Panics
-    /// If the options are longer than [`Options::LIMIT`].
+    /// If the options are longer than [`Options::MAX_OCTETS`].
     pub fn to_bytes(&self, source: Address, destination: Address) -> Bytes {
         let mut out = Vec::with_capacity(self.length());
         self.emit(source, destination, &mut out);
@@ -126,7 +126,11 @@ impl Segment {
     pub(crate) fn emit(&self, source: Address, destination: Address, out: &mut Vec<u8>) {
         let start = out.len();
         let options_length = self.options.length();
-        assert!(options_length <= Options::LIMIT, "{options_length} octets of options: {:?}", self.options);
+        assert!(
+            options_length <= Options::MAX_OCTETS,
+            "{options_length} octets of options: {:?}",
+            self.options
+        );
         out.put_u16(self.source_port);
         out.put_u16(self.destination_port);
         out.put_u32(self.seq.0);

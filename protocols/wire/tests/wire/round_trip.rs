@@ -9,7 +9,7 @@ use crate::arbitrary::packet;
 
 proptest! {
     #[test]
-    fn a_packet_comes_back_from_its_octets(packet in packet()) {
+    fn packet_round_trips_through_octets(packet in packet()) {
         let octets = packet.to_bytes();
         prop_assert_eq!(octets.len(), packet.length());
         prop_assert_eq!(Packet::parse(octets), Ok(packet.without_send_times()));
@@ -41,7 +41,7 @@ proptest! {
 
     /// Random octets are hardly ever chunks; octets of a packet with a few changes often are.
     #[test]
-    fn what_is_nearly_a_packet_parses_to_a_packet_or_an_error(
+    fn mutated_packet_parses_to_a_packet_or_an_error(
         packet in packet(),
         changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
     ) {

@@ -259,7 +259,7 @@ fn wireshark_finds_every_packet_well_formed() {
 /// Section 3.5 of the pcapng draft: comments of the section and of a packet.
 #[test]
 #[ignore = "needs tshark"]
-fn wireshark_shows_what_became_of_a_packet() {
+fn wireshark_shows_packet_comments() {
     let rows = dissect(&packets()[..2], &["frame.comment"]);
     assert_eq!(rows, [["dropped: loss on up"], [""]]);
 }

@@ -32,19 +32,19 @@ fn with_dcsctp(terms: Terms) {
 }
 
 #[test]
-fn dcsctp_understands_us_and_we_it() {
+fn dcsctp_interoperates_with_our_endpoint() {
     with_dcsctp(Terms { interleaving: false, zero_checksum: false });
 }
 
 /// RFC 8260 section 2.2.1.
 #[test]
-fn dcsctp_and_we_interleave_messages() {
+fn dcsctp_interleaves_messages_with_our_endpoint() {
     with_dcsctp(Terms { interleaving: true, zero_checksum: false });
 }
 
 /// RFC 9653 section 5.
 #[test]
-fn dcsctp_and_we_leave_checksums_out() {
+fn dcsctp_omits_checksums_with_our_endpoint() {
     with_dcsctp(Terms { interleaving: false, zero_checksum: true });
 }
 

@@ -17,14 +17,14 @@ fn with_usrsctp(terms: Terms) {
 
 #[test]
 #[ignore = "needs libusrsctp-dev and gcc"]
-fn usrsctp_understands_us_and_we_it() {
+fn usrsctp_interoperates_with_our_endpoint() {
     with_usrsctp(Terms { interleaving: false, zero_checksum: false });
 }
 
 /// RFC 8260 section 2.2.1.
 #[test]
 #[ignore = "needs libusrsctp-dev and gcc"]
-fn usrsctp_and_we_interleave_messages() {
+fn usrsctp_interleaves_messages_with_our_endpoint() {
     with_usrsctp(Terms { interleaving: true, zero_checksum: false });
 }
 
