@@ -13,7 +13,7 @@ use hol_network::{Topology, node_of};
 use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::PcapngWriter;
-use hol_wire::quic::CONNECTION_ID;
+use hol_wire::quic::CONNECTION_ID_OCTETS;
 
 use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
@@ -336,9 +336,14 @@ pub fn write_capture(
     names.push("dropped".to_owned());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let writer = PcapngWriter::new(open_output(path)?, comment, &names).map_err(wrong)?;
-    let dropped = names.len() as u32 - 1;
-    let mut capture =
-        CaptureWriter { writer, dropped, origins: BTreeSet::new(), packets: 0, first_error: None };
+    let drop_interface = names.len() as u32 - 1;
+    let mut capture = CaptureWriter {
+        writer,
+        drop_interface,
+        logged_connections: BTreeSet::new(),
+        packets: 0,
+        first_error: None,
+    };
     run(&mut capture)?;
     if let Some(error) = capture.first_error {
         return Err(wrong(error));
@@ -385,7 +390,7 @@ struct CaptureWriter<W: Write> {
     /// Index of the interface for dropped packets.
     drop_interface: u32,
     /// The connections whose secrets have been written, by the client's first destination connection ID.
-    logged_connections: BTreeSet<[u8; CONNECTION_ID]>,
+    logged_connections: BTreeSet<[u8; CONNECTION_ID_OCTETS]>,
     packets: u64,
     /// The first error; nothing is written after it.
     first_error: Option<io::Error>,

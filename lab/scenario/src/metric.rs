@@ -246,24 +246,24 @@ mod tests {
     #[test]
     fn metric_is_the_matched_group_and_several_are_aggregated() {
         let text = "file 1 took 10.5 ms\nfile 2 took 20.5 ms\nfile 3 took long\n";
-        let of = |more: &str| read(&format!("regex = 'took ([0-9.]+) ms'\n{more}")).unwrap().of(text);
+        let of = |more: &str| read(&format!("regex = 'took ([0-9.]+) ms'\n{more}")).unwrap().read(text);
         assert_eq!((of(""), of("take = 'sum'")), (Some(15.5), Some(31.0)));
         assert_eq!((of("take = 'first'"), of("take = 'last'")), (Some(10.5), Some(20.5)));
         assert_eq!((of("take = 'min'"), of("take = 'max'")), (Some(10.5), Some(20.5)));
         assert_eq!((of("take = 'least'"), of("take = 'most'")), (Some(10.5), Some(20.5)), "the former names");
-        assert_eq!(read("regex = '[0-9]+$'").unwrap().of("exit 17"), Some(17.0));
-        assert_eq!(read("regex = 'x([0-9]*)'").unwrap().of("x y"), None);
+        assert_eq!(read("regex = '[0-9]+$'").unwrap().read("exit 17"), Some(17.0));
+        assert_eq!(read("regex = 'x([0-9]*)'").unwrap().read("x y"), None);
     }
 
     /// The paths are examples of RFC 9535 section 1.5.
     #[test]
     fn json_path_finds_numbers_in_each_json_text_after_other_lines() {
         let text = "warming up {…\n{\"end\": {\"bits\": 9.5e6, \"name\": \"x\"}, \"all\": [1, 2, 6]}\n{\"end\": {\"bits\": 10.5e6}}\nbye\n";
-        let of = |path: &str| read(&format!("json = '{path}'")).unwrap().of(text);
+        let of = |path: &str| read(&format!("json = '{path}'")).unwrap().read(text);
         assert_eq!(of("$.end.bits"), Some(10e6));
         assert_eq!((of("$.all[*]"), of("$.all[-1]")), (Some(3.0), Some(6.0)));
         assert_eq!((of("$.end.name"), of("$.none")), (None, None));
-        assert_eq!(read("json = '$.a'").unwrap().of("no JSON at all"), None);
+        assert_eq!(read("json = '$.a'").unwrap().read("no JSON at all"), None);
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl PlanAxis {
         };
         Self {
             keys: axis.keys.clone(),
-            name: axis.names(),
+            name: axis.key_names(),
             unit: numbers.map_or("", |numbers| numbers.unit),
             values: (0..axis.steps.len()).map(value).collect(),
         }
@@ -99,7 +99,7 @@ fn named_axes(axes: &[Axis]) -> Vec<PlanAxis> {
     let mut named: Vec<PlanAxis> = axes.iter().map(PlanAxis::of).collect();
     for (at, axis) in axes.iter().enumerate() {
         let is_shared =
-            axes.iter().enumerate().any(|(other, own)| other != at && own.names() == axis.names());
+            axes.iter().enumerate().any(|(other, own)| other != at && own.key_names() == axis.key_names());
         if is_shared {
             named[at].name = axis.keys.join(", ");
         }

@@ -29,7 +29,7 @@ pub fn with_rate(message: Message, shaper: &Shaper) -> Message {
     const ENOUGH_CREDIT: i32 = 1 << 20;
     // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; maximum and minimum credit in octets, gain and
     // loss in kbit/s, all scaled.
-    let Shaper { gain, scale } = *pace;
+    let Shaper { gain, scale } = *shaper;
     let credit = ENOUGH_CREDIT * scale;
     let parameters =
         [0, credit, -credit, gain, -Shaper::INTERFACE_RATE_KBPS * scale].map(i32::to_ne_bytes).concat();

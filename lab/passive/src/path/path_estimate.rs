@@ -183,13 +183,13 @@ impl PathEstimate {
             Some((jitter, median)) => {
                 // Queueing and hosts lengthen the median, but not the shortest round trip.
                 let low = one_way(median.low).min(one_way(shortest as f64) + jitter.low);
-                let [low, high] = [low, one_way(median.high)].map(ms);
+                let [low, high] = [low, one_way(median.high)].map(format_ms);
                 let what = format!("half of the median of {samples} round trips without queueing");
                 writeln!(f, "# {low} to {high}: {what}; this includes the response time of hosts.")?;
                 writeln!(f, "delay = \"{}\"", format_time(one_way(median.value)))?;
                 // A delay cannot vary by more than itself.
                 let value = jitter.value.min(one_way(median.value));
-                let [low, high] = [jitter.low.min(value), jitter.high.max(value)].map(ms);
+                let [low, high] = [jitter.low.min(value), jitter.high.max(value)].map(format_ms);
                 writeln!(f, "# {low} to {high}, if it is uniform and the same in both directions.")?;
                 writeln!(f, "jitter = \"{}\"", format_time(value))
             }

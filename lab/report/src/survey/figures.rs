@@ -78,8 +78,10 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
             .axes
             .first()
             .map_or("of each transport".to_owned(), |axis| format!("over {}", axis.name()));
-        let each =
-            survey.axes.get(1).map_or(String::new(), |axis| format!(", a panel for each {}", axis.names()));
+        let each = survey
+            .axes
+            .get(1)
+            .map_or(String::new(), |axis| format!(", a panel for each {}", axis.key_names()));
         let at = if choice_label.is_empty() { String::new() } else { format!("; {choice_label}") };
         Figure {
             id: String::new(),

@@ -161,8 +161,11 @@ mod tests {
         kernel.points.truncate(1);
         let report = Report::of_both(&model, &kernel).unwrap();
         let with_comparison = report.kernel.as_ref().unwrap();
-        assert_eq!((beside.shared_points, beside.only_model.0, beside.only_kernel.0), (1, 1, 0));
-        assert_eq!(beside.only_model.1, ["exp1: 1 points of TCP"]);
+        assert_eq!(
+            (with_comparison.shared_points, with_comparison.only_model.0, with_comparison.only_kernel.0),
+            (1, 1, 0)
+        );
+        assert_eq!(with_comparison.only_model.1, ["exp1: 1 points of TCP"]);
         assert!(report.html().contains("1 points that were measured only in the model"));
     }
 
@@ -173,7 +176,14 @@ mod tests {
         let kernel = results("kernel", Some("ikr53"), measured("exp1", &longer, &[24; 8]));
         let report = Report::of_both(&model, &kernel).unwrap();
         let with_comparison = report.kernel.as_ref().unwrap();
-        assert_eq!((beside.shared_points, beside.incomparable_points, beside.validations.len()), (2, 2, 0));
+        assert_eq!(
+            (
+                with_comparison.shared_points,
+                with_comparison.incomparable_points,
+                with_comparison.validations.len()
+            ),
+            (2, 2, 0)
+        );
         assert_eq!(today(&report, "ikr53-7"), [None; 2]);
         assert!(report.html().contains("2 have runs of different lengths"));
     }

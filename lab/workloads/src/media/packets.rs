@@ -274,6 +274,6 @@ mod tests {
 
     #[test]
     fn interleaving_needs_a_buffer_of_half_a_cycle_plus_one_frame() {
-        assert_eq!([1, 2, 4, 8, 9].map(spread), [0, 2, 3, 5, 5]);
+        assert_eq!([1, 2, 4, 8, 9].map(max_interleaving_wait), [0, 2, 3, 5, 5]);
     }
 }
