@@ -13,7 +13,7 @@ use hol_network::{Topology, node_of};
 use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::PcapngWriter;
-use hol_wire::quic::CONNECTION_ID;
+use hol_wire::quic::CONNECTION_ID_OCTETS;
 
 use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
@@ -385,7 +385,7 @@ struct CaptureWriter<W: Write> {
     /// The interface of dropped packets.
     dropped: u32,
     /// The connections whose secrets have been written.
-    origins: BTreeSet<[u8; CONNECTION_ID]>,
+    origins: BTreeSet<[u8; CONNECTION_ID_OCTETS]>,
     packets: u64,
     /// The first error; nothing is written after it.
     first_error: Option<io::Error>,
