@@ -126,7 +126,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
 struct Scale {
     /// Units with their factors.
     units: &'static [(&'static str, f64)],
-    /// Units, in lower case, that most people read as the first factor and `tc` as the second.
+    /// Ambiguous units in lower case: the factor that most people mean, and that of `tc`.
     ambiguous: &'static [(&'static str, f64, f64)],
     /// Whether units are case-insensitive, which is allowed if that is unambiguous.
     any_case: bool,
@@ -187,7 +187,7 @@ const TIME_SCALE: Scale = Scale {
     ],
     ambiguous: &[],
     any_case: false,
-    // Limited so that the sum of several fits into 64 bits.
+    // 100 years: the sum of several such times still fits into 64 bits of nanoseconds.
     max: (36_500.0 * 86_400e9, "36500d"),
     expected: "a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)",
     show: |nanos| Duration::from_nanos(nanos).to_string(),

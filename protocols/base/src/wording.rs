@@ -8,7 +8,7 @@ pub fn plain_words(message: &str) -> String {
     if let Some((found, expected)) = split_mismatch(message) {
         return describe_mismatch(&strip_type(found), expected);
     }
-    // A list whose elements may be the keys in order.
+    // serde also reads a struct from a list of its fields, so a list of wrong length gives this error.
     if let Some((_, expected)) =
         message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
     {

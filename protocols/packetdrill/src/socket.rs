@@ -190,7 +190,7 @@ impl<'a> Player<'a> {
                 let (length, parameters) = (vector(call.argument(1)?)?, sendv_message(call)?);
                 return self.write(call, length, parameters, done);
             }
-            _ => return self.write(call, written(call)?, Parameters::default(), done),
+            _ => return self.write(call, written(call)?, SendParameters::default(), done),
         };
         Ok((answer, 0))
     }
@@ -356,7 +356,7 @@ impl<'a> Player<'a> {
         &mut self,
         call: &Call,
         length: usize,
-        parameters: Parameters,
+        parameters: SendParameters,
         done: usize,
     ) -> Result<(Answer, usize), StepError> {
         if length > MAX_OCTETS {
@@ -468,14 +468,14 @@ fn descriptor(call: &Call) -> Result<i64, String> {
 
 /// The parameters with which a message is sent.
 #[derive(Debug, Clone, Copy, Default)]
-struct Parameters {
+struct SendParameters {
     stream: u16,
     unordered: bool,
     reliability: Reliability,
     ppid: u32,
 }
 
-impl Parameters {
+impl SendParameters {
     fn message(self, payload: Bytes) -> Message {
         let Self { stream, unordered, reliability, ppid } = self;
         Message { stream, unordered, reliability, ppid, payload }
@@ -541,7 +541,7 @@ fn vector(text: &str) -> Result<usize, String> {
 
 /// Parses `sctp_sendmsg(3, ..., 1000, ..., ..., htonl(0), SCTP_UNORDERED, 1, 0, 0)`. Its arguments are descriptor, data, length, address,
 /// address length, PPID, flags, stream, lifetime in ms and context. RFC 6458 section 9.12.
-fn sctp_message(call: &Call) -> Result<Parameters, String> {
+fn sctp_message(call: &Call) -> Result<SendParameters, String> {
     let ppid = integer(call.argument(5)?).and_then(|ppid| u32::try_from(ppid).ok());
     let ppid =
         ppid.ok_or("the payload protocol identifier of sctp_sendmsg() is not a number; write htonl(1)")?;
@@ -554,7 +554,7 @@ fn sctp_message(call: &Call) -> Result<Parameters, String> {
             Reliability::Lifetime(Duration::from_millis(millis.into()))
         }
     };
-    Ok(Parameters { stream, unordered: unordered(&call.flags(6))?, reliability, ppid })
+    Ok(SendParameters { stream, unordered: unordered(&call.flags(6))?, reliability, ppid })
 }
 
 fn unordered(flags: &[&str]) -> Result<bool, String> {
@@ -565,7 +565,7 @@ fn unordered(flags: &[&str]) -> Result<bool, String> {
 }
 
 /// Parses `sctp_sendv(3, [{..., 1000}], 1, ..., 1, {...}, 32, SCTP_SENDV_SPA, 0)`. RFC 6458 section 9.7.
-fn sendv_message(call: &Call) -> Result<Parameters, String> {
+fn sendv_message(call: &Call) -> Result<SendParameters, String> {
     let info = call.argument(5)?;
     let named = |name: &str| options::member(info, name);
     let (has_info, has_policy) = match call.argument(7)? {
@@ -581,7 +581,7 @@ fn sendv_message(call: &Call) -> Result<Parameters, String> {
         }
         other => return Err(format!("sctp_sendv() with {other} is not supported")),
     };
-    let mut parameters = Parameters::default();
+    let mut parameters = SendParameters::default();
     if has_info {
         parameters.stream = number("snd_sid", named("snd_sid")?)?;
         let ppid = integer(named("snd_ppid")?).and_then(|ppid| u32::try_from(ppid).ok());

@@ -11,7 +11,7 @@ pub(crate) struct Statement {
 
 /// The construct that is open at the end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Inside {
+enum OpenConstruct {
     #[default]
     Nothing,
     Comment,
@@ -23,7 +23,7 @@ enum Inside {
 /// Splits lines, and tracks whether a statement continues in the next one.
 #[derive(Debug, Default)]
 struct Scanner {
-    inside: Inside,
+    inside: OpenConstruct,
     /// The number of open brackets.
     depth: usize,
 }
@@ -38,27 +38,27 @@ impl Scanner {
         };
         while let Some(next) = rest.chars().next() {
             let (inside, taken) = match self.inside {
-                Inside::Comment => {
+                OpenConstruct::Comment => {
                     let end = rest.find("*/").map(|at| at + 2);
                     rest = &rest[end.unwrap_or(rest.len())..];
-                    self.inside = if end.is_some() { Inside::Nothing } else { Inside::Comment };
+                    self.inside = if end.is_some() { OpenConstruct::Nothing } else { OpenConstruct::Comment };
                     continue;
                 }
-                Inside::Python if rest.starts_with("}%") => (Inside::Nothing, 2),
-                Inside::Quotes if next == '"' => (Inside::Nothing, 1),
-                Inside::Backticks if next == '`' => (Inside::Nothing, 1),
-                Inside::Nothing if rest.starts_with("//") => break,
-                Inside::Nothing if rest.starts_with("/*") => {
-                    self.inside = Inside::Comment;
+                OpenConstruct::Python if rest.starts_with("}%") => (OpenConstruct::Nothing, 2),
+                OpenConstruct::Quotes if next == '"' => (OpenConstruct::Nothing, 1),
+                OpenConstruct::Backticks if next == '`' => (OpenConstruct::Nothing, 1),
+                OpenConstruct::Nothing if rest.starts_with("//") => break,
+                OpenConstruct::Nothing if rest.starts_with("/*") => {
+                    self.inside = OpenConstruct::Comment;
                     rest = &rest[2..];
                     continue;
                 }
-                Inside::Nothing if rest.starts_with("%{") => (Inside::Python, 2),
-                Inside::Nothing if next == '"' => (Inside::Quotes, 1),
-                Inside::Nothing if next == '`' => (Inside::Backticks, 1),
+                OpenConstruct::Nothing if rest.starts_with("%{") => (OpenConstruct::Python, 2),
+                OpenConstruct::Nothing if next == '"' => (OpenConstruct::Quotes, 1),
+                OpenConstruct::Nothing if next == '`' => (OpenConstruct::Backticks, 1),
                 inside => (inside, next.len_utf8()),
             };
-            if self.inside == Inside::Nothing && inside == Inside::Nothing {
+            if self.inside == OpenConstruct::Nothing && inside == OpenConstruct::Nothing {
                 match next {
                     '(' | '[' | '{' => self.depth += 1,
                     ')' | ']' | '}' => self.depth = self.depth.saturating_sub(1),
@@ -72,12 +72,12 @@ impl Scanner {
     }
 
     fn is_open(&self) -> bool {
-        self.inside != Inside::Nothing || self.depth > 0
+        self.inside != OpenConstruct::Nothing || self.depth > 0
     }
 
     /// Returns whether the next line is within a code block of another language.
     fn is_in_code(&self) -> bool {
-        matches!(self.inside, Inside::Python | Inside::Backticks)
+        matches!(self.inside, OpenConstruct::Python | OpenConstruct::Backticks)
     }
 }
 

@@ -157,7 +157,8 @@ impl CleartextPackets {
             local,
             ecn: config.ecn,
             secrets: None,
-            // Data sent that far before the last octet have been read, because the window has moved. RFC 9000 section 4.1.
+            // Octets more than a window before the last one sent have been read, so they are not sent again. RFC 9000
+            // section 4.1.
             first_sent: FirstSendTimes::new(config.stream_receive_window.0.min(config.send_window.0)),
             arrivals: BTreeMap::new(),
             last_probe: None,

@@ -85,8 +85,8 @@ fn failure_of(reason: &ConnectionError) -> Failure {
     }
 }
 
-/// Returns whether quinn-proto's receiver gave up: it buffers a limited number of pieces of a stream
-/// (`assembler.rs`, `MAX_CHUNKS`), and a long queue that overflows may cause more.
+/// Returns whether quinn-proto's receiver closed the connection because a stream has too many gaps: it buffers a
+/// limited number of pieces (`assembler.rs`, `MAX_CHUNKS`), which an overflow of a long queue may exceed.
 fn has_gaps(reason: &[u8]) -> bool {
     reason.starts_with(b"too many gaps")
 }

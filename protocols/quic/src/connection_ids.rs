@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hol_base::Rng;
-use hol_wire::quic::CONNECTION_ID;
+use hol_wire::quic::CONNECTION_ID_OCTETS;
 use quinn_proto::{ConnectionId, ConnectionIdGenerator};
 
 /// Draws connection IDs.
@@ -16,7 +16,7 @@ impl ConnectionIdGenerator for ConnectionIds {
     }
 
     fn cid_len(&self) -> usize {
-        CONNECTION_ID
+        CONNECTION_ID_OCTETS
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {

@@ -32,13 +32,13 @@ impl PacketKey for CleartextPacket {
 
     fn decrypt(&self, number: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         let tag = *payload.last_chunk().ok_or(CryptoError)?;
-        payload.truncate(payload.len() - PacketNumber::TAG);
+        payload.truncate(payload.len() - PacketNumber::TAG_OCTETS);
         let expected = PacketNumber { number, generation: self.generation };
         if PacketNumber::from_tag(tag) == expected { Ok(()) } else { Err(CryptoError) }
     }
 
     fn tag_len(&self) -> usize {
-        PacketNumber::TAG
+        PacketNumber::TAG_OCTETS
     }
 
     /// Returns the limit of AEAD_AES_128_GCM. RFC 9001 section 6.6.

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use bytes::BufMut;
-use hol_wire::quic::{CONNECTION_ID, Secrets, Side};
+use hol_wire::quic::{CONNECTION_ID_OCTETS, Secrets, Side};
 use quinn_proto::crypto::{
     self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
 };
@@ -38,7 +38,7 @@ pub(crate) struct SessionFactory {
     /// Octets of the server's flight after its ServerHello.
     pub(crate) flight: usize,
     /// Destination Connection ID of the first Initial, from which the client's random is derived.
-    pub(crate) origin: [u8; CONNECTION_ID],
+    pub(crate) origin: [u8; CONNECTION_ID_OCTETS],
 }
 
 struct Session {

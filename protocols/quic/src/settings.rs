@@ -6,7 +6,7 @@ use std::time::Duration as StdDuration;
 use std::time::SystemTime;
 
 use hol_base::{Duration, Rng};
-use hol_wire::quic::CONNECTION_ID;
+use hol_wire::quic::CONNECTION_ID_OCTETS;
 use quinn_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
@@ -32,7 +32,7 @@ pub(crate) fn endpoint(mut rng: Rng) -> EndpointConfig {
 pub(crate) fn client(
     config: &Config,
     sessions: Arc<dyn crypto::ClientConfig>,
-    origin: [u8; CONNECTION_ID],
+    origin: [u8; CONNECTION_ID_OCTETS],
 ) -> ClientConfig {
     let mut settings = ClientConfig::new(sessions);
     settings.transport_config(Arc::new(transport(config)));
@@ -49,7 +49,7 @@ pub(crate) fn server(config: &Config, sessions: Arc<dyn crypto::ServerConfig>) -
 }
 
 /// Returns the factory of sessions without keys.
-pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Arc<SessionFactory> {
+pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID_OCTETS]) -> Arc<SessionFactory> {
     Arc::new(SessionFactory { flight: config.handshake_flight.0 as usize, origin })
 }
 

@@ -4,12 +4,13 @@
 //!
 //! The symbols are the values of one polynomial of degree k − 1 at n points; the first k are the data.
 
-/// A field of 2⁸ elements: powers of α, twice in a row, modulo x⁸ + x⁴ + x³ + x² + 1.
+/// The powers of α in the field of 2⁸ elements, modulo x⁸ + x⁴ + x³ + x² + 1; twice in a row, so that the sum of two
+/// exponents is an index.
 const EXP: [u8; 510] = powers();
 /// The exponent of each element except zero.
 const LOG: [u8; 256] = logarithms();
 
-/// Maximum symbols: the number of points.
+/// Maximum number of symbols: the number of points.
 pub(crate) const MAX_SYMBOLS: u16 = 256;
 
 const fn powers() -> [u8; 510] {

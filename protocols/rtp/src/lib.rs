@@ -27,7 +27,7 @@ pub use header::Header;
 pub use interleave::{Deinterleaver, Interleaver, InterleavingNumber, odd_numbers_first};
 pub use mp3::FrameHeader;
 pub use restore::FrameRestorer;
-pub use stream::{BIT_RATES, SAMPLES, SAMPLING_RATE, Stream};
+pub use stream::{BIT_RATES, SAMPLES_PER_FRAME, SAMPLING_RATE, Stream};
 
 /// A packet or frame (RTP, MP3 ADU, FEC) that could not be parsed; contains the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,7 @@ use crate::mp3::BIT_RATES_KBPS;
 /// Samples per second.
 pub const SAMPLING_RATE: u32 = 44_100;
 /// Samples per frame.
-pub const SAMPLES: u32 = 1152;
+pub const SAMPLES_PER_FRAME: u32 = 1152;
 /// Possible bit rates, in kbit/s.
 pub const BIT_RATES: [u16; 14] = BIT_RATES_KBPS;
 

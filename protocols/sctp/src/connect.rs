@@ -13,7 +13,7 @@ use hol_wire::sctp::{
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{AuthOffer, Authentication};
 use crate::cookie::{Cookie, Peer};
-use crate::ecn::Marks;
+use crate::ecn::EcnState;
 use crate::flight::Flight;
 use crate::interleaved::InterleavedReassembly;
 use crate::own_requests::OwnRequests;
@@ -352,7 +352,7 @@ impl Endpoint {
         self.partial_reliability = self.config.partial_reliability && passes_over;
         // Linux 6.12 sends I-FORWARD-TSN although it has listed only FORWARD TSN.
         self.accepts_forward_tsn = self.config.partial_reliability && (passes_over || peer.forward_tsn);
-        self.marks = Marks::new(self.config.ecn && peer.ecn, self.initial_tsn);
+        self.marks = EcnState::new(self.config.ecn && peer.ecn, self.initial_tsn);
         let own = AuthOffer::read(&self.auth_parameters).ok().flatten();
         self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));
         self.addip = self.config.addip && peer.addip && self.authentication.is_some();

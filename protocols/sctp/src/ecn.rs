@@ -8,7 +8,7 @@ use crate::Endpoint;
 
 /// The ECN state of an association.
 #[derive(Debug, Default)]
-pub(crate) struct Marks {
+pub(crate) struct EcnState {
     /// Whether both sides support ECN.
     agreed: bool,
     /// The first TSN of the last marked packet; `None` after the peer has reduced its window.
@@ -17,7 +17,7 @@ pub(crate) struct Marks {
     answered_tsn: Tsn,
 }
 
-impl Marks {
+impl EcnState {
     /// Creates the state before any mark; our first TSN is `initial_tsn`.
     pub(crate) fn new(agreed: bool, initial_tsn: Tsn) -> Self {
         Self { agreed, echo: None, answered_tsn: initial_tsn - 1 }

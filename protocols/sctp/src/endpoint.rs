@@ -17,7 +17,7 @@ use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
 use crate::config::ETHERNET_MTU;
-use crate::ecn::Marks;
+use crate::ecn::EcnState;
 use crate::flight::{Flight, Limit};
 use crate::interleaved::InterleavedReassembly;
 use crate::own_addresses::OwnAddresses;
@@ -81,7 +81,7 @@ pub struct Endpoint {
     pub(crate) accepts_forward_tsn: bool,
     /// Whether both ends support I-DATA; before the handshake, whether we do.
     pub(crate) interleaving: bool,
-    pub(crate) marks: Marks,
+    pub(crate) marks: EcnState,
 
     /// The authentication parameters of our INIT and INIT ACK; empty if authentication is not offered. RFC 4895 section 6.1.
     pub(crate) auth_parameters: Vec<Parameter>,
@@ -199,7 +199,7 @@ impl Endpoint {
             partial_reliability: false,
             accepts_forward_tsn: false,
             interleaving: config.interleaving,
-            marks: Marks::default(),
+            marks: EcnState::default(),
             auth_parameters,
             authentication: None,
             addip: false,

@@ -57,7 +57,7 @@ pub(crate) struct SentChunk {
     pub(crate) inherited: bool,
     /// The number of transmissions.
     pub(crate) transmissions: u32,
-    /// TSN.Missing.Report.
+    /// Number of miss indications: TSN.Missing.Report.
     pub(crate) missing_reports: u32,
     pub(crate) fast_retransmit: FastRetransmit,
     /// Only acknowledgements of this and later TSNs indicate that the latest copy of the chunk is missing.

@@ -34,7 +34,8 @@ struct OutstandingRequest {
     request: Reconfig,
     /// The path of the latest copy.
     path: usize,
-    /// Whether the peer has reported the request as in progress, so that a missing answer is no failure. Section 5.2.7 H2.
+    /// Whether the peer has reported the request as in progress, so that a missing answer is no failure. Section
+    /// 5.2.7 H2.
     in_progress: bool,
     /// The TSN whose acknowledgement completes the reset: before, a FORWARD TSN may contain old stream sequence numbers.
     done_after: Option<Tsn>,

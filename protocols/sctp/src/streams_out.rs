@@ -34,7 +34,7 @@ pub(crate) struct FragmentId {
 
 /// The numbers of the next fragment of a stream.
 #[derive(Debug, Clone, Default)]
-struct Numbers {
+struct NextNumbers {
     /// The number of the next ordered message; its lower half is the stream sequence number.
     ordered: u32,
     unordered: u32,
@@ -43,7 +43,7 @@ struct Numbers {
 
 /// Fragments of messages that were queued after a reset of their stream was requested. RFC 6525 section 5.1.2 A1.
 #[derive(Debug)]
-struct Hold {
+struct HeldMessages {
     /// The streams to be reset; all streams if empty.
     streams: Vec<u16>,
     fragments: VecDeque<UnsentChunk>,
@@ -56,9 +56,9 @@ pub(crate) struct StreamsOut {
     queue: VecDeque<UnsentChunk>,
     /// Queues by stream, which replace `queue` if there is a scheduler.
     queues: Option<Box<Queues>>,
-    numbers: Vec<Numbers>,
+    numbers: Vec<NextNumbers>,
     /// Messages that wait until their streams have been reset, the earliest reset first.
-    holds: VecDeque<Hold>,
+    holds: VecDeque<HeldMessages>,
     /// The octets before the user data of a chunk.
     header: usize,
     /// Whether the second fragment has the FSN of the first.
@@ -75,7 +75,7 @@ impl StreamsOut {
             queue: VecDeque::new(),
             queues: Queues::new(config, streams),
             holds: VecDeque::new(),
-            numbers: vec![Numbers::default(); streams],
+            numbers: vec![NextNumbers::default(); streams],
             header: Data::HEADER,
             second_fsn_is_zero: config.second_fsn_is_zero,
             queued: 0,
@@ -158,13 +158,13 @@ impl StreamsOut {
     }
 
     /// Returns the last requested reset of a stream.
-    fn hold_of(&mut self, stream: u16) -> Option<&mut Hold> {
+    fn hold_of(&mut self, stream: u16) -> Option<&mut HeldMessages> {
         self.holds.iter_mut().rev().find(|hold| covers(&hold.streams, stream))
     }
 
     /// Makes further messages for these streams wait.
     pub(crate) fn hold(&mut self, streams: Vec<u16>) {
-        self.holds.push_back(Hold { streams, fragments: VecDeque::new() });
+        self.holds.push_back(HeldMessages { streams, fragments: VecDeque::new() });
     }
 
     /// Releases the messages of the earliest reset, which is done or has failed.
@@ -190,7 +190,7 @@ impl StreamsOut {
     pub(crate) fn reset(&mut self, streams: &[u16]) {
         for (stream, numbers) in self.numbers.iter_mut().enumerate() {
             if covers(streams, stream as u16) {
-                *numbers = Numbers::default();
+                *numbers = NextNumbers::default();
             }
         }
     }
@@ -198,7 +198,7 @@ impl StreamsOut {
     /// Adds streams. RFC 6525 section 5.2.7 H6.
     pub(crate) fn add(&mut self, more: u16) {
         let count = self.numbers.len() + usize::from(more);
-        self.numbers.resize(count, Numbers::default());
+        self.numbers.resize(count, NextNumbers::default());
         if let Some(queues) = &mut self.queues {
             queues.set_stream_count(count);
         }
@@ -244,7 +244,7 @@ impl StreamsOut {
 
     fn assign_number(&mut self, unsent: &UnsentChunk) -> (Ssn, FragmentId) {
         self.queued -= self.header + unsent.payload.len();
-        let Numbers { ordered, unordered, fsn } = &mut self.numbers[usize::from(unsent.stream)];
+        let NextNumbers { ordered, unordered, fsn } = &mut self.numbers[usize::from(unsent.stream)];
         let ssn = Ssn(*ordered as u16);
         let next = if unsent.flags.contains(DataFlags::UNORDERED) { unordered } else { ordered };
         let place = FragmentId { mid: Mid(*next), fsn: Fsn(*fsn) };

@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 /// Options that determine how the application uses a transport, and do not belong to a stack.
-const TCP_USE: [(&str, &str); 3] = [
+const TCP_APPLICATION_OPTIONS: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
         "metrics_cache",
@@ -32,8 +32,8 @@ const TCP_USE: [(&str, &str); 3] = [
         "add the octets and round trips of TLS 1.3 (RFC 8446): full (with certificates), resumed (with a ticket), early (0-RTT)",
     ),
 ];
-const UNIX_USE: [(&str, &str); 1] = [("connections", "parallel connections, 1 to 1024")];
-const SCTP_USE: [(&str, &str); 7] = [
+const UNIX_APPLICATION_OPTIONS: [(&str, &str); 1] = [("connections", "parallel connections, 1 to 1024")];
+const SCTP_APPLICATION_OPTIONS: [(&str, &str); 7] = [
     ("associations", "parallel associations, 1 to 1024"),
     ("single_homed", "use only the first address of each node, as TCP does: one path"),
     ("unordered", "deliver each message on arrival"),
@@ -46,7 +46,7 @@ const SCTP_USE: [(&str, &str); 7] = [
     ("no_checksums", "neither compute nor check CRC-32c, as with the module's parameter; kernel world only"),
 ];
 
-const QUIC_USE: [(&str, &str); 3] = [
+const QUIC_APPLICATION_OPTIONS: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     ("per_message", "a stream for each message"),
     ("datagrams", "send each message in a DATAGRAM frame, which is not retransmitted (RFC 9221)"),
@@ -108,13 +108,13 @@ impl Kind {
     }
 
     /// Returns the options that determine how an application uses the protocol, each with its description.
-    pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
+    pub const fn application_options(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Tcp | Self::Mptcp => &TCP_USE,
-            Self::Sctp => &SCTP_USE,
-            Self::Quic => &QUIC_USE,
+            Self::Tcp | Self::Mptcp => &TCP_APPLICATION_OPTIONS,
+            Self::Sctp => &SCTP_APPLICATION_OPTIONS,
+            Self::Quic => &QUIC_APPLICATION_OPTIONS,
             Self::Udp => &[],
-            Self::Unix => &UNIX_USE,
+            Self::Unix => &UNIX_APPLICATION_OPTIONS,
         }
     }
 }

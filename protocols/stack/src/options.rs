@@ -207,7 +207,7 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
 const CONGESTION_CONTROLS: [&str; 6] = ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"];
 
 fn unknown(kind: Kind, key: String, values: &toml::Table) -> SpecError {
-    let uses = kind.uses().iter().map(|(name, _)| *name);
+    let uses = kind.application_options().iter().map(|(name, _)| *name);
     let known: Vec<&str> = uses.chain(["stack"]).chain(values.keys().map(String::as_str)).collect();
     let hint = match nearest(&key, known.iter().copied()) {
         _ if matches!(kind, Kind::Tcp | Kind::Mptcp) && CONGESTION_CONTROLS.contains(&key.as_str()) => {

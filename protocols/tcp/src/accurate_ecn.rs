@@ -290,7 +290,7 @@ impl AccurateEcn {
         marked
     }
 
-    /// Decides between `delta` marks and a multiple of eight more.
+    /// Returns the number of marks: `delta`, or a multiple of eight more if the field has wrapped.
     fn resolve_wraps(&self, delta: u32, delivered: NewlyAcked, marked_octets: Option<u32>) -> u32 {
         let NewlyAcked { packets, octets, mss, is_exact } = delivered;
         let max = packets - ((packets - delta) & ACE_MASK);

@@ -7,7 +7,7 @@ use hol_transport::{Event, Failure};
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
 use hol_wire::{Address, Ecn};
 
-use crate::ecn::Marks;
+use crate::ecn::EcnState;
 use crate::endpoint::initial_window;
 use crate::episode::Episode;
 use crate::nagle::NagleState;
@@ -191,7 +191,7 @@ impl Endpoint {
         self.board = Scoreboard::default();
         self.episode = Episode::new(&self.config);
         self.rtt = Rtt::new(&self.config);
-        self.marks = Marks::new(&self.config);
+        self.marks = EcnState::new(&self.config);
     }
 
     /// Establishes the connection: the handshake is complete.

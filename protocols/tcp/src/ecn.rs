@@ -16,7 +16,7 @@ const ECN_SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 
 /// The ECN state of a connection.
 #[derive(Debug)]
-pub(crate) struct Marks {
+pub(crate) struct EcnState {
     /// Whether we offer ECN.
     offered: bool,
     /// Whether we accept ECN.
@@ -39,7 +39,7 @@ pub(crate) struct Marks {
     accurate: AccurateEcn,
 }
 
-impl Marks {
+impl EcnState {
     /// Creates the state before the handshake.
     pub(crate) fn new(config: &Config) -> Self {
         let precise = config.congestion == Algorithm::Dctcp;

@@ -11,7 +11,7 @@ use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::DelayedAckState;
 use crate::connect::NegotiatedOptions;
-use crate::ecn::Marks;
+use crate::ecn::EcnState;
 use crate::episode::Episode;
 use crate::keepalive::KeepAlive;
 use crate::nagle::NagleState;
@@ -41,7 +41,7 @@ pub struct Endpoint {
     pub(crate) machine: StateMachine,
     pub(crate) rng: Rng,
     pub(crate) negotiated: NegotiatedOptions,
-    pub(crate) marks: Marks,
+    pub(crate) marks: EcnState,
     pub(crate) queue: SendQueue,
     /// The memory that packets use in the buffers.
     pub(crate) memory: PacketMemory,
@@ -113,7 +113,7 @@ impl Endpoint {
             remote,
             machine: StateMachine::new(state),
             negotiated: NegotiatedOptions::new(&config),
-            marks: Marks::new(&config),
+            marks: EcnState::new(&config),
             queue: SendQueue::default(),
             memory: PacketMemory::new(config.packet_head),
             send_buffer: config.send_buffer.0,

@@ -116,8 +116,8 @@ impl ReceiveBuffer {
     }
 
     /// Returns the memory of a segment. A segment `cut` from a block has its own buffer. A segment that arrived alone
-    /// has the memory that its sender allocated, as with veth between network namespaces. ixgbe accounts for every
-    /// segment like the first kind: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
+    /// has the memory that its sender allocated, as with veth between network namespaces. With ixgbe every segment has
+    /// its own buffer: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
             self.memory.with_data(octets, cut)

@@ -23,13 +23,13 @@ const HERE: Address = hol_wire::ipv4(10, 0, 0, 1);
 /// Send buffer of an end, in octets.
 const SEND_BUFFER: u64 = 20_000;
 /// Maximum octets of a segment.
-const LONGEST: usize = 1460;
+const MAX_PAYLOAD: usize = 1460;
 /// Maximum number of segments that one input may trigger: more than the send buffer contains if each segment
 /// carries only the octets that the peer's MSS, SACK blocks and timestamps leave room for.
 const MAX_SEGMENTS: usize = 3000;
 /// Maximum number of segments that the ends may exchange without waiting for a timer: those of both send
 /// buffers, some of them several times, and their acknowledgments.
-const MAX_TALK: usize = 12_000;
+const MAX_EXCHANGE: usize = 12_000;
 /// Maximum memory allocated at a time, by both ends and for the segments in transit.
 const MAX_MEMORY: usize = 4 << 20;
 
@@ -61,7 +61,7 @@ fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
 /// Returns the configuration of a stack file with many options changed.
 fn config(rng: &mut Rng, shipped: &[Config]) -> Config {
     let shipped = shipped[rng.below(shipped.len() as u64) as usize].clone();
-    let mss = one_of(rng, &[88, 536, LONGEST as u16]);
+    let mss = one_of(rng, &[88, 536, MAX_PAYLOAD as u16]);
     let halvings = [RateHalving::Off, RateHalving::Off, RateHalving::ToSsthresh, RateHalving::ToHalfSsthresh];
     let rate_halving = one_of(rng, &halvings);
     let config = Config {
@@ -106,7 +106,7 @@ impl End {
     /// everything that has arrived meanwhile.
     fn room(&self) -> usize {
         let Config { receive_buffer, receive_buffer_max, window_scale, wakeup, .. } = self.config;
-        let buffer = receive_buffer.max(receive_buffer_max).0 as usize + (1 << window_scale) + LONGEST;
+        let buffer = receive_buffer.max(receive_buffer_max).0 as usize + (1 << window_scale) + MAX_PAYLOAD;
         if wakeup.is_zero() { buffer } else { usize::MAX }
     }
 }
@@ -164,7 +164,7 @@ impl Talk {
             1 if self.rng.chance(0.05) => Command::Abort,
             2..5 => Command::Read(self.rng.chance(0.6)),
             _ => {
-                let length = one_of(&mut self.rng, &[1, 100, LONGEST, 4000]);
+                let length = one_of(&mut self.rng, &[1, 100, MAX_PAYLOAD, 4000]);
                 if !self.ends[end].endpoint.can_send(length) {
                     return;
                 }
@@ -229,7 +229,7 @@ impl Talk {
             let mut talk = 0;
             while let Some(packet) = self.under_way.pop_front() {
                 talk += 1;
-                assert!(talk <= MAX_TALK, "the ends talk without end: {packet}");
+                assert!(talk <= MAX_EXCHANGE, "the ends exchange segments without end: {packet}");
                 // One after the other: if all are sent at once, the times do not show which was retransmitted.
                 self.now += Duration::from_micros(1);
                 self.take(packet);

@@ -2,25 +2,27 @@
 //! 2250 section 3, RFC 3119 section 3.4.
 
 use hol_base::Duration;
-use hol_rtp::{SAMPLES, SAMPLING_RATE};
+use hol_rtp::{SAMPLES_PER_FRAME, SAMPLING_RATE};
 
 const TIMESTAMPS_PER_SECOND: u64 = 90_000;
 
 /// Returns the duration of this many frames.
 pub(super) fn duration(frames: u64) -> Duration {
-    let nanos = u128::from(frames) * u128::from(SAMPLES) * 1_000_000_000 / u128::from(SAMPLING_RATE);
+    let nanos =
+        u128::from(frames) * u128::from(SAMPLES_PER_FRAME) * 1_000_000_000 / u128::from(SAMPLING_RATE);
     Duration::from_nanos(nanos as u64)
 }
 
 /// Returns the timestamp of a frame. The first is 0, which a session description would announce (RFC 2326
 /// section 12.33).
 pub(super) fn timestamp(frame: u32) -> u32 {
-    (u64::from(frame) * TIMESTAMPS_PER_SECOND * u64::from(SAMPLES) / u64::from(SAMPLING_RATE)) as u32
+    (u64::from(frame) * TIMESTAMPS_PER_SECOND * u64::from(SAMPLES_PER_FRAME) / u64::from(SAMPLING_RATE))
+        as u32
 }
 
 /// Returns the frame of a timestamp that does not wrap.
 pub(super) fn frame(timestamp: u64) -> u64 {
-    (timestamp * u64::from(SAMPLING_RATE)).div_ceil(TIMESTAMPS_PER_SECOND * u64::from(SAMPLES))
+    (timestamp * u64::from(SAMPLING_RATE)).div_ceil(TIMESTAMPS_PER_SECOND * u64::from(SAMPLES_PER_FRAME))
 }
 
 #[cfg(test)]

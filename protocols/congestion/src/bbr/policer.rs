@@ -10,9 +10,9 @@ const MIN_ROUNDS: u32 = 4;
 /// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
 const LOSSY_RATIO: u64 = 50;
 /// Two bandwidths count as equal if they differ by at most this part: 1/8, bbr_lt_bw_ratio.
-const SAME_RATIO: u32 = UNIT / 8;
+const EQUAL_WITHIN: u32 = UNIT / 8;
 /// Bandwidths also count as equal if they differ by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
-const SAME_DIFFERENCE: u64 = 4000 / 8;
+const EQUAL_WITHIN_RATE: u64 = 4000 / 8;
 /// Rounds for which the detected bandwidth is used: bbr_lt_bw_max_rtts.
 const ROUNDS_OF_USE: u32 = 48;
 
@@ -108,8 +108,8 @@ impl Policer {
         let bandwidth = Bandwidth::of(delivered, time);
         if let Some(before) = self.bandwidth {
             let difference = bandwidth.abs_diff(before);
-            let is_same = difference <= before.times(SAME_RATIO)
-                || difference.octets_per_second(turn.octets_per_unit, UNIT) <= SAME_DIFFERENCE;
+            let is_same = difference <= before.times(EQUAL_WITHIN)
+                || difference.octets_per_second(turn.octets_per_unit, UNIT) <= EQUAL_WITHIN_RATE;
             if is_same {
                 self.bandwidth = Some(bandwidth.midpoint(before));
                 (self.in_use, self.rounds) = (true, 0);

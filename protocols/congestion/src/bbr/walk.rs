@@ -9,8 +9,8 @@ const SEGMENT: u32 = 1448;
 /// One segment per ms.
 const RATE: u64 = 1000;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
-/// The product of both, in segments.
-const PRODUCT: u32 = 40;
+/// The bandwidth-delay product of the path, in segments.
+const BDP: u32 = 40;
 
 /// A greedy sender, a link with an unlimited queue, and a receiver that acknowledges each segment.
 struct Path {
@@ -140,8 +140,8 @@ fn cruising_uses_the_link_with_a_short_queue() {
         sum += path.queue();
         looks += 1.0;
     });
-    assert!((PRODUCT..=2 * PRODUCT + 5).contains(&max), "{max} segments in flight");
-    assert!(sum / looks < f64::from(PRODUCT) / 4.0, "{} segments wait in the mean", sum / looks);
+    assert!((BDP..=2 * BDP + 5).contains(&max), "{max} segments in flight");
+    assert!(sum / looks < f64::from(BDP) / 4.0, "{} segments wait in the mean", sum / looks);
     let used = looks / (6.0 * RATE as f64);
     assert!(used > 0.97, "{used} of the line");
 }

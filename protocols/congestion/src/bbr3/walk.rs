@@ -11,7 +11,7 @@ const SEGMENT: u32 = 1448;
 /// Segments per second, and the round-trip time of the empty path, which 100 segments fill.
 const RATE: u64 = 2500;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
-const PRODUCT: u32 = 100;
+const BDP: u32 = 100;
 
 /// A segment in flight.
 struct Sent {
@@ -202,7 +202,7 @@ fn a_clean_link_is_used_and_its_queue_is_short() {
         waits += path.line_free.saturating_since(path.now).as_secs_f64() * RATE as f64;
         looks += 1.0;
     });
-    assert!(waits / looks < f64::from(PRODUCT) / 4.0, "{} segments wait in the mean", waits / looks);
+    assert!(waits / looks < f64::from(BDP) / 4.0, "{} segments wait in the mean", waits / looks);
 }
 
 /// Section 5.3.3.5: between two probes the rate falls by 1 % in each round with losses, here for at most 3 s or 75 rounds, finally to half.
@@ -249,7 +249,7 @@ fn round_trip_is_probed_every_five_seconds() {
         let apart = pair[1].0.since(pair[0].0);
         assert!((PROBE_INTERVAL..PROBE_INTERVAL + Duration::from_millis(700)).contains(&apart), "{apart}");
     }
-    assert!((PRODUCT / 2 - 10..=PRODUCT / 2 + 5).contains(&min), "{min}");
+    assert!((BDP / 2 - 10..=BDP / 2 + 5).contains(&min), "{min}");
 }
 
 /// Section 5.3.3.5: for small bandwidth-delay products as often as Reno would need, at most 63 rounds, or after 2 to 3 seconds.

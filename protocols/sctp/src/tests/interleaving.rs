@@ -19,7 +19,7 @@ fn interleaving(scheduler: Scheduler) -> Config {
     Config { interleaving: true, scheduler, ..config() }
 }
 
-/// Returns the peer's `number`-th chunk, from 1, with its message and its position in that.
+/// Returns the peer's I-DATA chunk with this `number`, counted from 1, and this stream, MID and FSN.
 fn i_data(number: u32, flags: DataFlags, (stream, mid, fsn): (u16, u32, u32)) -> Chunk {
     let (tsn, payload) = (PEER_TSN + (number - 1), Bytes::from(vec![number as u8; 10]));
     let data = Data { flags, tsn, stream, ssn: Ssn(0), ppid: 0, payload, stamp: Default::default() };

@@ -235,7 +235,7 @@ fn sack_goes_to_the_source_of_the_data() {
     script.from = 1;
     script.inject([super::script::data(1)]);
     assert_eq!(script.packets[0].1, REMOTE[1]);
-    // Also data before the failure, on a path whose SACK was lost.
+    // The same for a duplicate, whose first SACK may have been lost on the other path.
     for from in [0, 1] {
         script.packets.clear();
         script.from = from;

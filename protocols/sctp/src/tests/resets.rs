@@ -10,7 +10,7 @@ use crate::Config;
 
 /// The action before a message is sent.
 #[derive(Debug, Clone)]
-enum Before {
+enum ActionBefore {
     Nothing,
     /// The sender resets these outgoing streams, or all.
     Reset(Vec<u16>),
@@ -24,24 +24,24 @@ fn streams() -> impl Strategy<Value = Vec<u16>> {
     prop_oneof![Just(Vec::new()), (0u16..4).prop_map(|stream| vec![stream]), Just(vec![0, 2])]
 }
 
-fn resets() -> impl Strategy<Value = Vec<(Sending, Before)>> {
+fn resets() -> impl Strategy<Value = Vec<(Sending, ActionBefore)>> {
     let before = prop_oneof![
-        6 => Just(Before::Nothing),
-        3 => streams().prop_map(Before::Reset),
-        1 => Just(Before::Add),
+        6 => Just(ActionBefore::Nothing),
+        3 => streams().prop_map(ActionBefore::Reset),
+        1 => Just(ActionBefore::Add),
     ];
     prop::collection::vec((sending(), before), 1..40)
 }
 
-fn run(config: &Config, network: super::pair::Network, steps: &[(Sending, Before)], seed: u64) -> Pair {
+fn run(config: &Config, network: super::pair::Network, steps: &[(Sending, ActionBefore)], seed: u64) -> Pair {
     let mut pair = Pair::connected(config, network, seed);
     for (index, (sending, before)) in steps.iter().enumerate() {
         let Sending { side, stream, unordered, reliability, length, pause } = *sending;
         let what = match before {
-            Before::Nothing => None,
-            Before::Reset(streams) => Some(Reconfiguration::ResetOutgoing(streams.clone())),
-            Before::AskForReset(streams) => Some(Reconfiguration::ResetIncoming(streams.clone())),
-            Before::Add => Some(Reconfiguration::AddOutgoing(1)),
+            ActionBefore::Nothing => None,
+            ActionBefore::Reset(streams) => Some(Reconfiguration::ResetOutgoing(streams.clone())),
+            ActionBefore::AskForReset(streams) => Some(Reconfiguration::ResetIncoming(streams.clone())),
+            ActionBefore::Add => Some(Reconfiguration::AddOutgoing(1)),
         };
         if let Some(what) = what {
             // Messages that wait for room have not been passed to the endpoint.
@@ -70,11 +70,11 @@ fn told(pair: &Pair, side: usize) -> Vec<Result<u32, Reconfiguration>> {
 }
 
 /// Checks that the peer receives the messages sent before a reset before it is informed of the reset, and later messages after.
-fn check_places(pair: &Pair, steps: &[(Sending, Before)]) {
+fn check_places(pair: &Pair, steps: &[(Sending, ActionBefore)]) {
     for side in 0..2 {
         let of_side = steps.iter().enumerate().filter(|(_, (sending, _))| sending.side == side);
         let mut wanted = of_side.filter_map(|(index, (_, before))| match before {
-            Before::Reset(streams) => Some((index as u32, streams)),
+            ActionBefore::Reset(streams) => Some((index as u32, streams)),
             _ => None,
         });
         let heard = told(pair, 1 - side);
@@ -122,7 +122,9 @@ proptest! {
         check(&pair, &sendings);
         check_places(&pair, &steps);
         let added = |side: usize| {
-            let adds = |(sending, before): &&(Sending, Before)| sending.side == side && matches!(before, Before::Add);
+            let adds = |(sending, before): &&(Sending, ActionBefore)| {
+                sending.side == side && matches!(before, ActionBefore::Add)
+            };
             steps.iter().filter(adds).count()
         };
         for side in 0..2 {
@@ -137,9 +139,9 @@ proptest! {
         network in network(),
         steps in prop::collection::vec(
             (sending(), prop_oneof![
-                2 => Just(Before::Nothing),
-                1 => streams().prop_map(Before::Reset),
-                1 => streams().prop_map(Before::AskForReset),
+                2 => Just(ActionBefore::Nothing),
+                1 => streams().prop_map(ActionBefore::Reset),
+                1 => streams().prop_map(ActionBefore::AskForReset),
             ]),
             1..40,
         ),

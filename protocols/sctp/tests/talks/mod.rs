@@ -158,7 +158,7 @@ impl Talk {
             (true, true) => Ended::Aborted,
             (true, false) => Ended::Reset,
         };
-        // There is none before the first message, and none after the last.
+        // No reset precedes the first message or follows the last one.
         let resets = self.resets.map_or(0, |every| (self.messages - 1) / every * u32::from(self.streams));
         let has_reset = done.resets == [resets; 2];
         has_reset && due.contains(&done.got) && done.wrong == 0 && done.ended == Some(ended)

@@ -1,7 +1,7 @@
 //! Unprotected packets, coalesced into datagrams. RFC 9000 sections 12.2 and 17.
 
 use super::varint::{skip, take};
-use super::{CONNECTION_ID, Frames};
+use super::{CONNECTION_ID_OCTETS, Frames};
 use crate::ParseError;
 
 /// An unencrypted packet, as endpoints of the model world send it.
@@ -42,15 +42,15 @@ pub struct PacketNumber {
 
 impl PacketNumber {
     /// Octets of a tag. RFC 9001 section 5.3.
-    pub const TAG: usize = 16;
+    pub const TAG_OCTETS: usize = 16;
 
     /// Encodes the packet number and the key generation as a tag.
-    pub fn to_tag(self) -> [u8; Self::TAG] {
+    pub fn to_tag(self) -> [u8; Self::TAG_OCTETS] {
         (u128::from(self.number) << 64 | u128::from(self.generation)).to_be_bytes()
     }
 
     /// Decodes a tag.
-    pub fn from_tag(tag: [u8; Self::TAG]) -> Self {
+    pub fn from_tag(tag: [u8; Self::TAG_OCTETS]) -> Self {
         let both = u128::from_be_bytes(tag);
         Self { number: (both >> 64) as u64, generation: both as u64 }
     }
@@ -59,7 +59,7 @@ impl PacketNumber {
 impl<'a> CleartextPacket<'a> {
     /// Returns the frames of the packet.
     pub fn frames(&self) -> Frames<'a> {
-        Frames::new(&self.octets[self.header..self.octets.len() - PacketNumber::TAG])
+        Frames::new(&self.octets[self.header..self.octets.len() - PacketNumber::TAG_OCTETS])
     }
 
     /// Returns the octets of the packet, with its header and tag.
@@ -77,7 +77,7 @@ impl<'a> CleartextPacket<'a> {
             parse_long_header(first, datagram)?
         };
         let header = number_at + 1 + usize::from(first & 3);
-        if length < header + PacketNumber::TAG {
+        if length < header + PacketNumber::TAG_OCTETS {
             return Err(ParseError::Length);
         }
         let octets = datagram.split_off(..length).ok_or(ParseError::Truncated)?;
@@ -89,7 +89,7 @@ impl<'a> CleartextPacket<'a> {
 /// Parses a short header: the offset of its packet number, and the length of the packet, which ends with the
 /// datagram. RFC 9000 section 17.3.1.
 fn parse_short_header(datagram: &[u8]) -> (PacketNumberSpace, usize, usize) {
-    (PacketNumberSpace::Data, 1 + CONNECTION_ID, datagram.len())
+    (PacketNumberSpace::Data, 1 + CONNECTION_ID_OCTETS, datagram.len())
 }
 
 /// Parses a long header of version 1: space, offset of the packet number, and length of the packet. RFC 9000 section 17.2.

@@ -8,7 +8,7 @@ use crate::{Address, SendTimes, udp};
 
 /// Octets of a connection ID of endpoints in the model world, which a short header does not contain. RFC 9000
 /// section 17.3.1.
-pub const CONNECTION_ID: usize = 8;
+pub const CONNECTION_ID_OCTETS: usize = 8;
 
 /// One UDP datagram with QUIC packets, not yet protected.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,6 +12,6 @@ mod protection;
 mod varint;
 
 pub use cleartext::{CleartextPacket, PacketNumber, PacketNumberSpace, packets};
-pub use datagram::{CONNECTION_ID, Datagram, TimedData};
+pub use datagram::{CONNECTION_ID_OCTETS, Datagram, TimedData};
 pub use frame::{Frame, Frames, StreamKind};
 pub use protection::{Secrets, Side};

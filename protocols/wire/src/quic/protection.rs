@@ -15,13 +15,13 @@ use aes_gcm::aead::{AeadInOut, Nonce};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use super::{CONNECTION_ID, CleartextPacket, PacketNumber, PacketNumberSpace};
+use super::{CONNECTION_ID_OCTETS, CleartextPacket, PacketNumber, PacketNumberSpace};
 
 /// The values from which the keys of a datagram are derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Secrets {
     /// The Destination Connection ID of the client's first Initial. RFC 9001 section 5.2.
-    pub origin: [u8; CONNECTION_ID],
+    pub origin: [u8; CONNECTION_ID_OCTETS],
     /// The sender of the datagram.
     pub sender: Side,
 }
@@ -42,7 +42,7 @@ impl Secrets {
     /// 4.1.2.
     pub fn client_random(self) -> [u8; 32] {
         let mut random = [0; 32];
-        random.chunks_mut(CONNECTION_ID).for_each(|part| part.copy_from_slice(&self.origin));
+        random.chunks_mut(CONNECTION_ID_OCTETS).for_each(|part| part.copy_from_slice(&self.origin));
         random
     }
 
@@ -90,7 +90,7 @@ pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut 
     if packet.space == PacketNumberSpace::Data {
         header[0] &= !KEY_PHASE;
     }
-    let mut body = body[..body.len() - PacketNumber::TAG].to_vec();
+    let mut body = body[..body.len() - PacketNumber::TAG_OCTETS].to_vec();
     let mut nonce: [u8; 12] = expand(&secret, "quic iv");
     nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(nonce, number)| *nonce ^= number);
     let key: [u8; 16] = expand(&secret, "quic key");

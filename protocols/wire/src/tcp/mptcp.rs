@@ -7,7 +7,7 @@ use bytes::{Buf, BufMut, Bytes};
 /// An MPTCP option that assigns data; other options, and checksums, are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mptcp {
-    /// The first subflow of a connection. Section 3.1.
+    /// MP_CAPABLE, on the first subflow of a connection. Section 3.1.
     Capable {
         /// Bits A to H.
         flags: u8,
@@ -18,18 +18,18 @@ pub enum Mptcp {
         /// Octets of data in this segment, from the connection's first on, sent together with both keys.
         data_length: Option<u16>,
     },
-    /// A further subflow, on its SYN. Section 3.2.
+    /// MP_JOIN, on the SYN of a further subflow. Section 3.2.
     Join {
         /// Bit B: use only if there is no other subflow.
         backup: bool,
         /// The sender's number for its address.
         address: u8,
-        /// The connection: the first 32 bits of the SHA-256 of the receiver's key.
+        /// The token of the connection: the first 32 bits of the SHA-256 of the receiver's key.
         token: u32,
         /// A random number against replays.
         nonce: u32,
     },
-    /// Data sequence signal. Section 3.3.
+    /// DSS: the data sequence signal. Section 3.3.
     Signal {
         /// Whether the sender has no more data after the mapping.
         data_fin: bool,

@@ -108,11 +108,11 @@ impl Options {
             out.put_u32(echo);
         }
         // The rest of the counters replaces the NOPs before the next option.
-        let mut spare = Spare::default();
+        let mut spare = UnalignedOctets::default();
         if let Some(counters) = &self.accurate_ecn {
             let start = out.len();
             counters.emit(out);
-            spare = Spare(out.split_off(start + (out.len() - start) / 4 * 4));
+            spare = UnalignedOctets(out.split_off(start + (out.len() - start) / 4 * 4));
             if spare.0.len() == 3 {
                 spare.emit(4, out);
             }
@@ -198,9 +198,9 @@ impl Options {
 
 /// The last octets of an option that is not aligned.
 #[derive(Default)]
-struct Spare(Vec<u8>);
+struct UnalignedOctets(Vec<u8>);
 
-impl Spare {
+impl UnalignedOctets {
     /// Appends them, padded to `length` octets.
     fn emit(&mut self, length: usize, out: &mut Vec<u8>) {
         self.0.resize(length, kind::NOP);
