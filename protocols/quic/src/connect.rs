@@ -45,7 +45,7 @@ impl<S: PacketForm> Endpoint<S> {
                 QuinnEvent::Stream(StreamEvent::Opened { .. }) => self.accept_streams(),
                 QuinnEvent::Stream(StreamEvent::Readable { id }) => self.incoming.note_readable(id),
                 QuinnEvent::Stream(StreamEvent::Finished { id }) => {
-                    self.form.on_stream_acknowledged(id.into())
+                    self.form.on_stream_acknowledged(id.into());
                 }
                 // Blocked writes are retried after any of these; datagrams were processed with their packet.
                 QuinnEvent::Stream(_)

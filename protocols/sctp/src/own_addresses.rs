@@ -266,7 +266,7 @@ impl Endpoint {
             let any = local.first().filter(|_| !are_neighbours(path.source, path.address));
             match near.copied().or(kept).or(any.copied()) {
                 Some(source) if source != path.source || path.stranded => {
-                    self.change_source(now, index, source)
+                    self.change_source(now, index, source);
                 }
                 Some(_) => {}
                 None => self.strand(now, index),

@@ -196,7 +196,7 @@ fn quic_handshake_gives_the_round_trip() {
 fn datagrams_alone_give_no_path_estimate() {
     let mut learner = PathLearner::default();
     (0..5).for_each(|k| {
-        learner.handle_packet(k * MS, &datagram(1 + (k % 2) as u8, k as u8, &[0, 1, 2, 3, 4, 5, 6, 7]))
+        learner.handle_packet(k * MS, &datagram(1 + (k % 2) as u8, k as u8, &[0, 1, 2, 3, 4, 5, 6, 7]));
     });
     let problem = learner.finish(None).unwrap_err();
     assert_eq!(problem, EstimateError::NothingAcknowledged { packets: 5, datagrams: 5 });
