@@ -123,7 +123,7 @@ impl OverTime {
             }
             svg.group(style.class, "", |svg| {
                 svg.clipped((LEFT_MARGIN, top), PANEL_WIDTH, PANEL_HEIGHT, |svg| {
-                    self.draw_panel(svg, &panel, row, run)
+                    self.draw_panel(svg, &panel, row, run);
                 });
             });
         }

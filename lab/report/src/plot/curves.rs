@@ -18,7 +18,7 @@ pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
             (0..series.len()).filter(|other| groups[*other] == groups[index]).collect();
         match together.iter().position(|member| *member == index) {
             Some(turn) if together.len() > 1 => {
-                one.draw_dashed(svg, panel, &dash_pattern(turn, together.len()))
+                one.draw_dashed(svg, panel, &dash_pattern(turn, together.len()));
             }
             _ => one.draw_line(svg, panel),
         }
