@@ -49,6 +49,7 @@ mod tc_script;
 mod topology;
 mod trace;
 mod transport_option;
+mod unknown_option;
 mod validate;
 mod verify;
 mod waterfall;
@@ -56,7 +57,7 @@ mod waterfall;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use hol_lab::{Experiment, Plan, RunResults};
 use hol_terminal as terminal;
@@ -150,7 +151,8 @@ pub fn main() -> ExitCode {
     if hol_kernel::guest::is_guest() {
         return hol_kernel::guest::main();
     }
-    let done = match Cli::parse().command {
+    let cli = Cli::try_parse().unwrap_or_else(|error| unknown_option::explain(error, Cli::command()).exit());
+    let done = match cli.command {
         Command::Compare(command) => command.run(),
         Command::Exec(command) => command.run(),
         Command::Shell(command) => {
@@ -195,7 +197,10 @@ pub fn main() -> ExitCode {
 /// Parses a command line and reads the files that it names, up to the first run, which is not started; errors are those
 /// of `hol`. Only commands that plan runs read files.
 pub fn parse_and_plan(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
-    let planned = match Cli::try_parse_from(line).map_err(|problem| problem.to_string())?.command {
+    let planned = match Cli::try_parse_from(line)
+        .map_err(|error| unknown_option::explain(error, Cli::command()).to_string())?
+        .command
+    {
         Command::Compare(command) => command.experiment().map(|experiment| check_plan(&experiment)),
         Command::Exec(command) => command.experiment().map(|experiment| check_plan(&experiment)),
         Command::Run(command) => command.experiment().map(|experiment| check_plan(&experiment)),

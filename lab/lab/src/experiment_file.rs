@@ -193,7 +193,9 @@ impl ExperimentFile {
         if messages < min {
             let fewer = match messages {
                 0 => String::new(),
-                _ => format!(", or fewer repetitions: repetitions = {messages}"),
+                _ => format!(
+                    ", or fewer repetitions (repetitions = {messages} in a file, --repetitions {messages} for hol compare)"
+                ),
             };
             let problem = format!(
                 "{messages} messages are too few for {min} repetitions; use at least {min} messages{fewer}"

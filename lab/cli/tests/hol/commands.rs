@@ -188,6 +188,9 @@ fn command_line_mistakes_are_usage_errors_with_a_remedy() {
         (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
         (&["compare", "tcp", "--jobs", "0"], "write a whole number of at least 1"),
         (&["compare", "tcp", "--set", "sweep={seed=[1,2]}"], "`hol compare` uses one set of conditions"),
+        (&["run", "a.toml", "--loss", "1%"], "write --set network.loss=VALUE"),
+        (&["run", "a.toml", "--repetitions=5"], "write --set repetitions=VALUE"),
+        (&["reproduce", "ikr53", "--jbos", "2"], "a similar argument exists: '--jobs'"),
         (&["verify", "out", "--sample", "0"], "write a whole number of at least 1"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
@@ -197,6 +200,8 @@ fn command_line_mistakes_are_usage_errors_with_a_remedy() {
         assert!(message.contains(expected), "{arguments:?}: {message}");
         assert!(message.starts_with("error: "), "{arguments:?}: {message}");
     }
+    let (_, message) = failure(here().path(), &["report", "a", "--repetitions", "2"]);
+    assert!(!message.contains("similar") && !message.contains("as a value"), "{message}");
 }
 
 #[test]

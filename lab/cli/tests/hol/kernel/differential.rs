@@ -73,7 +73,7 @@ fn random_comparison_needs_repeatable_worlds() {
     }
     for world in ["model", "live"] {
         let refused = failure(Path::new("."), &["validate", "fidelity", "--world", world]).1;
-        assert!(refused.contains("compared with a kernel"), "{refused}");
+        assert!(refused.contains("validated against a kernel"), "{refused}");
     }
     let refused = failure(Path::new("."), &["validate"]).1;
     assert!(refused.contains("STUDY|FILE"), "{refused}");

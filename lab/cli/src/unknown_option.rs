@@ -1,0 +1,37 @@
+//! Says what to write instead of an option that a command does not have.
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use hol_lab::FLAGS;
+
+/// Returns the error of a command line with a remedy that helps: `--set` for an option of `hol compare` given to a
+/// command that reads a file; otherwise a similar option, if there is one. `hol` is the command with all subcommands.
+pub fn explain(mut error: Error, mut hol: Command) -> Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return error };
+    let flag = option.split('=').next().unwrap_or_default();
+    hol.build();
+    let message = error.to_string();
+    let name = message.split("Usage: ").nth(1).and_then(|usage| usage.split_whitespace().nth(1));
+    let command = name.and_then(|name| hol.find_subcommand_mut(name));
+    if let Some(command) = command
+        && command.get_arguments().any(|argument| argument.get_long() == Some("set"))
+        && let Some((_, key)) = FLAGS.iter().find(|(known, _)| *known == flag)
+    {
+        let problem = format!(
+            "`hol {}` has no option {flag}; the file has this value as the key {key}: write --set {key}=VALUE",
+            command.get_name()
+        );
+        return command.error(ErrorKind::UnknownArgument, problem);
+    }
+    // clap proposes any option that shares a few letters, and to pass the option as a value.
+    error.remove(ContextKind::Suggested);
+    if let Some(ContextValue::String(similar)) = error.get(ContextKind::SuggestedArg)
+        && similar.get(..4) != flag.get(..4)
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    error
+}
