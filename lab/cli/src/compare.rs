@@ -56,7 +56,7 @@ pub struct Compare {
     /// [default: 5s]
     #[arg(long, value_name = "5s", allow_hyphen_values = true)]
     budget: Option<String>,
-    /// Print one JSON object per line and transport
+    /// Print a JSON object for each transport, one per line
     #[arg(long)]
     json: bool,
     /// Number of runs in parallel [default: all cores]

@@ -56,7 +56,7 @@ pub struct Exec {
     measure: Option<String>,
     #[command(flatten)]
     conditions: Conditions,
-    /// Print one JSON object per line and transport
+    /// Print a JSON object for each transport, one per line
     #[arg(long)]
     json: bool,
     /// Number of runs in parallel [default: all cores]

@@ -27,7 +27,7 @@ pub struct Merge {
     /// Directory for the joined results; existing runs in it are kept, so parts may be added later
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Print one JSON object per line and point, in the order of the plan
+    /// Print a JSON object for each point, one per line, in the order of the plan
     #[arg(long)]
     json: bool,
 }

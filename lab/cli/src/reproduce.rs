@@ -52,7 +52,7 @@ pub struct Reproduce {
     /// Run only this experiment of the study, such as exp1; may be repeated
     #[arg(long, value_name = "EXPERIMENT")]
     only: Vec<String>,
-    /// Print one JSON object per line and point, in the order of the plan
+    /// Print a JSON object for each point, one per line, in the order of the plan
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -78,7 +78,7 @@ pub(crate) struct ExperimentFile {
     /// Keep the records of all messages as Parquet files. Default none.
     #[serde(default)]
     pub(crate) records: RecordsKept,
-    /// Sample each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
+    /// Sample windows, round-trip times and queues at this interval, and write them to Parquet files. Default none.
     #[schemars(with = "Option<Duration>")]
     pub(crate) series: Option<Spanned<Duration>>,
     /// World in which the runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this
@@ -296,7 +296,8 @@ impl ExperimentFile {
             return Ok(());
         }
         let problem = format!(
-            "{runs} runs together are more than {MAX_RUNS}; lower `repetitions`, or sweep fewer values"
+            "all points together have {runs} runs; at most {MAX_RUNS} are allowed; lower `repetitions`, or sweep fewer \
+             values"
         );
         Err(source.error(&self.repetitions.span(), problem))
     }

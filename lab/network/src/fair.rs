@@ -21,7 +21,7 @@ pub struct FairSpec {
     /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
     /// section 4.2). Default 100 ms.
     pub interval: Duration,
-    /// Octets that a flow sends per turn, including those beyond IP. Default 1514.
+    /// Octets that a flow sends per turn, including the link-layer header. Default 1514.
     pub quantum: ByteCount,
     /// Mark packets instead of dropping them if their endpoints support ECN. Default yes, as in `tc`.
     #[serde(skip_serializing_if = "Clone::clone")]

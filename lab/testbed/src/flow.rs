@@ -338,7 +338,7 @@ fn check_writes(
     let (max, min) = (division.max, SHORTEST_MESSAGE + division.headers);
     if let Some(octets) = writes.clone().max().filter(|octets| division.count(*octets) > MAX_AT_ONCE) {
         let problem =
-            format!("{octets} octets at once are more than {MAX_AT_ONCE} packets of {max}; send fewer");
+            format!("{octets} octets are sent at once; at most {MAX_AT_ONCE} packets of {max} are supported; send fewer");
         return error_at(at, problem);
     }
     let shortest = |octets: u64| Some(octets % max).filter(|rest| *rest > 0).unwrap_or(max);

@@ -204,7 +204,7 @@ impl Ledger {
         }
     }
 
-    /// Notes the lane of the message.
+    /// Notes the stream of the message, as an index among those of all connections.
     pub fn note_lane(&mut self, entry: EntryId, lane: u16) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.lane = lane;

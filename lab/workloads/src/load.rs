@@ -14,7 +14,7 @@ use crate::{ENDLESS, OnwardClient, WorkloadError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Load {
-    /// Messages per second and source. Default 100/s.
+    /// Message rate of each source. Default 100/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
     /// Time between messages, instead of `rate`. `"0s"`: send each message as soon as the transport has
@@ -80,7 +80,7 @@ impl Load {
         }
     }
 
-    /// Returns messages per second and source; `None` where the transport sets the pace.
+    /// Returns the message rate of each source; `None` where the transport sets the pace.
     pub fn rate(&self) -> Option<Frequency> {
         match (self.pace(), self.rate) {
             (Pace::Interval(_), Some(rate)) => Some(rate),

@@ -154,8 +154,8 @@ pub struct Config {
     pub fair_counts_last_fragment: bool,
     /// Offer RE-CONFIG, by which streams can be reset and added. RFC 6525 section 5.1.1.
     pub reconfig: bool,
-    /// Accept a checksum of zero, and send it if the peer accepts it. The lower layer must detect errors like
-    /// DTLS: RFC 9653 section 6 defines no other method.
+    /// Accept a checksum of zero, and send it if the peer accepts it. Needs a lower layer that detects errors, as
+    /// DTLS does: RFC 9653 section 6 defines no other method.
     pub zero_checksum: bool,
     /// Offer ECN, so that routers may mark packets instead of dropping them. RFC 4960 appendix A.
     pub ecn: bool,

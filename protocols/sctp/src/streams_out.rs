@@ -157,7 +157,7 @@ impl StreamsOut {
         }
     }
 
-    /// Returns the last requested reset of a stream.
+    /// Returns the messages held back by the latest reset request that covers this stream.
     fn hold_of(&mut self, stream: u16) -> Option<&mut HeldMessages> {
         self.holds.iter_mut().rev().find(|hold| covers(&hold.streams, stream))
     }

@@ -80,8 +80,8 @@ impl Tree {
         self.insert(place.into(), Entry::Directory(mode));
     }
 
-    /// Adds this machine's file at `path`, at the same path, with every link on the way to it and the link's target. Missing and unreadable
-    /// files are skipped.
+    /// Copies this machine's file at `path` to the same path in the tree, with every symbolic link on the way and its
+    /// target. Missing and unreadable files are skipped.
     pub(super) fn add_host_file(&mut self, path: &Path) {
         let mut way: Vec<PathBuf> = component_names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);

@@ -38,7 +38,7 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
         id: String::new(),
         name: String::new(),
         caption: format!(
-            "Response time over the time at which a message was due, around the time at which {what} ({} s){at}",
+            "Response time by due time of the message, around the event at {} s: {what}{at}",
             number(*first)
         ),
         basis: "the first repetition of each transport; if there are many messages, only the slowest are drawn".to_owned(),
