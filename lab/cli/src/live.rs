@@ -26,8 +26,8 @@ enum Action {
     Serve {
         #[command(flatten)]
         listen_args: ListenArgs,
-        /// Ports for servers, such as 7641 or 7641-7650, which a firewall must let pass: one for each flow of an experiment whose server is
-        /// on this host [default: free ports]
+        /// Ports for servers, such as 7641 or 7641-7650: one for each flow whose server is on this host. A firewall must let
+        /// them pass [default: free ports]
         #[arg(long, value_name = "FIRST-LAST")]
         ports: Option<Ports>,
     },

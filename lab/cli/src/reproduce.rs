@@ -46,7 +46,8 @@ pub struct Reproduce {
     /// Show the points and their cost without running them
     #[arg(long)]
     plan: bool,
-    /// World: model, kernel (Linux in a virtual machine; kernel:6.1, kernel:uml), or live (sockets of this machine)
+    /// Where to run: model (simulated), kernel (Linux in a virtual machine; kernel:6.1 chooses a version, kernel:uml is
+    /// User-Mode Linux) or live (this machine's sockets)
     #[arg(long, default_value = "model")]
     world: WorldName,
     /// Run only this experiment of the study, such as exp1; may be repeated

@@ -72,10 +72,10 @@ pub struct ExperimentArgs {
     #[command(flatten)]
     peer: Peer,
     /// Also write the records of all messages as Parquet files; flow 0 is the workload, the others are
-    /// background
+    /// background flows
     #[arg(long)]
     records: bool,
-    /// Record a time series with this interval, as Parquet files and in the report: windows, round-trip times, queues
+    /// Record windows, round-trip times and queues at this interval, in Parquet files and in the report
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     series: Option<String>,
 }

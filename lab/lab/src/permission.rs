@@ -77,7 +77,7 @@ impl Permission {
     pub(crate) fn check_size(&self, points: usize, routes: usize) -> Result<(), String> {
         let cure = "sweep fewer values, or use `hol run` on your own machine";
         if points > self.points {
-            return Err(format!("more than {} points; {cure}", self.points));
+            return Err(format!("the experiment has more than {} points; {cure}", self.points));
         }
         if routes > self.routes {
             return Err(format!("the networks of all points have more than {} routes; {cure}", self.routes));

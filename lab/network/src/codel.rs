@@ -15,7 +15,7 @@ use crate::transit::Transit;
 pub struct CodelSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    /// Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
     /// section 4.2). Default 100 ms.
     pub interval: Duration,
     /// Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.

@@ -19,7 +19,7 @@ pub struct PieSpec {
     pub target: Duration,
     /// Interval at which the probability is updated (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
     pub update: Duration,
-    /// Weight of the deviation from the target, in sixteenths of one per second, as in `tc`. Default 2.
+    /// Weight of the deviation from the target, in units of 1/16 per second, as in `tc`. Default 2.
     pub alpha: u8,
     /// Weight of the change of the delay, in the unit of `alpha`. Default 20.
     pub beta: u8,
@@ -49,7 +49,7 @@ impl PieSpec {
             return Some("`update` is below 1ms; the usual value is 15ms");
         }
         (self.alpha.max(self.beta) > Self::MAX_GAIN)
-            .then_some("`alpha` or `beta` exceeds the maximum of 32 (sixteenths of one per second); lower it")
+            .then_some("`alpha` or `beta` exceeds the maximum of 32 (in units of 1/16 per second); lower it")
     }
 }
 

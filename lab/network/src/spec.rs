@@ -95,7 +95,7 @@ macro_rules! settings {
             pub down: Option<Overrides>,
         }
 
-        /// A shared segment: each of its nodes reaches every other in one hop; one packet at a time.
+        /// A shared segment: each of its nodes reaches every other in one hop, and only one packet is sent at a time.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct LanSpec {
@@ -307,7 +307,7 @@ settings! {
     channel: String = Settings::OWN_CHANNEL.to_owned(),
     /// Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     mtu: ByteCount = ByteCount(1500),
-    /// Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
+    /// Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
     overhead: ByteCount = ByteCount(14),
 }
 

@@ -17,7 +17,8 @@ pub struct Program {
     pub node: String,
     /// Command to run: a list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
-    /// Start time: since all services are ready; for a service, since the start of the run. Default 0.
+    /// Time until the program starts: a service counts from the start of the run, another program from the time at which all services
+    /// are ready. Default 0.
     #[serde(default)]
     pub start: Duration,
     /// Time at which to send SIGTERM to the program, counted like `start`. Default: a service gets SIGTERM when all other programs have

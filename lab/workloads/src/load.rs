@@ -24,11 +24,11 @@ pub struct Load {
     /// Distribution of the intervals between messages. Default `"periodic"`; for rpc `"poisson"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Number of sources that send at the same times, each at `rate`: messages come due in groups of this size. Default 1.
+    /// Number of sources that send at the same times, each at `rate`, so messages are due in groups of this size. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if the transport has not accepted a message this long after its scheduled time. The run then ends
-    /// this time, but at least 120 s, after the last scheduled message. Default: no limit.
+    /// Abort the run if the transport has not accepted a message this long after its scheduled time. The run ends at
+    /// the latest this time, or 120 s if that is longer, after the last scheduled message. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }

@@ -14,7 +14,7 @@ const MAX_SIZES: usize = 1000;
 const POSSIBLE_SIZES: RangeInclusive<u64> = 8..=1 << 30;
 
 impl Sizes {
-    /// Parses a file with a size on each line, and optionally how often it occurs: `20kB` or `1460 17`. Text after `#` is a comment. An
+    /// Parses a file with a size on each line, optionally followed by its number of occurrences: `20kB` or `1460 17`. Text after `#` is a comment. An
     /// error has its line number.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let mut weights: BTreeMap<ByteCount, u64> = BTreeMap::new();
@@ -29,7 +29,7 @@ impl Sizes {
                 _ => {
                     return Err((
                         line,
-                        "write one size per line, and optionally how often it occurs".to_owned(),
+                        "write one size on each line, optionally followed by its number of occurrences".to_owned(),
                     ));
                 }
             };

@@ -96,7 +96,7 @@ impl SearchAnswer<'_> {
             ),
             // The order changes, but around the change the difference is negligible.
             [to, from] if to.after == Winner::Tie && from.after != to.before => format!(
-                "{name} {} ({}), {} up to {} ({}), and {} between",
+                "{name} {} ({}), {} up to {} ({}), and {} in between",
                 self.describe_crossover(from),
                 self.difference_at(last),
                 self.comparative(to.before),
