@@ -255,13 +255,13 @@ impl Codel {
 pub(crate) struct CodelQueue {
     codel: Codel,
     packets: VecDeque<QueuedPacket>,
-    /// Octets including those beyond IP.
+    /// Octets including the link-layer header.
     octets: u64,
     overhead: u64,
 }
 
 impl CodelQueue {
-    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest packet.
+    /// Creates a queue. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet.
     pub(crate) fn new(spec: CodelSpec, overhead: u64, longest_packet: u64) -> Self {
         Self { codel: Codel::new(spec, longest_packet), packets: VecDeque::new(), octets: 0, overhead }
     }

@@ -67,7 +67,7 @@ impl FairSpec {
 #[derive(Debug)]
 struct Flow {
     queued: VecDeque<QueuedPacket>,
-    /// Queued octets including those beyond IP.
+    /// Queued octets including link-layer headers.
     octets: u64,
     /// Octets left to send in this turn.
     credit: i64,
@@ -89,7 +89,7 @@ pub(crate) struct FairQueue {
     /// Indices of the other flows.
     old_flows: VecDeque<usize>,
     packets: u64,
-    /// Octets including those beyond IP.
+    /// Octets including the link-layer header.
     octets: u64,
 }
 
@@ -98,7 +98,7 @@ impl FairQueue {
     /// in Linux.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
 
-    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest
+    /// Creates the queues. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest
     /// packet.
     pub(crate) fn new(
         spec: FairSpec,

@@ -183,7 +183,7 @@ fn damping(drop_prob: f64) -> f64 {
 pub(crate) struct PieQueue {
     pie: Pie,
     queued: VecDeque<QueuedPacket>,
-    /// Octets including those beyond IP.
+    /// Octets including the link-layer header.
     octets: u64,
     overhead: u64,
     /// No packet is dropped while fewer than this number of octets, two of the longest packets, is queued.
@@ -192,7 +192,7 @@ pub(crate) struct PieQueue {
 }
 
 impl PieQueue {
-    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest packet.
+    /// Creates a queue. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet.
     /// Draws derive from `seed`.
     pub(crate) fn new(spec: PieSpec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let pie = Pie::new(spec, seed.rng());

@@ -163,7 +163,7 @@ impl Program {
             return Err("`files` need absolute paths on the node, as in \"/srv/page.html\"");
         }
         if !self.metrics.keys().all(|name| is_name(name)) {
-            return Err("the name of a metric consists of letters, digits, - and _, as in page-time");
+            return Err("the name of a metric must consist of letters, digits, - and _, as in page-time");
         }
         let named = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
         if !self.env.keys().all(named) {
@@ -173,7 +173,7 @@ impl Program {
             return Err("`directory` needs an absolute path on the node, as in \"/srv\"");
         }
         if self.stop.is_some_and(|stop| stop <= self.start) {
-            return Err("`stop` is not after `start`");
+            return Err("`stop` must be later than `start`; raise `stop`, or lower `start`");
         }
         Ok(())
     }
