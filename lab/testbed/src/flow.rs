@@ -27,7 +27,7 @@ pub struct Flow {
     pub load: FlowLoad,
     /// Start of the traffic.
     pub start: Duration,
-    /// End of the traffic, not after the end of the script.
+    /// End of the traffic, at the latest the end of the script.
     pub stop: Duration,
 }
 

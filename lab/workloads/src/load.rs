@@ -141,9 +141,9 @@ pub(crate) struct Pacer {
     sources_served: u16,
     messages_left: u64,
     next: Time,
-    /// Messages come due for this long after the start.
+    /// How long after the start messages continue to be due.
     max_duration: Option<Duration>,
-    /// The time from which on no message comes due.
+    /// No message is due from this time on.
     end: Time,
 }
 
@@ -312,7 +312,7 @@ impl Pacer {
         self.messages_left = self.messages_left.saturating_sub(messages);
     }
 
-    /// Returns whether messages can be late, which is so if time makes them due.
+    /// Returns whether messages can be late: only if they are due at given times.
     pub(crate) fn is_open_loop(&self) -> bool {
         !matches!(self.gaps, Gaps::UntilAccepted | Gaps::UntilReply(_))
     }

@@ -116,7 +116,7 @@ impl Tree {
         }
     }
 
-    /// Adds a link at the same path, without its target.
+    /// Adds a symbolic link at the same path, without its target.
     pub(super) fn add_host_link(&mut self, path: &Path) {
         if let Ok(target) = fs::read_link(path) {
             self.insert(shared_path(path), Entry::Link(target));

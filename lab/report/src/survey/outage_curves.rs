@@ -114,7 +114,7 @@ mod tests {
         let survey = swept(&data);
         let figures = outage_curves(&survey);
         let [figure] = &figures[..] else { panic!("{figures:?}") };
-        assert!(figure.caption.contains("the time at which path 1 goes down (5 s)"), "{}", figure.caption);
+        assert!(figure.caption.contains("the event at 5 s: path 1 goes down"), "{}", figure.caption);
         let svg = figure.draw().inline();
         assert_eq!((svg.matches("class=\"event\"").count(), svg.matches("class=\"stroke\"").count()), (1, 1));
         assert!(svg.contains(">SCTP</text>") && svg.contains(">TCP</text>"), "{svg}");

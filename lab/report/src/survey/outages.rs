@@ -45,7 +45,7 @@ pub fn describe_outage(cell: &Cell) -> Option<String> {
         }
     };
     if let Some(noticed) = format_time(cell, Metric::Noticed) {
-        text += &format!("; the application gets an error after {noticed}");
+        text += &format!("; the application gets an error {noticed} after the event");
     }
     Some(text + ".")
 }
