@@ -27,7 +27,7 @@ pub enum FilterError {
         /// The name of the table.
         table: String,
     },
-    /// Another program deleted the table, or changes it as fast as this one.
+    /// Another program deleted the table, or changes it as often as this program.
     #[error("another program changed or deleted the table inet {table}; the next reconciliation repairs it")]
     TableChanged {
         /// The name of the table.

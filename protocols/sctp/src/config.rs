@@ -90,8 +90,8 @@ pub struct Config {
     /// Fast-retransmit a chunk again if its fast retransmission is lost, as soon as data sent after that retransmission
     /// are acknowledged.
     pub fast_retransmit_again: bool,
-    /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived; otherwise only those by data that
-    /// was sent after it. Has an effect with `fast_retransmit_again`.
+    /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived yet. Otherwise only SACKs of data
+    /// that were sent after it count. Has an effect with `fast_retransmit_again`.
     pub retransmissions_miss_at_once: bool,
     /// Let every fast retransmit in fast recovery ignore cwnd. RFC 9260 section 7.2.4 step 3 allows it only for the fast retransmit that
     /// starts the recovery.
