@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// Largest number of pairs for which every assignment of signs is enumerated; beyond, the rank sum is practically normal.
+/// Largest number of pairs for which every assignment of signs is enumerated; with more pairs the rank sum is practically normal.
 const MAX_ENUMERATED: usize = 60;
 
 /// The result of a signed rank test.

@@ -145,7 +145,7 @@ impl Codel {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Returns the packets marked instead of dropped, or above the threshold.
+    /// Returns the number of packets marked instead of dropped, or above the threshold.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }
@@ -266,7 +266,7 @@ impl CodelQueue {
         Self { codel: Codel::new(spec, longest_packet), packets: VecDeque::new(), octets: 0, overhead }
     }
 
-    /// Returns the packets marked so far.
+    /// Returns the number of packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.codel.marked
     }

@@ -157,7 +157,7 @@ impl DualPi2Queue {
         queue
     }
 
-    /// Returns the packets marked so far.
+    /// Returns the number of packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }

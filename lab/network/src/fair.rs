@@ -127,7 +127,7 @@ impl FairQueue {
         }
     }
 
-    /// Returns the packets marked so far.
+    /// Returns the number of packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.flows.iter().map(|flow| flow.codel.marked()).sum()
     }

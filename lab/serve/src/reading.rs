@@ -10,7 +10,7 @@ use crate::refusal::{Problem, Refusal};
 /// Maximum octets of a text.
 pub const MAX_TEXT_SIZE: usize = 1 << 20;
 
-/// Maximum octets to parse over all points. 10,000 points of a typical text need two thirds of them.
+/// Maximum octets to parse over all points. 10,000 points of a typical text need two thirds of this number.
 const MAX_WORK: usize = 16 << 20;
 
 /// Limits of an experiment whose author does not own the machine. The number of routes limits the time and the memory

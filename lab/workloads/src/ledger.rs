@@ -165,12 +165,12 @@ impl Ledger {
         self.received_messages.make_room(room(received));
     }
 
-    /// Returns the messages that came due.
+    /// Returns the number of messages that came due.
     pub fn messages_due(&self) -> u64 {
         self.sent_messages.end().into()
     }
 
-    /// Returns the messages received.
+    /// Returns the number of messages received.
     pub fn received(&self) -> u64 {
         self.received
     }

@@ -246,8 +246,8 @@ impl Ledger {
                 self.unrecorded.extend(inverses);
                 return Err(failure.into());
             }
-            // Another standby may have connected meanwhile, and needs them. Otherwise the next one begins
-            // with a copy of the journal.
+            // A standby that has connected meanwhile needs these entries. One that connects later begins with
+            // a copy of the journal.
             standby.replicate(journal.last_entries());
             return Err(LedgerError::Standby);
         }

@@ -190,7 +190,7 @@ pub struct LimitSettings {
     pub output: ByteCount,
     /// Maximum octets queued for all agents together.
     pub backlog: ByteCount,
-    /// Time for which an agent may fail to read any of its queued octets.
+    /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,
 }
 

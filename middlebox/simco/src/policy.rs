@@ -255,7 +255,7 @@ impl Policy {
         self.anonymous
     }
 
-    /// Returns true if sessions need security below SIMCO. RFC 4540 section 7.2.
+    /// Returns true if a layer below SIMCO, such as TLS, must protect sessions. RFC 4540 section 7.2.
     pub fn is_secure_only(&self) -> bool {
         self.secure_only
     }

@@ -92,7 +92,7 @@ impl CongestionWindow {
         self.ssthresh
     }
 
-    /// Returns the units of one segment.
+    /// Returns the size of one segment, in units.
     pub fn quantum(&self) -> u32 {
         self.quantum
     }

@@ -258,7 +258,7 @@ impl StreamsOut {
         (ssn, place)
     }
 
-    /// Returns the first fragment of a stream; without a scheduler, the first of all.
+    /// Returns the first fragment of a stream; without a scheduler, the first fragment of all streams.
     fn first_of(&self, stream: u16) -> Option<&UnsentChunk> {
         match &self.queues {
             None => self.queue.front(),
