@@ -67,7 +67,7 @@ pub struct Config {
     /// Answer a pure acknowledgment that arrives after later segments, as its sequence number and timestamp show: RFC 7323 section 5.3
     /// requires it; otherwise drop it.
     pub answer_old_ack: bool,
-    /// Out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
+    /// Number of out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
     pub sack_compression: u32,
     /// The percentage of a round trip by which compressed SACKs are delayed.
     pub sack_compression_percent: u32,
