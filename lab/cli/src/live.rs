@@ -10,7 +10,7 @@ use hol_live::{DEFAULT_PORT, Ports, Router, SECRET_VARIABLE, Secret, Server, Ser
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// Run a part of another host's live experiments, or emulate the path between two hosts.
+/// Run endpoints of another host's live experiments, or emulate the path between two hosts.
 #[derive(Debug, Args)]
 pub struct Live {
     #[command(subcommand)]

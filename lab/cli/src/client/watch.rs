@@ -21,7 +21,7 @@ pub struct Watch {
     id: i64,
     #[command(flatten)]
     server_args: ServerArgs,
-    /// Print one JSON object per event: its name and its data
+    /// Print a JSON object for each event, with its name and its data, one per line
     #[arg(long)]
     json: bool,
 }

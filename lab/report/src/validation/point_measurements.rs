@@ -29,7 +29,7 @@ pub struct PointMeasurements {
     pub p99: Runs,
     /// 99.9th percentile.
     pub p999: Runs,
-    /// User data between the first message sent and the last one delivered, per time, in kbit/s.
+    /// The rate of user data from the first message sent to the last one delivered, in kbit/s.
     pub throughput: Runs,
     /// Retransmitted packets with data per thousand messages.
     pub retransmissions: f64,

@@ -399,7 +399,7 @@ impl Replicator {
         Self::in_phase(Phase::Copying)
     }
 
-    /// Returns one that requires a standby and has none.
+    /// Returns a replicator that requires a standby and has none.
     pub fn absent() -> Self {
         Self::in_phase(Phase::Absent)
     }
