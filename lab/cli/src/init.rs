@@ -44,7 +44,11 @@ const TOP_LEVEL_KEYS: [Note; 11] = [
         "\"1%\"",
     ),
     ("seed", "Seed of all random numbers.", "1"),
-    ("world", "Where to run: simulated endpoints and links (model), or Linux in a virtual machine (kernel).", "\"kernel\""),
+    (
+        "world",
+        "Where to run: simulated endpoints and links (model), or Linux in a virtual machine (kernel).",
+        "\"kernel\"",
+    ),
     ("records", "Also keep the records of all messages.", "\"all\""),
     ("series", "Record windows, round-trip times and queues at this interval.", "\"10ms\""),
     ("timeline", "Also count the deliveries in each interval of this length.", "\"1s\""),

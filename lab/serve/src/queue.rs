@@ -70,7 +70,10 @@ impl QueuedExperiment {
         let why = match (ahead, wanted > free) {
             (0, false) => return Verdict::Start,
             (0, true) => {
-                format!("the experiment requests {}, but only {free} of {cores} are free", count_of_cores(wanted))
+                format!(
+                    "the experiment requests {}, but only {free} of {cores} are free",
+                    count_of_cores(wanted)
+                )
             }
             (1, _) => "1 experiment is ahead in the queue".to_owned(),
             (2..=MAX_COUNTED, _) => format!("{ahead} experiments are ahead in the queue"),

@@ -29,7 +29,8 @@ impl Sizes {
                 _ => {
                     return Err((
                         line,
-                        "write one size on each line, optionally followed by its number of occurrences".to_owned(),
+                        "write one size on each line, optionally followed by its number of occurrences"
+                            .to_owned(),
                     ));
                 }
             };

@@ -383,7 +383,9 @@ impl Daemon {
         match self.ledger.continue_repair(now) {
             Ok(true) => self.log.write(now, Level::Info, "in-force", &[("what", &"all rules")]),
             Ok(false) => {}
-            Err(failure) => self.log.write_limited(now, Level::Error, "repair-failed", &[("reason", &failure)]),
+            Err(failure) => {
+                self.log.write_limited(now, Level::Error, "repair-failed", &[("reason", &failure)])
+            }
         }
         if self.ledger.save_clock(now) {
             self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);

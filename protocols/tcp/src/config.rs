@@ -260,7 +260,11 @@ impl Config {
             (self.send_buffer.0 > 0, "send_buffer", "must be larger than zero"),
             (self.receive_buffer.0 >= self.mss.into(), "receive_buffer", "must be at least mss"),
             (!self.timestamp_clock.is_zero(), "timestamp_clock", "must be longer than 0s"),
-            (self.delayed_ack_min <= self.delayed_ack_max, "delayed_ack_min", "must be at most delayed_ack_max"),
+            (
+                self.delayed_ack_min <= self.delayed_ack_max,
+                "delayed_ack_min",
+                "must be at most delayed_ack_max",
+            ),
             ((1..=10_000).contains(&self.initial_window), "initial_window", "must be between 1 and 10000"),
             (self.dupthresh > 0, "dupthresh", "must be at least 1"),
             (

@@ -41,19 +41,19 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
             "Response time by due time of the message, around the event at {} s: {what}{at}",
             number(*first)
         ),
-        basis: "the first repetition of each transport; if there are many messages, only the slowest are drawn".to_owned(),
+        basis:
+            "the first repetition of each transport; if there are many messages, only the slowest are drawn"
+                .to_owned(),
         note: Some(
-            "The line at 0 is the event. A bar at the upper edge shows messages that never arrived.".to_owned(),
+            "The line at 0 is the event. A bar at the upper edge shows messages that never arrived."
+                .to_owned(),
         ),
         experiment: survey.experiment.clone(),
         is_ccdf: false,
         choice_label,
         metric: Metric::ResponseTime,
         x: Axis::new(x, "time at which the message was due, in s since the event"),
-        y: Axis::new(
-            Scale::Log { min: min / 1.3, max: (max * 1.6).max(min * 2.0) },
-            "response time (ms)",
-        ),
+        y: Axis::new(Scale::Log { min: min / 1.3, max: (max * 1.6).max(min * 2.0) }, "response time (ms)"),
         panels: vec![PanelData { title: String::new(), curves: Curves::OutageCurves { curves, events } }],
     })
     .filter(|figure| !figure.panels[0].curves.is_empty())

@@ -316,7 +316,9 @@ impl Reader<'_> {
                     Item::Range(last, _) => {
                         return Err(format!("the range {first}-{last} is not in ascending order"));
                     }
-                    Item::Class(..) => return Err("a range must end with a character, not a class".to_owned()),
+                    Item::Class(..) => {
+                        return Err("a range must end with a character, not a class".to_owned());
+                    }
                 },
                 _ => return Err("a range must begin with a character, not a class".to_owned()),
             });
