@@ -384,7 +384,7 @@ impl Daemon {
             Ok(true) => self.log.write(now, Level::Info, "in-force", &[("what", &"all rules")]),
             Ok(false) => {}
             Err(failure) => {
-                self.log.write_limited(now, Level::Error, "repair-failed", &[("reason", &failure)])
+                self.log.write_limited(now, Level::Error, "repair-failed", &[("reason", &failure)]);
             }
         }
         if self.ledger.save_clock(now) {
