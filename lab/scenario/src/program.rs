@@ -210,7 +210,7 @@ mod tests {
         };
         assert!(problem("command = []").contains("name a program"));
         assert!(problem("command = \"x\"\nfiles.page = { text = \"\" }").contains("absolute path"));
-        assert!(problem("command = \"x\"\nstart = \"2s\"\nstop = \"1s\"").contains("not after"));
+        assert!(problem("command = \"x\"\nstart = \"2s\"\nstop = \"1s\"").contains("must be later"));
         assert!(problem("command = \"x\"\nstrat = \"2s\"").contains("unknown field `strat`"));
     }
 

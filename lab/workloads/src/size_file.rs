@@ -129,7 +129,7 @@ mod tests {
         for (text, line, words) in [
             ("1kB\n12 apples\n", 2, "\"apples\" is not a whole number of messages"),
             ("1kB\n7Mbit\n", 2, "\"7Mbit\" is not a size such as 1460"),
-            ("1 2 3\n", 1, "write one size per line"),
+            ("1 2 3\n", 1, "write one size on each line"),
             ("# none\n", 1, "the file contains no sizes"),
             ("90 0\n", 1, "the file contains no sizes"),
             ("-5\n", 1, "\"-5\" is not a size"),

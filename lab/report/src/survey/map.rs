@@ -346,6 +346,6 @@ mod tests {
         assert_eq!(certainty(0, 0).unwrap().1, Certainty::Tie);
         let svg = map.draw("map").inline();
         assert_eq!(svg.matches("field tie").count(), 2);
-        assert!(svg.contains("loss (%) 1, delay (ms) 9: TCP is best, 33 %"), "{svg}");
+        assert!(svg.contains("loss (%) 1, delay (ms) 9: TCP is best (by 33 %)"), "{svg}");
     }
 }
