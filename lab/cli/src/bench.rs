@@ -29,7 +29,7 @@ pub struct Bench {
     /// Number of measurements of each benchmark
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     times: u32,
-    /// Print one JSON object per line
+    /// Print a JSON object for each benchmark, one per line
     #[arg(long)]
     json: bool,
 }

@@ -40,7 +40,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Compare {
-    /// tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; each is compared with the first
+    /// Transports to compare: tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; each is
+    /// compared with the first
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
@@ -48,7 +49,7 @@ pub struct Compare {
     /// Also write results and a report to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Record a time series with this interval: windows, round-trip times, queues; needs --out
+    /// Record windows, round-trip times and queues at this interval; needs --out
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
     /// Add repetitions until each conclusion is clear or this processor time is used up; not with --count or
@@ -56,7 +57,7 @@ pub struct Compare {
     /// [default: 5s]
     #[arg(long, value_name = "5s", allow_hyphen_values = true)]
     budget: Option<String>,
-    /// Print one JSON object per line and transport
+    /// Print a JSON object for each transport, one per line
     #[arg(long)]
     json: bool,
     /// Number of runs in parallel [default: all cores]

@@ -47,7 +47,7 @@ pub struct ComparisonFlags {
 /// Network, repetitions, seed and world of a comparison.
 #[derive(Debug, Args)]
 pub struct Conditions {
-    /// Path by name: its delay, jitter, loss, rate and queue, which other options override; `hol list paths` shows all [default: none]
+    /// Named path, which sets delay, jitter, loss, rate and queue; other options override it; `hol list paths` shows all [default: none]
     #[arg(long, value_name = "NAME", value_parser = paths())]
     path: Option<String>,
     /// One-way delay, the same in both directions [default: 10ms]
@@ -71,8 +71,9 @@ pub struct Conditions {
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "S", value_parser = whole, allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// World: model (simulated endpoints and links), kernel (Linux in a virtual machine; kernel:6.1, kernel:uml), or live
-    /// (sockets of this machine; live:namespaces; other hosts with --peer and --router) [default: model; kernel for programs]
+    /// Where to run: model (simulated), kernel (Linux in a virtual machine; kernel:6.1 chooses a version, kernel:uml is
+    /// User-Mode Linux) or live (this machine's sockets; live:namespaces uses network namespaces; --peer and --router use
+    /// other hosts) [default: model; kernel for programs]
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]

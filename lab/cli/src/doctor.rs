@@ -16,7 +16,7 @@ use crate::terminal::say;
 /// Check what works on this machine.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Print one JSON object per line
+    /// Print a JSON object for each check, one per line
     #[arg(long)]
     json: bool,
 }

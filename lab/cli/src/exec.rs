@@ -34,12 +34,12 @@ Examples:
 ///
 /// The command after -- runs on the host `client`, the command of --server runs on the host `server`. Each host can
 /// reach the other by its name. Both run on a stock Linux kernel in virtual time: same seed, same result. For
-/// transports other than tcp, the kernel gives their TCP sockets SCTP or MPTCP instead, without a change to the
-/// programs.
+/// transports other than tcp, the kernel replaces the programs' TCP sockets by sockets of SCTP or MPTCP; the programs
+/// themselves do not change.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Exec {
-    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; each is compared with the first
+    /// Transports to compare: tcp, sctp or mptcp, with options as in tcp:cc=reno; each is compared with the first
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub struct Exec {
     measure: Option<String>,
     #[command(flatten)]
     conditions: Conditions,
-    /// Print one JSON object per line and transport
+    /// Print a JSON object for each transport, one per line
     #[arg(long)]
     json: bool,
     /// Number of runs in parallel [default: all cores]

@@ -22,7 +22,7 @@ Examples:
 #[command(before_help = EXAMPLES)]
 pub struct Help {
     /// A command, transport, option, path, flag, key, table or workload; `reference` for all keys of
-    /// experiment files, or `schema`
+    /// experiment files, `schema` for their JSON Schema
     topic: Vec<String>,
 }
 

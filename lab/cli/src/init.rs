@@ -40,14 +40,18 @@ const TOP_LEVEL_KEYS: [Note; 11] = [
     ),
     (
         "precision",
-        "Repeat until half the 95 % confidence interval is at most this share of the mean; needs repetitions = \"5..40\".",
+        "Repeat until the half width of the 95 % CI of the mean is at most this share of it; needs repetitions = \"5..40\".",
         "\"1%\"",
     ),
     ("seed", "Seed of all random numbers.", "1"),
-    ("world", "World: simulated endpoints and links, or Linux in a virtual machine.", "\"kernel\""),
+    (
+        "world",
+        "Where to run: simulated endpoints and links (model), or Linux in a virtual machine (kernel).",
+        "\"kernel\"",
+    ),
     ("records", "Also keep the records of all messages.", "\"all\""),
-    ("series", "Sample each run at this interval: windows, round-trip times, queues.", "\"10ms\""),
-    ("timeline", "Also count deliveries per interval of this length.", "\"1s\""),
+    ("series", "Record windows, round-trip times and queues at this interval.", "\"10ms\""),
+    ("timeline", "Also count the deliveries in each interval of this length.", "\"1s\""),
     ("topology", "An ns script that defines the network.", "\"testlink.ns\""),
 ];
 

@@ -44,7 +44,7 @@ enum Action {
     },
     /// List the available kernels
     List {
-        /// Print one JSON object per line
+        /// Print a JSON object for each kernel, one per line
         #[arg(long)]
         json: bool,
     },

@@ -123,7 +123,7 @@ enum Command {
     List(list::List),
     /// Fetch, build, select and list kernels for the kernel world
     Kernel(kernel::Kernel),
-    /// Run a part of another host's live experiments, or emulate the path between two hosts
+    /// Run endpoints of another host's live experiments, or emulate the path between two hosts
     Live(live::Live),
     /// Send requests to a middlebox, or be one: RFC 4540 (starts `simcod`)
     Simco(external::External),

@@ -26,7 +26,7 @@ pub struct List {
     /// Transport whose options are listed, or `paths`
     #[arg(value_name = "TRANSPORT", value_parser = topic)]
     topic: Option<Topic>,
-    /// Print one JSON object per line
+    /// Print a JSON object for each entry, one per line
     #[arg(long)]
     json: bool,
 }

@@ -10,7 +10,7 @@ use hol_live::{DEFAULT_PORT, Ports, Router, SECRET_VARIABLE, Secret, Server, Ser
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// Run a part of another host's live experiments, or emulate the path between two hosts.
+/// Run endpoints of another host's live experiments, or emulate the path between two hosts.
 #[derive(Debug, Args)]
 pub struct Live {
     #[command(subcommand)]
@@ -26,8 +26,8 @@ enum Action {
     Serve {
         #[command(flatten)]
         listen_args: ListenArgs,
-        /// Ports for servers, such as 7641 or 7641-7650, which a firewall must let pass: one for each flow of an experiment whose server is
-        /// on this host [default: free ports]
+        /// Ports for servers, such as 7641 or 7641-7650: one for each flow whose server is on this host. A firewall must let
+        /// them pass [default: free ports]
         #[arg(long, value_name = "FIRST-LAST")]
         ports: Option<Ports>,
     },

@@ -21,13 +21,13 @@ the parts. A run that two parts contain must be the same in both.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Merge {
-    /// Result directories of the parts; one of them may be complete
+    /// Result directories of the parts
     #[arg(required = true, value_name = "DIR")]
     parts: Vec<PathBuf>,
     /// Directory for the joined results; existing runs in it are kept, so parts may be added later
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Print one JSON object per line and point, in the order of the plan
+    /// Print a JSON object for each point, one per line, in the order of the plan
     #[arg(long)]
     json: bool,
 }

@@ -36,7 +36,7 @@ pub struct Packetdrill {
     /// unless the script enables it
     #[arg(long)]
     strict: bool,
-    /// Print one JSON object per script
+    /// Print a JSON object for each script, one per line
     #[arg(long)]
     json: bool,
 }

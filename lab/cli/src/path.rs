@@ -39,11 +39,11 @@ struct Tc {
     down: Vec<String>,
 }
 
-/// One capture is enough, at either end of the path or between. Comments state the uncertainty of each
-/// value, and what the capture does not show.
+/// One capture is enough, at either end of the path or in between. Comments in the output state the uncertainty of
+/// each value, and what the capture does not show.
 #[derive(Debug, Args)]
 struct Learn {
-    /// Capture (pcap or pcapng; a file may be compressed by gzip, zstd or xz) of TCP or SCTP; - is standard input
+    /// Capture of TCP or SCTP packets (pcap or pcapng, which may be compressed by gzip, zstd or xz); - is standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
     /// Use the packets of this interface [default: the one with the most packets]

@@ -21,7 +21,7 @@ pub struct Plan {
     /// Also show the cost of each of N parts for `hol run --shard`
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     shards: Option<usize>,
-    /// Print one JSON object per line and point, in the order of the plan
+    /// Print a JSON object for each point, one per line, in the order of the plan
     #[arg(long)]
     json: bool,
 }

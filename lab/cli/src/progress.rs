@@ -85,7 +85,7 @@ impl Progress {
         let [messages, wanted, runs, runs_wanted, runs_left] =
             [now.messages, now.messages_wanted, now.runs, now.runs_wanted, left].map(grouped);
         let text = match self.last_runs {
-            Some(_) => format!("the last {runs_left} of {runs_wanted} runs{failed}, of few messages each"),
+            Some(_) => format!("the last {runs_left} of {runs_wanted} runs{failed}, each with few messages"),
             None => format!("{runs} of {runs_wanted} runs{failed}, {messages} of {wanted} messages"),
         };
         match &mut self.display {

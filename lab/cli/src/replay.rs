@@ -29,7 +29,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Replay {
-    /// Capture (pcap or pcapng; a file may be compressed by gzip, zstd or xz) of TCP, SCTP or UDP; - is standard input
+    /// Capture of TCP, SCTP or UDP packets (pcap or pcapng, which may be compressed by gzip, zstd or xz); - is standard
+    /// input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
     /// Experiment file to write, NAME.toml [default: standard output]

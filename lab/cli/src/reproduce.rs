@@ -46,13 +46,14 @@ pub struct Reproduce {
     /// Show the points and their cost without running them
     #[arg(long)]
     plan: bool,
-    /// World: model, kernel (Linux in a virtual machine; kernel:6.1, kernel:uml), or live (sockets of this machine)
+    /// Where to run: model (simulated), kernel (Linux in a virtual machine; kernel:6.1 chooses a version, kernel:uml is
+    /// User-Mode Linux) or live (this machine's sockets)
     #[arg(long, default_value = "model")]
     world: WorldName,
     /// Run only this experiment of the study, such as exp1; may be repeated
     #[arg(long, value_name = "EXPERIMENT")]
     only: Vec<String>,
-    /// Print one JSON object per line and point, in the order of the plan
+    /// Print a JSON object for each point, one per line, in the order of the plan
     #[arg(long)]
     json: bool,
     #[command(flatten)]

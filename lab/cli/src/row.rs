@@ -177,7 +177,13 @@ pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointRe
     if results.iter().any(has_outage) {
         text += "\n";
         text += &tabulate(
-            &["outage ms ± 95 %", "late messages", "first after ms", "last after ms", "error after ms"],
+            &[
+                "outage ms ± 95 %",
+                "late messages",
+                "event to first late ms",
+                "event to last late ms",
+                "event to error ms",
+            ],
             outage_cells,
         );
     }

@@ -49,7 +49,7 @@ pub struct Run {
     /// Show the points and their cost without running them
     #[arg(long)]
     plan: bool,
-    /// Print one JSON object per line and point, in the order of the plan
+    /// Print a JSON object for each point, one per line, in the order of the plan
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -64,17 +64,18 @@ pub struct ExperimentArgs {
     /// Set a key, as in network.loss=1%; a swept key gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// World: model, kernel (Linux in a virtual machine; kernel:6.1, kernel:uml), or live (sockets of this machine;
-    /// live:namespaces; other hosts with --peer and --router)
+    /// Where to run: model (simulated), kernel (Linux in a virtual machine; kernel:6.1 chooses a version, kernel:uml is
+    /// User-Mode Linux) or live (this machine's sockets; live:namespaces uses network namespaces; --peer and --router use
+    /// other hosts)
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]
     peer: Peer,
     /// Also write the records of all messages as Parquet files; flow 0 is the workload, the others are
-    /// background
+    /// background flows
     #[arg(long)]
     records: bool,
-    /// Record a time series with this interval, as Parquet files and in the report: windows, round-trip times, queues
+    /// Record windows, round-trip times and queues at this interval, in Parquet files and in the report
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     series: Option<String>,
 }

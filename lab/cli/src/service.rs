@@ -21,7 +21,8 @@ pub struct Service {
     /// Put a file on both hosts, as in /srv/page=page.html, or a file of a given size, as in /srv/page=100kB
     #[arg(long = "file", value_name = "PATH=FILE")]
     files: Vec<String>,
-    /// Root file system of the programs: host, a directory, or a tar archive of a directory or container [default: host]
+    /// Root file system of the programs: host (this machine's files), a directory, or a tar archive of a directory or
+    /// container [default: host]
     #[arg(long, value_name = "ROOT")]
     root: Option<String>,
 }

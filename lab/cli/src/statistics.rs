@@ -147,7 +147,7 @@ pub struct Statistics {
     /// Number of trials per case
     #[arg(long, value_name = "N", value_parser = positive, default_value = "1000")]
     trials: usize,
-    /// Number of runs of a case, from which the trials are drawn
+    /// Number of runs per case; each trial draws its repetitions from them
     #[arg(long, value_name = "N", value_parser = positive, default_value = "400")]
     pool: usize,
     /// Run only the cases whose name contains this text

@@ -184,7 +184,7 @@ fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
     };
     if overhead.0 != ETHERNET_HEADER {
         return Err(format!(
-            "`overhead`: tbf counts {ETHERNET_HEADER} octets beyond IP; set overhead = \"{ETHERNET_HEADER}B\", or give the queue in packets, with drop tail"
+            "`overhead`: tbf counts {ETHERNET_HEADER} octets of link-layer header; set overhead = \"{ETHERNET_HEADER}B\", or give the queue in packets, with drop tail"
         ));
     }
     let bits = rate.bits_per_second();

@@ -26,7 +26,8 @@ pub struct Topology {
     /// Write an ns script; - is standard output
     #[arg(long, value_name = "FILE")]
     ns: Option<PathBuf>,
-    /// Write a shell script of tc commands that emulates these links on a router (the first point of a sweep); - is standard output
+    /// Write a shell script of tc commands that emulates these links on a router; of a sweep, those of the first point;
+    /// - is standard output
     #[arg(long, value_name = "FILE")]
     tc: Option<PathBuf>,
 }

@@ -35,7 +35,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Trace {
-    /// tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8, or an experiment file
+    /// Transport (tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8), or an experiment file
     #[arg(
         value_name = "TRANSPORT|FILE",
         required_unless_present = "experiment",

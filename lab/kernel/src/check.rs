@@ -203,7 +203,7 @@ fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
         if !within.contains(measured) {
             let (min, max) = within.into_inner();
             return Err(MachineFault::Invalid(format!(
-                "{name}: {what} {measured} ns before the run; expected {min} to {max}"
+                "{name}: in a check before the run, {what} {measured} ns; expected {min} to {max} ns"
             ))
             .into());
         }

@@ -137,7 +137,7 @@ impl Image {
             })?,
         };
         if lacks_namespaces(&directory, path, &release) {
-            let problem = "this kernel has no network namespaces (CONFIG_NET_NS), of which the hosts of a network are made; use a distribution's standard kernel, as `hol kernel fetch` downloads";
+            let problem = "this kernel has no network namespaces (CONFIG_NET_NS), which hol needs for the hosts of a network; use a distribution's standard kernel, as `hol kernel fetch` downloads";
             return Err(KernelError::image(path, problem));
         }
         let image = Self::of(release);

@@ -52,7 +52,7 @@ impl fmt::Display for MailError {
                 let max = SIZE >> 20;
                 write!(
                     f,
-                    "the result of the guest has {length} octets, more than {max} MiB; run fewer messages per run, or set a longer interval of `series`"
+                    "the result of the guest has {length} octets, but the maximum is {max} MiB; run fewer messages per run, or set a longer interval of `series`"
                 )
             }
         }

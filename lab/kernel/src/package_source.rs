@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::KernelError;
 use crate::image::version_key;
 
-/// The sources of packages. By default the first of these that has them: the package sources of this machine, then the suites of Debian.
+/// The sources of packages. By default the package sources of this machine are searched first, then the suites of Debian.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageSource {
     /// The only suite to search, such as `trixie-backports`.

@@ -47,7 +47,7 @@ impl Background {
         Self { workload: self.workload.with_defaults(), ..self }
     }
 
-    /// Returns the background traffic next to a workload over `transport`.
+    /// Returns the background traffic that accompanies a workload over `transport`.
     pub(crate) fn in_scenario(&self, transport: &TransportSpec) -> hol_scenario::Background {
         let Self { transport: own, workload, messages, count, spread } = self.clone();
         let transport = own.unwrap_or_else(|| transport.clone());

@@ -72,18 +72,19 @@ pub(crate) struct ExperimentFile {
     /// `repetitions`. Default: no requirement.
     #[schemars(with = "Option<Ratio>")]
     precision: Option<Spanned<Ratio>>,
-    /// Count deliveries per interval of this length, for figures over time. Default none.
+    /// Count the deliveries in each interval of this length, for figures over time. Default none.
     #[schemars(with = "Option<Duration>")]
     timeline: Option<Spanned<Duration>>,
     /// Keep the records of all messages as Parquet files. Default none.
     #[serde(default)]
     pub(crate) records: RecordsKept,
-    /// Sample each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
+    /// Record windows, round-trip times and queues at this interval, in Parquet files. Default none.
     #[schemars(with = "Option<Duration>")]
     pub(crate) series: Option<Spanned<Duration>>,
-    /// World in which the runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this
-    /// machine's loopback, `"live:namespaces"` over a path of network namespaces, `"live:HOST"` between this host and another,
-    /// `"live:server=HOST,cross=OTHER"` between several hosts by node, or `"live:HOST via ROUTER"` through a router. Default `model`.
+    /// World in which the runs take place: `"model"` (simulated); `"kernel"` (Linux in a virtual machine), `"kernel:6.1"` for that
+    /// version, `"kernel:uml"` for User-Mode Linux; `"live"` over this machine's loopback, `"live:namespaces"` over a path of network
+    /// namespaces, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"` between several hosts, each named
+    /// with its node, or `"live:HOST via ROUTER"` through a router. Default `model`.
     #[serde(default = "default_world")]
     #[schemars(with = "Option<String>")]
     pub(crate) world: Spanned<WorldName>,
@@ -120,7 +121,8 @@ pub(crate) struct ExperimentFile {
     #[serde(default, rename = "program")]
     #[schemars(with = "Vec<Program>")]
     programs: Vec<Spanned<Program>>,
-    /// Source of the programs and of the files that they need: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
+    /// Source of the programs and of the files that they need: `"host"` (this machine), a directory, or an archive of one (`.tar`).
+    /// Default `host`.
     #[serde(default = "host_root")]
     #[schemars(with = "Option<String>")]
     root: Spanned<Root>,
@@ -298,7 +300,8 @@ impl ExperimentFile {
             return Ok(());
         }
         let problem = format!(
-            "{runs} runs together are more than {MAX_RUNS}; lower `repetitions`, or sweep fewer values"
+            "all points together have {runs} runs; at most {MAX_RUNS} are allowed; lower `repetitions`, or sweep fewer \
+             values"
         );
         Err(source.error(&self.repetitions.span(), problem))
     }

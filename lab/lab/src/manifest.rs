@@ -34,7 +34,7 @@ pub struct Manifest {
     /// The program and the files that it read.
     #[serde(default, skip_serializing_if = "Origin::is_unknown")]
     pub origin: Origin,
-    /// Name of the study, if the experiments are one.
+    /// Name of the study to which the experiments belong, if any.
     pub study: Option<String>,
     /// Title of the experiments, one line.
     pub title: String,

@@ -23,7 +23,7 @@ pub enum Metric {
     ResponseTime,
     /// The 99th percentile of the response time, in ms.
     Tail,
-    /// User data between the first message sent and the last one delivered, per time, in kbit/s.
+    /// The rate of user data from the first message sent to the last one delivered, in kbit/s.
     Throughput,
     /// The time from the workload's start until it was connected, in ms.
     ConnectTime,

@@ -29,8 +29,8 @@ pub(crate) fn resolve_paths(table: &mut DeTable<'_>, source: &Source) -> Result<
     })
 }
 
-/// Replaces the `path` of one table with its settings. A key of the table overrides that of both directions; a key of its `up` or `down`
-/// that of this direction.
+/// Replaces the `path` of one table with its settings. A key of the table overrides the path's key in both directions; a key of its
+/// `up` or `down` overrides it in that direction.
 fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     let Some(name) = own.remove("path") else { return Ok(()) };
     let path = match name.get_ref() {

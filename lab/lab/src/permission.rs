@@ -77,7 +77,7 @@ impl Permission {
     pub(crate) fn check_size(&self, points: usize, routes: usize) -> Result<(), String> {
         let cure = "sweep fewer values, or use `hol run` on your own machine";
         if points > self.points {
-            return Err(format!("more than {} points; {cure}", self.points));
+            return Err(format!("the experiment has more than {} points; {cure}", self.points));
         }
         if routes > self.routes {
             return Err(format!("the networks of all points have more than {} routes; {cure}", self.routes));
@@ -92,11 +92,14 @@ impl Permission {
         let Self { nodes: max_nodes, links: max_links, .. } = self;
         let cure = "use a smaller network, or `hol run` on your own machine";
         if network.nodes.len() > *max_nodes {
-            return Err(format!("{} nodes are more than {max_nodes}; {cure}", network.nodes.len()));
+            let nodes = network.nodes.len();
+            return Err(format!("the network has {nodes} nodes; at most {max_nodes} are allowed; {cure}"));
         }
         if links.max(members / 2) > *max_links {
             return Err(format!(
-                "{links} links with {members} stations on LANs are more than {max_links}; {cure}"
+                "the network has {links} links and LANs with {members} stations; at most {max_links} links and LANs with {} stations are \
+                 allowed; {cure}",
+                2 * max_links + 1
             ));
         }
         Ok(())

@@ -37,7 +37,8 @@ pub(crate) fn find_root(root: &mut Spanned<Root>, source: &Source) -> Result<(),
     Ok(())
 }
 
-/// Returns the workload of programs, between the nodes of the first awaited program and of the first service; `None` without programs.
+/// Returns the workload of programs, between the nodes of the first program that is not a service and of the first service; `None`
+/// without programs.
 pub(crate) fn workload(programs: &[Spanned<Program>]) -> Option<WorkloadSpec> {
     programs.first()?;
     let node_of = |is_awaited| {

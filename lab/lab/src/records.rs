@@ -53,7 +53,7 @@ const fn outcome(outcome: Outcome) -> &'static str {
 /// The version of the layout, in the metadata; every change increments it.
 const SCHEMA_VERSION: &str = "4";
 
-/// The number of rows in a group, which is also the number of a flow's records that are buffered at most.
+/// The number of rows in a group, and the maximum number of buffered records of a flow.
 const ROWS_PER_GROUP: usize = 1 << 17;
 
 /// A Parquet file that is being written.

@@ -277,7 +277,7 @@ fn describe_value(schema: &Value, definitions: &Value) -> String {
     }
 }
 
-/// Returns the words that a value may be.
+/// Returns the allowed strings of a value: JSON Schema's `enum` or `const`.
 fn words(schema: &Value) -> Vec<String> {
     let quoted = |word: &Value| word.as_str().map(|word| format!("\"{word}\""));
     if let Some(words) = schema["enum"].as_array() {

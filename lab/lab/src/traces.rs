@@ -18,8 +18,8 @@ use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
 /// needed. If the start is drawn for each run, the trace itself becomes part of the point. `written` is the
-/// experiment as its author wrote it: with the values of its axes, but without those of named paths. Where the axes include the trace, other
-/// points may use the settings that it replaces.
+/// experiment as its author wrote it: with the values of its axes, but without those of named paths. If the trace is an axis, other points
+/// may use the settings that it replaces.
 pub(crate) fn read_traces(
     network: &mut Spanned<NetworkSpec>,
     written: &DeTable<'_>,

@@ -280,7 +280,8 @@ impl<'a> HostRun<'a> {
 /// Returns a unique number for the run.
 fn random_run_id() -> Result<[u8; 32], String> {
     let mut number = [0; 32];
-    getrandom::fill(&mut number).map_err(|problem| format!("the system has no random numbers: {problem}"))?;
+    getrandom::fill(&mut number)
+        .map_err(|problem| format!("cannot get random numbers from the operating system: {problem}"))?;
     Ok(number)
 }
 

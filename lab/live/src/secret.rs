@@ -48,8 +48,9 @@ impl Secret {
     /// Generates a random secret; also returns its text.
     pub fn random() -> Result<(Self, String), String> {
         let mut octets = [0; 16];
-        getrandom::fill(&mut octets)
-            .map_err(|problem| format!("the system has no random numbers for a secret: {problem}"))?;
+        getrandom::fill(&mut octets).map_err(|problem| {
+            format!("cannot get random numbers for a secret from the operating system: {problem}")
+        })?;
         let text: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
         Ok((Self(text.clone().into_bytes()), text))
     }

@@ -103,7 +103,7 @@ impl Server {
         self.stop.raise()
     }
 
-    /// Serves a client; returns whether it was served, and not rejected because another one is.
+    /// Serves a client; returns false if it was rejected because another client is being served.
     fn serve(
         &self,
         stream: &TcpStream,

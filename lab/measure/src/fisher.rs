@@ -5,7 +5,7 @@ use statrs::distribution::{Discrete, Hypergeometric};
 /// Relative tolerance within which two probabilities are equal: rounding makes them differ.
 const TOLERANCE: f64 = 1e-7;
 
-/// Returns the probability of shares this different or more (two-sided) if both were samples of the same population.
+/// Returns the two-sided p-value: the probability of shares at least this different if both were samples of the same population.
 /// Each share is `(with, of)`, where `of` is the total number.
 ///
 /// # Panics

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// Largest number of pairs for which every assignment of signs is enumerated; beyond, the rank sum is practically normal.
+/// Largest number of pairs for which every assignment of signs is enumerated; with more pairs the rank sum is practically normal.
 const MAX_ENUMERATED: usize = 60;
 
 /// The result of a signed rank test.
@@ -14,7 +14,8 @@ pub struct SignedRanks {
     pub lower: u64,
     /// Number of pairs whose first is higher.
     pub higher: u64,
-    /// Probability of ranks this uneven or more if neither were lower (two-sided); 1 if no pair differs.
+    /// Two-sided p-value: the probability of rank sums at least this unequal if neither sample tends to be lower; 1 if no
+    /// pair differs.
     pub p: f64,
 }
 

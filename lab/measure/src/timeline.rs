@@ -14,7 +14,7 @@ pub struct Timeline {
     /// Length of an interval.
     #[serde(rename = "part_ns", with = "nanoseconds")]
     pub interval: Duration,
-    /// The intervals that ended before the run, in order.
+    /// The intervals that were complete when the run ended, in order.
     pub parts: Vec<TimelinePart>,
 }
 

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn violation_needs_significance_over_the_family() {
         // Differences 0.5, -0.1, 0.3, 0.6, 0.2: python3 -c "from scipy.stats import ttest_1samp as t; print(t([.5,-.1,.3,.6,.2],0).pvalue)"
-        // scipy 1.17.1: 0.0700, so not at 95 %, but at 90 %; and Holm doubles it where there are two such steps.
+        // scipy 1.17.1: 0.0700, which is significant at 90 %, but not at 95 %; with two such steps Holm doubles p.
         let level = |by: f64| [0.5, -0.1, 0.3, 0.6, 0.2].iter().map(|d| 20.0 + by * d).collect::<Vec<f64>>();
         let holds = |levels: &[f64], confidence| {
             let levels: Vec<Vec<f64>> = levels.iter().map(|by| level(*by)).collect();

@@ -19,7 +19,8 @@ use crate::running_flow::RunningFlow;
 use crate::simulation::Simulation;
 use crate::wake_ups::WakeUps;
 
-/// Returns the simulation of `scenario` at the start of the run: the measured flow is the first, then background and onward flows.
+/// Returns the simulation of `scenario` at the start of the run. Its flows are the measured one, then background flows, then
+/// onward flows (a server's requests to other servers).
 pub(crate) fn simulation<'t>(
     scenario: &Scenario,
     seed: Seed,

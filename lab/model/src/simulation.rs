@@ -34,7 +34,7 @@ pub(crate) struct Simulation<'t> {
     timers: EventQueue,
     /// When each flow's client and server act and when its end is checked; the last entry is the next address change.
     flow_schedule: EventQueue,
-    /// The wake-ups of applications with onward flows; `None` if there are none.
+    /// When to wake servers that wait for replies from other servers (`[[onward]]`); `None` without such flows.
     wake_ups: Option<WakeUps>,
     /// The first client port that is free.
     free_port: u16,

@@ -14,7 +14,7 @@ fn main() -> Result<(), NetworkError> {
     };
     let topology = Topology::new(&spec)?;
     let [client, server] =
-        ["client", "server"].map(|name| topology.node(name).expect("the short form has both"));
+        ["client", "server"].map(|name| topology.node(name).expect("a network of paths has both"));
     let [from, to] = [client, server].map(|node| topology.addresses(node)[0]);
     let mut network = Network::new(&topology, Seed(1), None);
     let mut sent = 0;

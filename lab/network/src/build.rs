@@ -65,7 +65,7 @@ impl Topology {
     }
 
     fn add_paths(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
-        let ends = ["client", "server"].map(|name| self.node(name).expect("the short form has both"));
+        let ends = ["client", "server"].map(|name| self.node(name).expect("a network of paths has both"));
         let single = [crate::PathSpec::default()];
         for path in if spec.paths.is_empty() { &single[..] } else { &spec.paths } {
             let label = (self.segments.len() + 1).to_string();

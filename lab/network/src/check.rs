@@ -11,7 +11,7 @@ use crate::police::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::LinkPlan;
 
-/// Checks that the table uses either the short form (paths) or the long form (nodes).
+/// Checks that the table has either paths or nodes.
 pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     let long = !spec.nodes.is_empty();
     let mixed = |key, cure| Err(NetworkError::MixedForms { key, cure });

@@ -15,7 +15,7 @@ use crate::transit::Transit;
 pub struct CodelSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    /// Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
     /// section 4.2). Default 100 ms.
     pub interval: Duration,
     /// Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.
@@ -145,7 +145,7 @@ impl Codel {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Returns the packets marked instead of dropped, or above the threshold.
+    /// Returns the number of packets marked instead of dropped, or above the threshold.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }
@@ -255,18 +255,18 @@ impl Codel {
 pub(crate) struct CodelQueue {
     codel: Codel,
     packets: VecDeque<QueuedPacket>,
-    /// Octets including those beyond IP.
+    /// Octets including the link-layer header.
     octets: u64,
     overhead: u64,
 }
 
 impl CodelQueue {
-    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest packet.
+    /// Creates a queue. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet.
     pub(crate) fn new(spec: CodelSpec, overhead: u64, longest_packet: u64) -> Self {
         Self { codel: Codel::new(spec, longest_packet), packets: VecDeque::new(), octets: 0, overhead }
     }
 
-    /// Returns the packets marked so far.
+    /// Returns the number of packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.codel.marked
     }

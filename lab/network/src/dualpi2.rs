@@ -102,7 +102,7 @@ enum Action {
 #[derive(Debug, Default)]
 struct Queues {
     packets: [VecDeque<QueuedPacket>; 2],
-    /// Octets of each, including those beyond IP.
+    /// Octets of each, including the link-layer header.
     octets: [u64; 2],
 }
 
@@ -138,7 +138,7 @@ pub(crate) struct DualPi2Queue {
 }
 
 impl DualPi2Queue {
-    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest packet. Draws derive from
+    /// Creates the queues. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet. Draws derive from
     /// `seed`.
     pub(crate) fn new(spec: DualPi2Spec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let mut queue = Self {
@@ -157,7 +157,7 @@ impl DualPi2Queue {
         queue
     }
 
-    /// Returns the packets marked so far.
+    /// Returns the number of packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }

@@ -55,11 +55,9 @@ pub enum NetworkError {
     UnresolvedPathName(NamedPath),
     #[error("`rtt` = \"{0}\" is only available in experiment files; use `delay`, which is one-way")]
     UnresolvedRtt(Duration),
-    #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
+    #[error("`{key}` cannot be used with `nodes`; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
-    #[error(
-        "`{key}` belongs to the long form; name the nodes, as in nodes = [\"client\", \"router\", \"server\"]"
-    )]
+    #[error("`{key}` needs `nodes`; name the nodes, as in nodes = [\"client\", \"router\", \"server\"]")]
     NodesMissing { key: &'static str },
     #[error("`nodes` contains {0:?} twice; remove one")]
     DuplicateNode(String),

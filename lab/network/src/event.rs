@@ -18,7 +18,7 @@ pub struct EventSpec {
     /// Number of the path that changes, counted from 1. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<usize>,
-    /// Name of the link or LAN that changes (long form). Default all.
+    /// Name of the link or LAN that changes, in a network with `nodes`. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// `true`: the link goes down, and packets on it are lost; `false`: it works again.

@@ -18,10 +18,10 @@ use crate::transit::Transit;
 pub struct FairSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    /// Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
     /// section 4.2). Default 100 ms.
     pub interval: Duration,
-    /// Octets that a flow sends per turn, including those beyond IP. Default 1514.
+    /// Octets that a flow sends per turn, including the link-layer header. Default 1514.
     pub quantum: ByteCount,
     /// Mark packets instead of dropping them if their endpoints support ECN. Default yes, as in `tc`.
     #[serde(skip_serializing_if = "Clone::clone")]
@@ -67,7 +67,7 @@ impl FairSpec {
 #[derive(Debug)]
 struct Flow {
     queued: VecDeque<QueuedPacket>,
-    /// Queued octets including those beyond IP.
+    /// Queued octets including link-layer headers.
     octets: u64,
     /// Octets left to send in this turn.
     credit: i64,
@@ -89,7 +89,7 @@ pub(crate) struct FairQueue {
     /// Indices of the other flows.
     old_flows: VecDeque<usize>,
     packets: u64,
-    /// Octets including those beyond IP.
+    /// Octets including the link-layer header.
     octets: u64,
 }
 
@@ -98,7 +98,7 @@ impl FairQueue {
     /// in Linux.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
 
-    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest
+    /// Creates the queues. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest
     /// packet.
     pub(crate) fn new(
         spec: FairSpec,
@@ -127,7 +127,7 @@ impl FairQueue {
         }
     }
 
-    /// Returns the packets marked so far.
+    /// Returns the number of packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.flows.iter().map(|flow| flow.codel.marked()).sum()
     }

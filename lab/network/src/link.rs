@@ -131,7 +131,7 @@ impl Link {
         self.blocked_until = until;
     }
 
-    /// Returns the packets that the link's queue has marked with congestion.
+    /// Returns the number of packets that the link's queue has marked.
     pub(crate) fn marked(&self) -> u64 {
         self.queue.marked() + self.red.as_ref().map_or(0, Red::marked)
     }

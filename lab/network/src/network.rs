@@ -224,7 +224,7 @@ impl<'t> Network<'t> {
     fn change_route(&mut self) {
         let RouteChange { node, route, .. } =
             self.route_changes.pop().expect("the event queue has an entry only while a change is pending");
-        // Only short forms have route changes, so this copies a handful of routes.
+        // Only networks of paths have route changes, so this copies a handful of routes.
         let routes = &mut Arc::make_mut(&mut self.routes)[usize::from(node.0)];
         let way = routes.iter_mut().find(|way| way.destination == route.destination);
         *way.expect("every node has a route to every address") = route;

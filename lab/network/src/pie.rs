@@ -19,7 +19,7 @@ pub struct PieSpec {
     pub target: Duration,
     /// Interval at which the probability is updated (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
     pub update: Duration,
-    /// Weight of the deviation from the target, in sixteenths of one per second, as in `tc`. Default 2.
+    /// Weight of the deviation from the target, in units of 1/16 per second, as in `tc`. Default 2.
     pub alpha: u8,
     /// Weight of the change of the delay, in the unit of `alpha`. Default 20.
     pub beta: u8,
@@ -49,7 +49,7 @@ impl PieSpec {
             return Some("`update` is below 1ms; the usual value is 15ms");
         }
         (self.alpha.max(self.beta) > Self::MAX_GAIN)
-            .then_some("`alpha` or `beta` exceeds the maximum of 32 (sixteenths of one per second); lower it")
+            .then_some("`alpha` or `beta` exceeds the maximum of 32 (in units of 1/16 per second); lower it")
     }
 }
 
@@ -183,7 +183,7 @@ fn damping(drop_prob: f64) -> f64 {
 pub(crate) struct PieQueue {
     pie: Pie,
     queued: VecDeque<QueuedPacket>,
-    /// Octets including those beyond IP.
+    /// Octets including the link-layer header.
     octets: u64,
     overhead: u64,
     /// No packet is dropped while fewer than this number of octets, two of the longest packets, is queued.
@@ -192,14 +192,14 @@ pub(crate) struct PieQueue {
 }
 
 impl PieQueue {
-    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest_packet`: octets of the longest packet.
+    /// Creates a queue. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet.
     /// Draws derive from `seed`.
     pub(crate) fn new(spec: PieSpec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let pie = Pie::new(spec, seed.rng());
         Self { pie, queued: VecDeque::new(), octets: 0, overhead, min_backlog: 2 * longest_packet, marked: 0 }
     }
 
-    /// Returns the packets marked so far.
+    /// Returns the number of packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }

@@ -15,11 +15,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PoliceSpec(pub Option<TokenBucket>);
 
-/// The parameters of a policer, in octets of IP packets.
+/// The parameters of a policer, which counts IP packets without link-layer headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucket {
-    /// Token rate, 8 bit/s for each octet a second.
+    /// Rate at which the token bucket fills.
     pub rate: BitRate,
     /// Size of the token bucket, which is full at the start.
     pub burst: ByteCount,

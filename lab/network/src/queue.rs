@@ -96,7 +96,7 @@ impl Queue {
         }
     }
 
-    /// Returns the packets marked by the discipline.
+    /// Returns the number of packets marked by the discipline.
     pub(crate) fn marked(&self) -> u64 {
         match &self.order {
             Order::Fifo(_) => 0,

@@ -152,7 +152,7 @@ impl Red {
         marked
     }
 
-    /// Returns the packets marked so far.
+    /// Returns the number of packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }

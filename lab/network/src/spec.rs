@@ -1,7 +1,7 @@
 //! The `[network]` table of an experiment.
 //!
-//! Short form: one link between `client` and `server`, or several in parallel (`paths`). Long form: `nodes`,
-//! `links` and `lans` with static routing. Settings at the top apply to every link; a path, link or LAN may
+//! Without `nodes`: one link between `client` and `server`, or several in parallel (`paths`). With `nodes`: `links` and
+//! `lans` between them, with static routing. Settings at the top apply to every link; a path, link or LAN may
 //! override them, and its `up` and `down` tables override one direction.
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
@@ -95,7 +95,7 @@ macro_rules! settings {
             pub down: Option<Overrides>,
         }
 
-        /// A shared segment: each of its nodes reaches every other in one hop; one packet at a time.
+        /// A shared segment: each of its nodes reaches every other in one hop, and only one packet is sent at a time.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct LanSpec {
@@ -104,7 +104,8 @@ macro_rules! settings {
             /// Name in events and drawings. Default the nodes, joined by hyphens.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// Addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, …
+            /// Addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, … for the i-th of
+            /// all links and LANs.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
@@ -152,13 +153,13 @@ macro_rules! settings {
             /// fd00:0:0:i::1 and fd00:0:0:i::2.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub paths: Vec<PathSpec>,
-            /// Long form: names of all nodes, including `client` and `server`.
+            /// Names of all nodes, including `client` and `server`, of a network with `links` or `lans`.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub nodes: Vec<String>,
-            /// Long form: links between nodes.
+            /// Links between the nodes named in `nodes`.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub links: Vec<LinkSpec>,
-            /// Long form: segments shared by several nodes.
+            /// LANs that several of the nodes named in `nodes` share.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub lans: Vec<LanSpec>,
         }
@@ -204,7 +205,7 @@ macro_rules! settings {
                 self.handover.as_ref().is_some_and(|handover| handover.changes == HandoverChange::Address)
             }
 
-            /// Returns the settings of both directions of the first path, up first; those at the top of the long form.
+            /// Returns the settings of both directions of the first path, up first; with `nodes`, those at the top of the table.
             pub fn directions(&self) -> [Settings; 2] {
                 self.directions_of(&self.paths.first().cloned().unwrap_or_default())
             }
@@ -306,7 +307,7 @@ settings! {
     channel: String = Settings::OWN_CHANNEL.to_owned(),
     /// Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     mtu: ByteCount = ByteCount(1500),
-    /// Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
+    /// Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
     overhead: ByteCount = ByteCount(14),
 }
 

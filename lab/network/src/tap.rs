@@ -6,7 +6,7 @@ use crate::transit::Transit;
 
 /// An observer of every packet of a run. Without a tap a run has no extra cost.
 pub trait Tap {
-    /// Reports a packet at `point`, one end of its hop, which it passes or where it ends.
+    /// Reports a packet at `point`, one end of its hop, where the packet continues or ends.
     fn packet(&mut self, now: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent);
 }
 

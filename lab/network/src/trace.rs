@@ -194,7 +194,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter(|(_, words)| !words.is_empty() && !words.starts_with('#'))
 }
 
-/// Octets of the packet that an opportunity lets pass, including those beyond IP.
+/// Octets of the packet that an opportunity lets pass, including the link-layer header.
 const OPPORTUNITY_OCTETS: u64 = 1500 + 14;
 /// The opportunities within this time determine a rate.
 const BIN_WIDTH: Duration = Duration::from_millis(100);

@@ -219,7 +219,8 @@ mod tests {
     /// Ten minutes of a trace of a second.
     const LASTS_ROUNDS: usize = 600;
 
-    /// A trace of more than ten minutes is not repeated from its beginning on, and goes on with it from another start.
+    /// A trace of more than ten minutes is not repeated if the run starts at its beginning. From another start it continues
+    /// with its beginning.
     #[test]
     fn long_trace_is_played_once_from_every_start() {
         let text: String = (1..=700).map(|second| format!("{}\n", second * 1000)).collect();

@@ -6,7 +6,7 @@ use hol_base::{BitRate, Duration, Time};
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     rate: BitRate,
-    /// Octets of each packet beyond IP.
+    /// Octets of each packet's link-layer header.
     overhead: u64,
     /// When the last packet will have left, rounded down.
     free_at: Time,

@@ -138,7 +138,7 @@ fn metadata(results: &Results, files: &[Value], details: PublicationDetails<'_>)
     }
     if !repeats.is_empty() {
         root["citation"] = json!({"@id": "#publication"});
-        run["description"] = json!(format!("Repeats the publication {repeats}"));
+        run["description"] = json!(format!("Repeats the experiments of {repeats}"));
         graph.push(json!({"@id": "#publication", "@type": "ScholarlyArticle", "name": repeats}));
     }
     graph.extend([root, run, instrument]);

@@ -75,7 +75,7 @@ pub enum ScenarioError {
     UnixSocketBetweenNodes(String),
     /// The run needs more connections than there are client ports.
     #[error(
-        "{0} connections in a run are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`; for pages, lower `messages` or use more repetitions"
+        "a run has {0} connections, but there are only {1} dynamic ports (RFC 6335 section 6); lower a `count`; for pages, lower `messages` or use more repetitions"
     )]
     TooManyConnections(u64, usize),
     /// An entry of the background is invalid.
@@ -118,8 +118,8 @@ pub enum ScenarioError {
     GreedyOverDatagrams,
     /// A workload that waits for each reply uses a transport that may lose the reply.
     #[error(
-        "{0} would stop at the first lost message, because this transport is unreliable; use TCP or SCTP without lifetime and \
-        retransmissions, or another workload such as echo"
+        "{0} would stop at the first lost message, because this transport is unreliable; use TCP, SCTP without the \
+        options `lifetime` and `retransmissions`, or another workload such as echo"
     )]
     WaitsForLostReply(&'static str),
     /// The socket refuses a message with EMSGSIZE.

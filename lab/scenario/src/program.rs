@@ -17,7 +17,8 @@ pub struct Program {
     pub node: String,
     /// Command to run: a list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
-    /// Start time: since all services are ready; for a service, since the start of the run. Default 0.
+    /// Time until the program starts: a service counts from the start of the run, another program from the time at which all services
+    /// are ready. Default 0.
     #[serde(default)]
     pub start: Duration,
     /// Time at which to send SIGTERM to the program, counted like `start`. Default: a service gets SIGTERM when all other programs have
@@ -162,7 +163,7 @@ impl Program {
             return Err("`files` need absolute paths on the node, as in \"/srv/page.html\"");
         }
         if !self.metrics.keys().all(|name| is_name(name)) {
-            return Err("the name of a metric consists of letters, digits, - and _, as in page-time");
+            return Err("the name of a metric must consist of letters, digits, - and _, as in page-time");
         }
         let named = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
         if !self.env.keys().all(named) {
@@ -172,7 +173,7 @@ impl Program {
             return Err("`directory` needs an absolute path on the node, as in \"/srv\"");
         }
         if self.stop.is_some_and(|stop| stop <= self.start) {
-            return Err("`stop` is not after `start`");
+            return Err("`stop` must be later than `start`; raise `stop`, or lower `start`");
         }
         Ok(())
     }
@@ -209,7 +210,7 @@ mod tests {
         };
         assert!(problem("command = []").contains("name a program"));
         assert!(problem("command = \"x\"\nfiles.page = { text = \"\" }").contains("absolute path"));
-        assert!(problem("command = \"x\"\nstart = \"2s\"\nstop = \"1s\"").contains("not after"));
+        assert!(problem("command = \"x\"\nstart = \"2s\"\nstop = \"1s\"").contains("must be later"));
         assert!(problem("command = \"x\"\nstrat = \"2s\"").contains("unknown field `strat`"));
     }
 

@@ -63,8 +63,8 @@ pub trait World: fmt::Debug + Send + Sync {
         Run::collect(|observer| self.follow(scenario, seed, observer))
     }
 
-    /// Runs a scenario like [`run`](Self::run), and passes every packet to an observer. In a world in which that takes time it changes the
-    /// digest.
+    /// Runs a scenario like [`run`](Self::run), and passes every packet to an observer. In a world in which observing takes time,
+    /// the digest changes.
     fn trace(
         &self,
         scenario: &Scenario,

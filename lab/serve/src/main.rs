@@ -38,10 +38,10 @@ struct Serve {
     /// Serve behind a reverse proxy that encrypts the connections; users must log in
     #[arg(long)]
     proxy: bool,
-    /// Let experiments of users who log in run programs, which can read everything that the server's own user can read
+    /// Allow logged-in users' experiments to run programs; these can read everything that the server's own user can read
     #[arg(long)]
     programs: bool,
-    /// Let experiments of users who log in use this world, such as live:HOST or live; may be repeated
+    /// Allow logged-in users' experiments to use this world, such as live:HOST or live; may be repeated
     #[arg(long, value_name = "WORLD")]
     live: Vec<String>,
     /// Maximum disk space of a project's experiments, in GiB, if users log in

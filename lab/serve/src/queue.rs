@@ -70,7 +70,10 @@ impl QueuedExperiment {
         let why = match (ahead, wanted > free) {
             (0, false) => return Verdict::Start,
             (0, true) => {
-                format!("the experiment requests {}, and {free} of {cores} are free", count_of_cores(wanted))
+                format!(
+                    "the experiment requests {}, but only {free} of {cores} are free",
+                    count_of_cores(wanted)
+                )
             }
             (1, _) => "1 experiment is ahead in the queue".to_owned(),
             (2..=MAX_COUNTED, _) => format!("{ahead} experiments are ahead in the queue"),
@@ -115,7 +118,7 @@ mod tests {
         assert_eq!(starts(&verdicts), [0_i64; 0]);
         assert_eq!(
             verdicts[0].1,
-            Verdict::Wait("the experiment requests 4 cores, and 3 of 4 are free".to_owned())
+            Verdict::Wait("the experiment requests 4 cores, but only 3 of 4 are free".to_owned())
         );
         assert_eq!(verdicts[1].1, Verdict::Wait("1 experiment is ahead in the queue".to_owned()));
     }

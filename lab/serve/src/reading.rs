@@ -10,7 +10,7 @@ use crate::refusal::{Problem, Refusal};
 /// Maximum octets of a text.
 pub const MAX_TEXT_SIZE: usize = 1 << 20;
 
-/// Maximum octets to parse over all points. 10,000 points of a typical text need two thirds of them.
+/// Maximum octets to parse over all points. 10,000 points of a typical text need two thirds of this number.
 const MAX_WORK: usize = 16 << 20;
 
 /// Limits of an experiment whose author does not own the machine. The number of routes limits the time and the memory
@@ -67,7 +67,8 @@ pub fn permission_for_users(live: &[String]) -> Permission {
 /// Rejects texts that would take too long to parse, because the whole text may be parsed for each point.
 pub fn check_size(text: &str, format: Format, permission: &Permission) -> Result<(), Refusal> {
     if text.len() > MAX_TEXT_SIZE {
-        return Err(Refusal::too_large(format!("the text is longer than {} MiB", MAX_TEXT_SIZE >> 20)));
+        let problem = format!("the text is longer than the maximum of {} MiB", MAX_TEXT_SIZE >> 20);
+        return Err(Refusal::too_large(problem));
     }
     let points = experiment_text(text, format, permission).map_or(1, |said| points(&said));
     if points.saturating_mul(text.len()) > MAX_WORK {

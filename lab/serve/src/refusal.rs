@@ -109,7 +109,7 @@ impl Refusal {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal error of the server",
-            "the operator finds the reason in its standard error",
+            "its standard error shows the operator the reason",
         )
     }
 }

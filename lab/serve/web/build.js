@@ -23,7 +23,7 @@ const { outputFiles } = await build({
 });
 
 const size = outputFiles.reduce((sum, file) => sum + gzipSync(file.contents).length, 0);
-if (size > MAX_OCTETS) throw new Error(`${size} compressed octets are more than the maximum of ${MAX_OCTETS}`);
+if (size > MAX_OCTETS) throw new Error(`the compressed size is ${size} octets; at most ${MAX_OCTETS} are allowed`);
 
 const name = (file) => file.path.split("/").at(-1);
 // The server does not compress, so files that become smaller are compressed here.

@@ -406,7 +406,7 @@ impl FlowSide {
         self.application.handle(now, Input::Failed(id, fault.reason()));
     }
 
-    /// Removes a finished connection, unless it still has to answer its peer.
+    /// Removes a finished connection, unless it must still answer its peer.
     fn forget(&mut self, id: ConnectionId) {
         let entry = self.connections.get_mut(id.0 as usize);
         let over = entry.and_then(|entry| {

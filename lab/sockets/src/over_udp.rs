@@ -73,7 +73,7 @@ pub(crate) trait Endpoint {
         Ok(())
     }
 
-    /// Returns whether it still has to answer its peer after its end.
+    /// Returns whether the endpoint has ended but must still answer its peer.
     fn lingers(&self) -> bool;
 
     /// Returns the counters of the endpoint.

@@ -148,7 +148,7 @@ pub(crate) trait Transceiver {
         false
     }
 
-    /// Returns whether it must still answer its peer after its end.
+    /// Returns whether the transport has ended but must still answer its peer.
     fn lingers(&self) -> bool {
         false
     }

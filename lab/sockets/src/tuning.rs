@@ -320,7 +320,7 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     let own = stack_of_linux(kernel).name;
     if transport.stack() != DEFAULT_STACK && transport.stack() != own && is_of_a_kernel {
         let option = format!("stack={}", transport.stack());
-        return Err(Unsupported { option, why: "a kernel has its own stack; remove the option" });
+        return Err(Unsupported { option, why: "the kernel uses its own stack; remove the option" });
     }
     let stack_only = stack_only(transport);
     let own = if is_of_a_kernel { with_stack(transport, own) } else { stack_only.clone() };

@@ -27,7 +27,7 @@ pub struct Flow {
     pub load: FlowLoad,
     /// Start of the traffic.
     pub start: Duration,
-    /// End of the traffic, not after the end of the script.
+    /// End of the traffic, at the latest the end of the script.
     pub stop: Duration,
 }
 
@@ -337,8 +337,9 @@ fn check_writes(
 ) -> Result<(), WordError> {
     let (max, min) = (division.max, SHORTEST_MESSAGE + division.headers);
     if let Some(octets) = writes.clone().max().filter(|octets| division.count(*octets) > MAX_AT_ONCE) {
-        let problem =
-            format!("{octets} octets at once are more than {MAX_AT_ONCE} packets of {max}; send fewer");
+        let problem = format!(
+            "{octets} octets are sent at once; at most {MAX_AT_ONCE} packets of {max} are supported; send fewer"
+        );
         return error_at(at, problem);
     }
     let shortest = |octets: u64| Some(octets % max).filter(|rest| *rest > 0).unwrap_or(max);

@@ -58,8 +58,8 @@ struct Receiver {
     /// The message that each packet carries, by packet number.
     messages: Vec<usize>,
     arrived: Vec<bool>,
-    /// Packet numbers in the order in which they first arrived. An acknowledgement reports a prefix of it, so
-    /// one that arrives makes up for lost ones.
+    /// Packet numbers in the order in which they first arrived. An acknowledgement reports a prefix of
+    /// this list, so it also reports what lost acknowledgements would have reported.
     log: Vec<usize>,
 }
 

@@ -9,7 +9,7 @@ use crate::discipline::TCA_OPTIONS;
 use crate::red::RedParameters;
 use crate::shaper::{Shaper, ShaperQueue, queue_without_transmission};
 
-/// Octets that an interface counts beyond IP.
+/// Octets of the link-layer header, which an interface counts.
 const ETHERNET_HEADER: i64 = 14;
 
 /// Sets the overhead of packets for all disciplines of an interface, in the message for the first of them.

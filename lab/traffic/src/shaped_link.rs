@@ -119,7 +119,7 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Unsup
 const UNLIMITED_PACKETS: u32 = 1_000_000;
 /// A rate above that of any link, in octets per second: takes no time, but keeps packets in order.
 const INSTANT_RATE: u64 = 1 << 50;
-/// Octets that the interface counts beyond IP.
+/// Octets of the link-layer header, which the interface counts.
 const ETHERNET_HEADER: i64 = 14;
 
 /// An emulator that does nothing.

@@ -165,12 +165,12 @@ impl Ledger {
         self.received_messages.make_room(room(received));
     }
 
-    /// Returns the messages that came due.
+    /// Returns the number of messages that came due.
     pub fn messages_due(&self) -> u64 {
         self.sent_messages.end().into()
     }
 
-    /// Returns the messages received.
+    /// Returns the number of messages received.
     pub fn received(&self) -> u64 {
         self.received
     }
@@ -204,7 +204,7 @@ impl Ledger {
         }
     }
 
-    /// Notes the lane of the message.
+    /// Notes the stream of the message, as an index among those of all connections.
     pub fn note_lane(&mut self, entry: EntryId, lane: u16) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.lane = lane;

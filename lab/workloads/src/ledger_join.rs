@@ -56,7 +56,7 @@ impl LedgerJoin {
         let mut reply_written = received.map(|received| received.reply_written);
         if let Some(CompositeEntry { message, part }) = client.composites.remove(&number) {
             in_parts = true;
-            // It is before its messages, so their notes still exist.
+            // The entry is settled before its messages, so their notes still exist.
             written = client.sent_messages.get(message).map_or(written, |sent| sent.written);
             received = server.received_messages.get(message).copied().flatten();
             reply_written = match part {

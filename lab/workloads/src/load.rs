@@ -14,7 +14,7 @@ use crate::{ENDLESS, OnwardClient, WorkloadError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Load {
-    /// Messages per second and source. Default 100/s.
+    /// Message rate of each source. Default 100/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
     /// Time between messages, instead of `rate`. `"0s"`: send each message as soon as the transport has
@@ -24,11 +24,11 @@ pub struct Load {
     /// Distribution of the intervals between messages. Default `"periodic"`; for rpc `"poisson"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Number of sources that send at the same times, each at `rate`: messages come due in groups of this size. Default 1.
+    /// Number of sources that send at the same times, each at `rate`, so messages are due in groups of this size. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if the transport has not accepted a message this long after its scheduled time. The run then ends
-    /// this time, but at least 120 s, after the last scheduled message. Default: no limit.
+    /// Abort the run if the transport has not accepted a message this long after its scheduled time. The run ends at
+    /// the latest this time, or 120 s if that is longer, after the last scheduled message. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }
@@ -80,7 +80,7 @@ impl Load {
         }
     }
 
-    /// Returns messages per second and source; `None` where the transport sets the pace.
+    /// Returns the message rate of each source; `None` where the transport sets the pace.
     pub fn rate(&self) -> Option<Frequency> {
         match (self.pace(), self.rate) {
             (Pace::Interval(_), Some(rate)) => Some(rate),
@@ -141,9 +141,9 @@ pub(crate) struct Pacer {
     sources_served: u16,
     messages_left: u64,
     next: Time,
-    /// Messages come due for this long after the start.
+    /// How long after the start messages continue to be due.
     max_duration: Option<Duration>,
-    /// The time from which on no message comes due.
+    /// No message is due from this time on.
     end: Time,
 }
 
@@ -312,7 +312,7 @@ impl Pacer {
         self.messages_left = self.messages_left.saturating_sub(messages);
     }
 
-    /// Returns whether messages can be late, which is so if time makes them due.
+    /// Returns whether messages can be late: only if they are due at given times.
     pub(crate) fn is_open_loop(&self) -> bool {
         !matches!(self.gaps, Gaps::UntilAccepted | Gaps::UntilReply(_))
     }

@@ -29,7 +29,7 @@ pub trait Padded {
     fn octets(&self) -> u64;
     /// Returns what makes the next message due.
     fn pace(&self) -> Pace;
-    /// Returns the maximum time that it sends after its connections are open.
+    /// Returns how long the workload sends at most after its connections are open.
     fn max_duration(&self) -> Option<Duration> {
         None
     }

@@ -10,7 +10,7 @@ use crate::{MessageSize, Pace};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pingpong {
-    /// Octets per message and reply. Default 128.
+    /// Octets in each message and in its reply. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }

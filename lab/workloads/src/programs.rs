@@ -31,7 +31,7 @@ impl Programs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// The run time of each awaited program.
+    /// The run time of each program except services.
     #[default]
     Program,
     /// The duration of each connection, from its packets.

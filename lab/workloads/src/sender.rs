@@ -26,14 +26,14 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the message that sets up the session of a connection, with its turn among the lanes; `None` if the
+    /// Returns the message that sets up the session of a connection, with its turn among the streams; `None` if the
     /// workload has no sessions. `attempt` is the number of earlier attempts.
     fn session_setup(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None
     }
 
-    /// Returns the next message, whose number is `number`, with its turn among the lanes.
+    /// Returns the next message, whose number is `number`, with its turn among the streams.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
     /// Returns the head of message `number`, which is written separately before the rest, if it has one.
@@ -64,7 +64,7 @@ pub(crate) enum RepliedRequest {
     Refused(u32),
 }
 
-/// Opens the connections of all its lanes, then sends each message when it is due.
+/// Opens all its connections, then sends each message when it is due.
 ///
 /// Messages are sent in the order of the schedule. When the transport's buffer is full, the rejected message
 /// and all later ones wait. With a late limit the run is aborted if that takes longer, because it would then
@@ -91,7 +91,7 @@ pub(crate) struct Sender<R> {
 }
 
 impl<R: RequestSource> Sender<R> {
-    /// Creates a sender of `messages` messages, or [`ENDLESS`] ones, due by `pacer`.
+    /// Creates a sender of `messages` messages ([`ENDLESS`]: no limit); `pacer` sets when each is due.
     pub(crate) fn new(
         requests: R,
         lanes: StreamLayout,
@@ -212,7 +212,7 @@ impl<R: RequestSource> Sender<R> {
         Outgoing { connection, stream, payload, delivery: None, entry: None }
     }
 
-    /// Returns the lane of a turn, without full connections if possible.
+    /// Returns the stream of a turn; skips connections without room if possible.
     fn lane(&self, turn: u32) -> u16 {
         self.lanes.lane_of_turn(turn, |connection| !self.rejected.waits_for(connection))
     }

@@ -14,7 +14,7 @@ const MAX_SIZES: usize = 1000;
 const POSSIBLE_SIZES: RangeInclusive<u64> = 8..=1 << 30;
 
 impl Sizes {
-    /// Parses a file with a size on each line, and optionally how often it occurs: `20kB` or `1460 17`. Text after `#` is a comment. An
+    /// Parses a file with a size on each line, optionally followed by its number of occurrences: `20kB` or `1460 17`. Text after `#` is a comment. An
     /// error has its line number.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let mut weights: BTreeMap<ByteCount, u64> = BTreeMap::new();
@@ -29,7 +29,8 @@ impl Sizes {
                 _ => {
                     return Err((
                         line,
-                        "write one size per line, and optionally how often it occurs".to_owned(),
+                        "write one size on each line, optionally followed by its number of occurrences"
+                            .to_owned(),
                     ));
                 }
             };
@@ -128,7 +129,7 @@ mod tests {
         for (text, line, words) in [
             ("1kB\n12 apples\n", 2, "\"apples\" is not a whole number of messages"),
             ("1kB\n7Mbit\n", 2, "\"7Mbit\" is not a size such as 1460"),
-            ("1 2 3\n", 1, "write one size per line"),
+            ("1 2 3\n", 1, "write one size on each line"),
             ("# none\n", 1, "the file contains no sizes"),
             ("90 0\n", 1, "the file contains no sizes"),
             ("-5\n", 1, "\"-5\" is not a size"),

@@ -28,7 +28,7 @@ pub enum Sizes {
     Mix(BTreeMap<ByteCount, u32>),
 }
 
-/// A file with a size on each line, and optionally how often it occurs.
+/// A file with a size on each line, optionally followed by its number of occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizesFile {

@@ -81,7 +81,7 @@ impl WorkloadSpec {
         self.kind.workload_mut().sizes_mut()
     }
 
-    /// Returns messages per second and source; `None` if messages do not come due at given times.
+    /// Returns the message rate of each source; `None` if the workload has no schedule.
     pub fn rate(&self) -> Option<Frequency> {
         self.load().and_then(Load::rate)
     }
@@ -141,7 +141,7 @@ impl WorkloadSpec {
         self.kind.workload().pace() == Pace::Accepted
     }
 
-    /// Returns the function that finds message boundaries in a byte stream over these lanes.
+    /// Returns the function that finds message boundaries in a byte stream over these streams.
     pub fn framing_fn(&self, lanes: StreamLayout) -> FramingFn {
         tls::framing_fn(lanes.handshake, self.kind.workload().framing_fn())
     }

@@ -1,4 +1,4 @@
-//! The lanes of a workload: the streams of all its connections.
+//! The streams of all connections of a workload, called lanes here.
 
 use crate::{ConnectionId, Handshake};
 

@@ -79,9 +79,9 @@ struct Record {
 }
 
 impl Audit {
-    /// Maximum refused requests and queries logged per agent and second.
+    /// Maximum refused requests and queries of an agent logged in a second.
     const MAX_QUERIES: u64 = 100;
-    /// Maximum lines per agent and second in the long run.
+    /// Maximum lines of an agent logged per second in the long run.
     const MAX_LINES_PER_SECOND: u64 = 1000;
     /// Maximum lines per agent in a burst: many rules may begin and end together.
     const MAX_BURST: u64 = 100_000;

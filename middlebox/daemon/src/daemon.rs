@@ -158,7 +158,7 @@ impl Daemon {
     pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
         let Corrections { missing, surplus } = self.ledger.repair(now, &self.middlebox)?;
-        self.log.write(now, Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
+        self.log.write(now, Level::Info, "repaired", &[("missing", &missing), ("surplus", &surplus)]);
         for at in self.listeners.iter().flat_map(Listeners::addresses) {
             self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
         }
@@ -371,19 +371,21 @@ impl Daemon {
                     self.log.write(
                         now,
                         Level::Info,
-                        "mended",
+                        "repaired",
                         &[("missing", &missing), ("surplus", &surplus)],
                     );
                 }
                 Err(failure) => {
-                    self.log.write_limited(now, Level::Error, "not-mended", &[("reason", &failure)]);
+                    self.log.write_limited(now, Level::Error, "repair-failed", &[("reason", &failure)]);
                 }
             }
         }
         match self.ledger.continue_repair(now) {
             Ok(true) => self.log.write(now, Level::Info, "in-force", &[("what", &"all rules")]),
             Ok(false) => {}
-            Err(failure) => self.log.write_limited(now, Level::Error, "not-mended", &[("reason", &failure)]),
+            Err(failure) => {
+                self.log.write_limited(now, Level::Error, "repair-failed", &[("reason", &failure)]);
+            }
         }
         if self.ledger.save_clock(now) {
             self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);

@@ -34,7 +34,7 @@ pub(crate) struct Ledger {
     unsaved_clock: Option<PathBuf>,
     /// When to store the clock; [`Time::MAX`] if it is stored.
     save_clock_at: Time,
-    /// When to sync the journal's mark.
+    /// When to sync the journal's high-water mark.
     mark_at: Time,
     /// When to compact the journal again, if necessary.
     compact_at: Time,
@@ -102,7 +102,7 @@ impl Ledger {
     const MAX_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
     const REJECTED_BATCH_COST: u64 = 5_000_000;
-    /// Maximum time before the journal's mark is synced. A turn that syncs the mark waits for the disk once more.
+    /// Maximum time before the journal's high-water mark is synced. A turn that syncs the mark waits for the disk once more.
     const MARK_DELAY: Duration = Duration::from_secs(1);
     /// Interval between attempts to compact the journal after a failure.
     const COMPACTION_RETRY: Duration = Duration::from_secs(60);
@@ -246,8 +246,8 @@ impl Ledger {
                 self.unrecorded.extend(inverses);
                 return Err(failure.into());
             }
-            // Another standby may have connected meanwhile, and needs them. Otherwise the next one begins
-            // with a copy of the journal.
+            // A standby that has connected meanwhile needs these entries. One that connects later begins with
+            // a copy of the journal.
             standby.replicate(journal.last_entries());
             return Err(LedgerError::Standby);
         }
@@ -320,12 +320,12 @@ impl Ledger {
         is_saved
     }
 
-    /// Returns true if the journal's mark is not synced.
+    /// Returns true if the journal's high-water mark is not synced.
     pub fn needs_mark_sync(&self) -> bool {
         self.journal.as_ref().is_some_and(Journal::needs_mark_sync)
     }
 
-    /// Syncs the journal's mark, if due.
+    /// Syncs the journal's high-water mark to the disk, if due.
     pub fn sync_mark(&mut self, now: Time) -> Result<(), LedgerError> {
         let Some(journal) = self.journal.as_mut().filter(|_| self.mark_at <= now) else { return Ok(()) };
         let synced = journal.sync_mark();

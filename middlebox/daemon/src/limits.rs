@@ -18,7 +18,7 @@ pub struct Limits {
     pub output: usize,
     /// Maximum octets queued for all agents together. Beyond that, those with the most are disconnected.
     pub backlog: usize,
-    /// Time for which an agent may fail to read any of its queued octets.
+    /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,
 }
 

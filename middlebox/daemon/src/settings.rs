@@ -55,7 +55,7 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// The TLS settings.
     pub tls: TlsSettings,
-    /// Sockets for traffic protected below IP.
+    /// Sockets that accept only traffic protected by WireGuard or IPsec.
     pub protected: ProtectedSettings,
     /// The nftables settings.
     pub nftables: NftablesSettings,
@@ -92,7 +92,7 @@ pub struct TlsSettings {
     pub agents: Option<PathBuf>,
 }
 
-/// Sockets for traffic protected below IP, by WireGuard or IPsec.
+/// Sockets that accept only traffic protected by WireGuard or IPsec.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProtectedSettings {
@@ -126,7 +126,7 @@ pub struct NatSettings {
     pub outside: Vec<IpAddr>,
     /// Addresses that replace external hosts, for twice NAT.
     pub inside: Vec<IpAddr>,
-    /// The first and the last port of those addresses that rules get; without it, 1024 and 65535, or those above
+    /// The first and the last port that rules get at these addresses; without it, 1024 and 65535, or those above
     /// `masquerade_ports` if these are used.
     pub ports: Option<(u16, u16)>,
     /// Internal hosts that may open flows to the outside without a rule, with the first address of `outside`.
@@ -190,7 +190,7 @@ pub struct LimitSettings {
     pub output: ByteCount,
     /// Maximum octets queued for all agents together.
     pub backlog: ByteCount,
-    /// Time for which an agent may fail to read any of its queued octets.
+    /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,
 }
 

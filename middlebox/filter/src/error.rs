@@ -27,7 +27,7 @@ pub enum FilterError {
         /// The name of the table.
         table: String,
     },
-    /// Another program deleted the table, or changes it as fast as this one.
+    /// Another program deleted the table, or changes it as often as this program.
     #[error("another program changed or deleted the table inet {table}; the next reconciliation repairs it")]
     TableChanged {
         /// The name of the table.
@@ -43,8 +43,8 @@ pub enum FilterError {
     },
     /// Rules use too many combinations of prefix lengths and wildcards.
     #[error(
-        "the rules would have {0} different combinations of prefix lengths and wildcards, more than the maximum of {max}, because each \
-         costs every packet a lookup; use fewer prefix lengths",
+        "the rules would have {0} different combinations of prefix lengths and wildcards; at most {max} are allowed, because each \
+         costs a lookup per packet; use fewer prefix lengths",
         max = crate::MAX_SHAPES
     )]
     TooManyShapes(usize),

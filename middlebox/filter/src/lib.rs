@@ -67,7 +67,7 @@ pub enum Progress {
 /// The corrections of a filter; all zero if it was correct.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Corrections {
-    /// Elements added: a rule has one per direction and port.
+    /// Elements added: a rule has one for each port in each direction.
     pub missing: usize,
     /// Elements removed. One with a wrong end or translation counts as both.
     pub surplus: usize,

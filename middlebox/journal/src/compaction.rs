@@ -13,7 +13,7 @@ use crate::segment::{self, Start};
 /// record does not wait for the whole segment.
 const MIN_FRAME_OCTETS: usize = 1 << 18;
 
-/// Replaces the last of these segments by one that starts from nothing and contains the rules of all of them,
+/// Replaces the last of these segments by one that needs no earlier segment and contains the rules of all of them,
 /// then removes the others. No thread may write to them meanwhile.
 pub(crate) fn compact(dir: &Path, numbers: &[u64]) -> Result<(), JournalError> {
     let (last, superseded) = numbers.split_last().expect("a compaction needs a segment");

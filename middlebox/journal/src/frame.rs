@@ -153,7 +153,7 @@ impl<R: Read> Frames<R> {
         Self { source, format, offset, end, frame_position, is_closed: false, octets: Vec::new() }
     }
 
-    /// Returns the octets up to the end of the last complete frame.
+    /// Returns the offset of the end of the last complete frame.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -42,7 +42,7 @@
 //! entry     kind 1 | length 2 | the current state of a rule, or the PID of one that has ended
 //! ```
 //!
-//! The numbers are lengths in octets. `start` says whether a segment starts from nothing or continues the previous one.
+//! The numbers are lengths in octets. `start` states whether a segment contains all rules or continues the previous segment.
 //! The checksum of a frame covers everything after it. The *mark*, a file of its own, has the segment, the sequence and
 //! the checksum of the last frame that was on the disk.
 //!
@@ -56,8 +56,8 @@
 //! that mark is then not noticed.
 //!
 //! When more entries are superseded than not, and they occupy 8 MiB or a quarter of the free space, a new
-//! segment starts, and a thread merges the older ones into one that starts from nothing. It gets its name when
-//! it is on the disk; only then the older ones are removed.
+//! segment starts, and a thread merges the older segments into one that contains all rules. The new segment gets its
+//! name when it is on the disk; only then the older segments are removed.
 
 mod appender;
 mod bits;

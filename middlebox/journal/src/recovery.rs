@@ -75,7 +75,7 @@ pub(crate) fn damaged(path: &Path, offset: u64, problem: &'static str) -> Journa
     JournalError::Damaged { path: path.to_owned(), offset, problem }
 }
 
-/// Opens the last segment that starts from nothing and those after it.
+/// Opens the last segment that needs no earlier segment, and all segments after it.
 pub(crate) fn relevant_segments(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64, Reader)>, JournalError> {
     let mut relevant = Vec::new();
     for (at, number) in numbers.iter().enumerate().rev() {

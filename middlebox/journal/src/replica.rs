@@ -119,7 +119,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Syncs the mark and compacts, if due. An error loses no record.
+    /// Syncs the high-water mark and compacts, if due. An error loses no record.
     pub fn compact_if_due(&mut self) -> Result<(), JournalError> {
         if self.journal.needs_mark_sync() {
             self.journal.sync_mark()?;

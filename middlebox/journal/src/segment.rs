@@ -142,7 +142,7 @@ enum HeaderError {
 }
 
 fn parse_header(octets: [u8; HEADER_LENGTH]) -> Result<(Start, Format), HeaderError> {
-    // Other versions may have other checksums, but this is where they state their version.
+    // Other versions may have other checksums, but all state their version at this position.
     let format = match octets[8] {
         UNCHAINED_VERSION => Format::Unchained,
         VERSION => Format::Chained,

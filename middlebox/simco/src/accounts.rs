@@ -161,7 +161,7 @@ impl Accounts {
         self.agents.entry(agent).or_default().sessions -= 1;
     }
 
-    /// Releases the resources that the change ends, and charges those that it begins. Returns the number of
+    /// Releases the resources of the rule before the change, and charges those of the rule after it. Returns the number of
     /// elements that a packet filter has to change.
     pub fn apply(&mut self, change: &Change) -> usize {
         let is_same = |before: &Rule, after: &Rule| before.action == after.action;

@@ -50,7 +50,7 @@ pub enum Notification {
 /// Why octets are not a SIMCO message. RFC 4540 section 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// The octets are more or fewer than the header says, or not even a header.
+    /// The message is longer or shorter than its header says, or too short for a header.
     #[error("the length of the message differs from the length in its header")]
     Length,
     /// The basic message type is not defined.

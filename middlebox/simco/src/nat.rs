@@ -68,7 +68,7 @@ impl Nat {
         self.outside.addresses.len() + self.inside.addresses.len()
     }
 
-    /// Releases the addresses and ports that the change ends, and takes those that it begins.
+    /// Releases the addresses and ports of the rule before the change, and takes those of the rule after it.
     pub fn apply(&mut self, change: &Change) {
         if self.outside.addresses.is_empty() {
             return;

@@ -102,7 +102,7 @@ pub enum PolicyError {
         nearest: Option<String>,
     },
     /// There are more agents than identifiers.
-    #[error("{0} agents are too many; the maximum is {max}", max = u16::MAX)]
+    #[error("the policy has {0} agents; at most {max} are allowed", max = u16::MAX)]
     TooManyAgents(usize),
     /// The name does not fit into an owner attribute.
     #[error("[agents.{0}]: the name has more than {limit} octets; shorten it", limit = Owner::LIMIT)]
@@ -255,7 +255,7 @@ impl Policy {
         self.anonymous
     }
 
-    /// Returns true if sessions need security below SIMCO. RFC 4540 section 7.2.
+    /// Returns true if a layer below SIMCO, such as TLS, must protect sessions. RFC 4540 section 7.2.
     pub fn is_secure_only(&self) -> bool {
         self.secure_only
     }

@@ -225,7 +225,7 @@ impl Rules {
     fn add_slot(&mut self) -> usize {
         let slot = self.slots.len();
         assert!(slot < SLOT_COUNT as usize, "the table has no more slots");
-        // The slot's first PID is its number, one round after this one.
+        // Each use adds SLOT_COUNT to the PID, so the first PID is the number of the slot.
         let pid = Pid((slot as u32).wrapping_sub(SLOT_COUNT));
         self.slots.push(Slot { pid, entry: None });
         slot

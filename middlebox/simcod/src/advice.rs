@@ -38,7 +38,9 @@ fn advice(refusal: Refusal) -> &'static str {
             "`internal` or `external` of this agent in the policy file of the middlebox may exclude these hosts; otherwise the packet \
             filter or the disk of the middlebox failed, and its log shows why (log = \"debug\")"
         }
-        Refusal::Inconsistent => "--both-ways needs single hosts and ports, --reservation a reserved rule",
+        Refusal::Inconsistent => {
+            "--both-ways needs single hosts and ports; --reservation needs a reserved rule"
+        }
         Refusal::WildcardNotSupported => "use single hosts and ports",
         Refusal::Conflict => "a blocking rule overlaps this one; `simcod list` shows it as disabled",
         Refusal::NatModeNotSupported => "omit --twice: the middlebox is not a twice NAT",

@@ -30,7 +30,7 @@ struct RefusedRequest {
 }
 
 impl LabelledRequest {
-    /// Returns the request with this location in a file before its label.
+    /// Returns the request; its label now begins with this location in a file.
     pub fn with_location(self, location: &str) -> Self {
         Self { label: format!("{location}: {}", self.label), ..self }
     }

@@ -44,7 +44,7 @@ pub struct Client {
     /// Timeout of the connection, and of each answer [default: 10s]
     #[arg(long, value_name = "10s", value_parser = parse_timeout)]
     timeout: Option<Duration>,
-    /// Print one JSON object per line
+    /// Print JSON objects, one per line
     #[arg(long)]
     pub json: bool,
 }

@@ -41,7 +41,7 @@ impl Protocol {
             Self { protocol: Some(number), .. } if *number != 0 || !has_ports => Ok(*number),
             Self { protocol: None, .. } if !has_ports => Ok(0),
             _ => Err(Failure::Usage(
-                "ports belong to a protocol; add --udp, --tcp or --protocol NAME".to_owned(),
+                "a flow with ports needs a protocol; add --udp, --tcp or --protocol NAME".to_owned(),
             )),
         }
     }

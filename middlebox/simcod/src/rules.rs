@@ -16,7 +16,7 @@ use crate::table::show;
 pub struct Rules {
     /// Directory in which the middlebox records rules: `state` in its settings
     state: PathBuf,
-    /// Print one JSON object per line
+    /// Print a JSON object for each rule, one per line
     #[arg(long)]
     json: bool,
 }

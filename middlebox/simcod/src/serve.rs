@@ -93,7 +93,7 @@ impl Serve {
             let restarts = settings.restarts(&Settings::default()).join(", ");
             if !restarts.is_empty() {
                 say(&format!(
-                    "these settings take effect only after a restart, the others that are set after a reload: {restarts}\n"
+                    "a reload applies all settings except these, which need a restart: {restarts}\n"
                 ));
             }
             say("the settings are valid\n");

@@ -149,7 +149,7 @@ impl Scale {
             let (value, (max, written)) = ((number * factor).round(), self.max);
             return match value <= max {
                 true => Ok(value as u64),
-                false => refuse(format!("is more than {written}, the maximum")),
+                false => refuse(format!("is more than the maximum, {written}")),
             };
         }
         match self.ambiguous.iter().find(|(name, ..)| *name == lower) {
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn errors_for_too_large_quantities_name_the_limit() {
         let time = "1000000d".parse::<Duration>().unwrap_err().to_string();
-        assert_eq!(time, "\"1000000d\" is more than 36500d, the maximum");
+        assert_eq!(time, "\"1000000d\" is more than the maximum, 36500d");
         let rate = "99999999999/s".parse::<Frequency>().unwrap_err().to_string();
         assert!(rate.contains("at most \"1000000000/s\""), "{rate}");
         assert!(

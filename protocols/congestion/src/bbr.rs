@@ -75,7 +75,7 @@ pub struct ConnectionStart {
     pub seed: Seed,
 }
 
-/// The effect of an acknowledgment, in units of the window.
+/// The effect of an acknowledgment, in units of the window: [`crate::CongestionWindow`].
 #[derive(Debug, Clone, Copy)]
 pub struct AckSample {
     /// The time of the acknowledgment.
@@ -173,7 +173,7 @@ struct FullPipe {
 struct MinRtt {
     rtt: Option<Duration>,
     at: Time,
-    /// In ProbeRTT: since when few enough units have been in flight.
+    /// In ProbeRTT: the time at which the data in flight fell to the minimum window.
     low_flight_since: Option<Time>,
     /// In ProbeRTT: whether a round has passed since then.
     round_passed: bool,

@@ -32,7 +32,7 @@ impl Departure {
 pub(crate) struct Sample {
     /// Units delivered before the segment was sent.
     pub(crate) prior_delivered: u32,
-    /// Units delivered since.
+    /// Units delivered since the segment was sent.
     pub(crate) delivered: u32,
     /// The sending or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,

@@ -42,7 +42,8 @@ enum Control {
     Prague(Box<Prague>),
 }
 
-/// cwnd and ssthresh, in segments if the quantum is 1, in octets if it is the SMSS.
+/// cwnd and ssthresh. Their unit, in which this crate counts all data, is the segment if the quantum is 1, and the octet if
+/// it is the SMSS.
 #[derive(Debug, Clone)]
 pub struct CongestionWindow {
     cwnd: u32,
@@ -91,7 +92,7 @@ impl CongestionWindow {
         self.ssthresh
     }
 
-    /// Returns the units of one segment.
+    /// Returns the size of one segment, in units.
     pub fn quantum(&self) -> u32 {
         self.quantum
     }

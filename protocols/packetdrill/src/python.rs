@@ -458,7 +458,11 @@ fn apply(left: f64, sign: &str, right: f64) -> Result<f64, String> {
         "&" => bits(|left, right| left & right),
         "|" => bits(|left, right| left | right),
         "^" => bits(|left, right| left ^ right),
-        "<<" | ">>" if !(0.0..63.0).contains(&right) => return Err(format!("Python code shifts by {right}")),
+        "<<" | ">>" if !(0.0..63.0).contains(&right) => {
+            return Err(format!(
+                "Python code shifts by {right} bits; only shifts by 0 to 62 bits are supported"
+            ));
+        }
         "<<" => bits(|left, right| left.wrapping_shl(right as u32)),
         _ => bits(|left, right| left.wrapping_shr(right as u32)),
     })

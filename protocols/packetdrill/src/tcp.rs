@@ -17,7 +17,7 @@ use crate::tokens::{Tokens, number};
 
 const LOCAL_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
 const PEER_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
-/// The sequence number of the peer's SYN; close to the maximum, so that its data wraps around.
+/// The sequence number of the peer's SYN; close to the maximum, so that the sequence numbers of its data wrap around.
 const PEER_START: SeqNum = SeqNum(u32::MAX - 99);
 
 /// A TCP endpoint, and the mapping of a script's numbers to those on the wire.

@@ -55,8 +55,8 @@ fn point(place: u8) -> u8 {
     if place == 0 { 0 } else { EXP[usize::from(place) - 1] }
 }
 
-/// Computes the symbol at `place` from k others of equal length with their places: Lagrange's formula, in
-/// which a difference is a sum.
+/// Computes the symbol at `place` by Lagrange interpolation from k others of the same length, given with their places.
+/// In GF(2^8) subtraction is addition.
 ///
 /// # Panics
 /// If two of them have the same place.

@@ -41,7 +41,7 @@ impl Clock {
         Time::from_nanos(last.saturating_add(1).saturating_mul(self.tick))
     }
 
-    /// Returns when a timer expires that is set at `now` for `delay`; later than `now`.
+    /// Returns when a timer that is set at `now` for `delay` expires: always later than `now`.
     pub(crate) fn expiry(self, now: Time, delay: Duration) -> Time {
         let ticks = self.ticks(delay).max(1);
         let expires = self.tick_of(now).saturating_add(ticks);

@@ -90,8 +90,8 @@ pub struct Config {
     /// Fast-retransmit a chunk again if its fast retransmission is lost, as soon as data sent after that retransmission
     /// are acknowledged.
     pub fast_retransmit_again: bool,
-    /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived; otherwise only those by data that
-    /// was sent after it. Has an effect with `fast_retransmit_again`.
+    /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived yet. Otherwise only SACKs of data
+    /// that were sent after it count. Has an effect with `fast_retransmit_again`.
     pub retransmissions_miss_at_once: bool,
     /// Let every fast retransmit in fast recovery ignore cwnd. RFC 9260 section 7.2.4 step 3 allows it only for the fast retransmit that
     /// starts the recovery.
@@ -154,8 +154,8 @@ pub struct Config {
     pub fair_counts_last_fragment: bool,
     /// Offer RE-CONFIG, by which streams can be reset and added. RFC 6525 section 5.1.1.
     pub reconfig: bool,
-    /// Accept a checksum of zero, and send it if the peer accepts it. The lower layer must detect errors like
-    /// DTLS: RFC 9653 section 6 defines no other method.
+    /// Accept a checksum of zero, and send it if the peer accepts it. Needs a lower layer that detects errors, as
+    /// DTLS does: RFC 9653 section 6 defines no other method.
     pub zero_checksum: bool,
     /// Offer ECN, so that routers may mark packets instead of dropping them. RFC 4960 appendix A.
     pub ecn: bool,
@@ -264,9 +264,9 @@ impl Config {
             ),
             (self.send_buffer.0 > 0, "send_buffer", "must be larger than zero"),
             (self.rto_max >= Duration::from_millis(1), "rto_max", "must be at least 1ms"),
-            (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
+            (self.rto_min <= self.rto_max, "rto_min", "must be at most rto_max"),
             (!self.rto_initial.is_zero(), "rto_initial", "must be longer than 0s"),
-            (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
+            (self.rto_initial <= self.rto_max, "rto_initial", "must be at most rto_max"),
             (self.sack_frequency > 0, "sack_frequency", "must be at least 1"),
             (self.max_tsn_gap > 0, "max_tsn_gap", "must be at least 1"),
             (self.max_gap_blocks > 0, "max_gap_blocks", "must be at least 1"),

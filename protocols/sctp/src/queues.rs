@@ -18,7 +18,7 @@ pub(crate) struct Queues {
     interleaves: bool,
     /// Whether a packet carries data of one stream only.
     one_stream_per_packet: bool,
-    /// Whether only the last chunk of a message that is not interleaved counts.
+    /// Whether fair schedulers count only the last chunk of a message that is not interleaved.
     counts_last_only: bool,
     /// The stream of a message that must be completed first, and its octets sent so far.
     unfinished: Option<(u16, u64)>,

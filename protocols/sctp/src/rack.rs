@@ -33,7 +33,7 @@ pub(crate) struct Rack {
     /// and the time at which it was sent.
     rtt: Duration,
     rtt_of: Time,
-    /// RACK.min_RTT: the minimum round-trip time since the path is in use.
+    /// RACK.min_RTT: the minimum round-trip time since the path came into use.
     min_rtt: Option<Duration>,
     /// Whether a chunk was delivered since the last search for losses.
     advanced: bool,

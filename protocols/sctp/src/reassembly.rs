@@ -222,7 +222,7 @@ mod tests {
             }
         }
 
-        /// Adds a fragment of one octet, which is its TSN.
+        /// Adds a fragment whose only octet is its TSN.
         fn push(&mut self, tsn: u32, flags: DataFlags) {
             let payload = vec![tsn as u8].into();
             let (tsn, stamp) = (Tsn(tsn), SendTimes::default());

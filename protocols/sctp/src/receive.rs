@@ -270,7 +270,7 @@ impl Endpoint {
             let length = (Chunk::HEADER + value.len()) as u16;
             let mut whole = vec![kind, flags, (length >> 8) as u8, length as u8];
             whole.extend_from_slice(value);
-            // The report of a chunk that filled its packet lacks its end.
+            // If the chunk filled its packet, the end of the chunk does not fit into the report.
             whole.truncate(self.largest_chunk() - 2 * Chunk::HEADER);
             self.control.push_back((None, Chunk::Error(vec![Cause::UnrecognizedChunk(whole.into())])));
         }

@@ -157,7 +157,7 @@ impl StreamsOut {
         }
     }
 
-    /// Returns the last requested reset of a stream.
+    /// Returns the messages held back by the latest reset request that covers this stream.
     fn hold_of(&mut self, stream: u16) -> Option<&mut HeldMessages> {
         self.holds.iter_mut().rev().find(|hold| covers(&hold.streams, stream))
     }
@@ -258,7 +258,7 @@ impl StreamsOut {
         (ssn, place)
     }
 
-    /// Returns the first fragment of a stream; without a scheduler, the first of all.
+    /// Returns the first fragment of a stream; without a scheduler, the first fragment of all streams.
     fn first_of(&self, stream: u16) -> Option<&UnsentChunk> {
         match &self.queues {
             None => self.queue.front(),

@@ -440,6 +440,6 @@ mod tests {
         assert!(error("tcp:connections=0").contains("between 1 and 1024"));
         assert!(error("sctp:streams=6554,associations=10").contains("streams=6554: the 10 associations"));
         assert!(error("tcp:mss=0").contains("mss=0: mss must be at least 88 octets"));
-        assert!(error("sctp:rto_min=5s,rto_max=1s").contains("rto_min exceeds rto_max"));
+        assert!(error("sctp:rto_min=5s,rto_max=1s").contains("rto_min must be at most rto_max"));
     }
 }

@@ -67,7 +67,7 @@ pub struct Config {
     /// Answer a pure acknowledgment that arrives after later segments, as its sequence number and timestamp show: RFC 7323 section 5.3
     /// requires it; otherwise drop it.
     pub answer_old_ack: bool,
-    /// Out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
+    /// Number of out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
     pub sack_compression: u32,
     /// The percentage of a round trip by which compressed SACKs are delayed.
     pub sack_compression_percent: u32,
@@ -260,7 +260,11 @@ impl Config {
             (self.send_buffer.0 > 0, "send_buffer", "must be larger than zero"),
             (self.receive_buffer.0 >= self.mss.into(), "receive_buffer", "must be at least mss"),
             (!self.timestamp_clock.is_zero(), "timestamp_clock", "must be longer than 0s"),
-            (self.delayed_ack_min <= self.delayed_ack_max, "delayed_ack_min", "exceeds delayed_ack_max"),
+            (
+                self.delayed_ack_min <= self.delayed_ack_max,
+                "delayed_ack_min",
+                "must be at most delayed_ack_max",
+            ),
             ((1..=10_000).contains(&self.initial_window), "initial_window", "must be between 1 and 10000"),
             (self.dupthresh > 0, "dupthresh", "must be at least 1"),
             (
@@ -269,9 +273,9 @@ impl Config {
                 "cannot be combined with prr",
             ),
             (self.rto_max >= Duration::from_millis(1), "rto_max", "must be at least 1ms"),
-            (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
+            (self.rto_min <= self.rto_max, "rto_min", "must be at most rto_max"),
             (!self.rto_initial.is_zero(), "rto_initial", "must be longer than 0s"),
-            (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
+            (self.rto_initial <= self.rto_max, "rto_initial", "must be at most rto_max"),
             (!self.keepalive_interval.is_zero(), "keepalive_interval", "must be longer than 0s"),
         ])
     }

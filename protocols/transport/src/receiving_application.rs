@@ -127,8 +127,8 @@ impl ReceivingApplication {
         self.wakes_at
     }
 
-    /// Wakes the application up if it is time. It then reads all queued data, unless it is busy: then this
-    /// returns false.
+    /// Wakes the application up if it is time. It then reads all queued data, unless it is busy; if it is, returns
+    /// false.
     ///
     /// Data counts as arrived at the wake-up, even if it was sent earlier.
     pub fn wake_if_due(&mut self, now: Time) -> bool {

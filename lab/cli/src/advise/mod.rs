@@ -29,8 +29,8 @@ Examples:
 /// them.
 ///
 /// The axis is the first numeric one; its ends are the smallest and the largest value in the file. Each
-/// point is repeated until its result is significant (99.95 %), and the interval is narrowed until the
-/// crossover is as precise as requested; its ends are confirmed with all repetitions.
+/// point is repeated until its result is significant (99.95 %). The interval around a crossover is narrowed until it
+/// is as precise as requested; then both ends are confirmed with all repetitions.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Advise {
@@ -39,7 +39,7 @@ pub struct Advise {
     /// Swept key along which to search [default: the first swept key with numeric values]
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
-    /// Precision of the crossover, as a share of its value on a logarithmic axis, otherwise of the length of the axis
+    /// Precision of the crossover: a share of its value on a logarithmic axis, or of the length of a linear axis
     #[arg(long, value_name = "5%", default_value = "5%")]
     precision: Ratio,
     /// Maximum number of repetitions of one point [default: 400, or 16 times the repetitions of the file if that is
@@ -52,7 +52,7 @@ pub struct Advise {
     /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// Print one JSON object per line, for each pair of transports and each combination of the other axes
+    /// Print a JSON object for each pair of transports at each combination of the other axes, one per line
     #[arg(long)]
     json: bool,
 }

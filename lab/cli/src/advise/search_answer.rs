@@ -96,7 +96,7 @@ impl SearchAnswer<'_> {
             ),
             // The order changes, but around the change the difference is negligible.
             [to, from] if to.after == Winner::Tie && from.after != to.before => format!(
-                "{name} {} ({}), {} up to {} ({}), and {} between",
+                "{name} {} ({}), {} up to {} ({}), and {} in between",
                 self.describe_crossover(from),
                 self.difference_at(last),
                 self.comparative(to.before),
@@ -120,7 +120,8 @@ impl SearchAnswer<'_> {
     fn describe_crossover(&self, bracket: &Bracket) -> String {
         let Bracket { low, high, after, .. } = *bracket;
         let is = self.comparative_with_other(after);
-        format!("is {is} from {} on (the crossover lies above {})", self.position(high), three_digits(low))
+        let (from, low, high) = (self.position(high), three_digits(low), three_digits(high));
+        format!("is {is} from {from} on (the crossover lies between {low} and {high})")
     }
 
     /// Names the points at which one of the two transports did not carry the load.

@@ -147,7 +147,7 @@ impl Server {
         let text = match response.body_mut().read_json::<ErrorResponse>() {
             Ok(problems) => describe_problems(&problems),
             Err(_) => format!(
-                "{}: the server replied {status}, which `hol serve` does not; check the address",
+                "{}: the server replied {status}, which `hol serve` never does; check the address",
                 self.base
             ),
         };

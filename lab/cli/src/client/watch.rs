@@ -21,7 +21,7 @@ pub struct Watch {
     id: i64,
     #[command(flatten)]
     server_args: ServerArgs,
-    /// Print one JSON object per event: its name and its data
+    /// Print a JSON object for each event, with its name and its data, one per line
     #[arg(long)]
     json: bool,
 }
@@ -95,8 +95,10 @@ fn final_result(experiment: &Experiment) -> Option<Result<(), Failure>> {
     let Experiment { id, state, why, .. } = experiment;
     match state.as_str() {
         "done" => Some(Ok(())),
-        "failed" | "terminated" | "swapped_out" => {
-            Some(Err(Failure::Failed(format!("experiment {id} is {state}: {why}"))))
+        "failed" => Some(Err(Failure::Failed(format!("experiment {id} failed: {why}")))),
+        "terminated" | "swapped_out" => {
+            let what = state.replace('_', " ");
+            Some(Err(Failure::Failed(format!("experiment {id} was {what}: {why}"))))
         }
         _ => None,
     }
@@ -106,7 +108,7 @@ fn final_result(experiment: &Experiment) -> Option<Result<(), Failure>> {
 pub fn state(experiment: &Experiment) -> String {
     let Experiment { id, name, state, why } = experiment;
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-    format!("experiment {id}, {name}, is {state}{why}\n")
+    format!("experiment {id}, {name}: {}{why}\n", state.replace('_', " "))
 }
 
 fn progress_line(progress: &Progress) -> String {

@@ -42,7 +42,7 @@ const FILE_SIZE_EXCEEDED: i32 = 128 + 25;
 /// however long you take. `:help` lists further commands, which change links, write captures and return to snapshots.
 #[derive(Debug, Args)]
 pub struct Shell {
-    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; or an experiment file with network and programs
+    /// Transport (tcp, sctp or mptcp, with options as in tcp:cc=reno), or an experiment file with network and programs
     /// [default: tcp]
     #[arg(value_name = "TRANSPORT|FILE")]
     what: Option<String>,

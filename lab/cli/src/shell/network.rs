@@ -183,8 +183,8 @@ impl Network {
         state.unwrap_or(ShellState { directory: self.directory.clone(), ..ShellState::default() })
     }
 
-    /// Makes the programs and files that a line names available. If the guest lacks them, replays all steps in a guest
-    /// that has them.
+    /// Ensures that the guest has the programs and files named in a line; if not, replays all steps in a guest that has
+    /// them.
     fn ensure_available(&mut self, program: &Program) -> Result<(), KernelError> {
         let names = local_file_names(program);
         let mut others = self.placeholders.iter().chain(&self.scenario.programs);

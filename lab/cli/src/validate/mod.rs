@@ -31,7 +31,7 @@ const MAX_SHOWN: usize = 25;
 /// Compare the model with the kernel: the points of a study or an experiment, or random scenarios
 ///
 /// Each world is summarised by its median run, which rare collapses do not change; a rank test shows whether
-/// the runs of one world are higher.
+/// the values of one world are higher.
 ///
 /// Points whose stack is not the kernel's are left out. Finished runs are kept, and the same command
 /// continues after an interruption; the model's runs are repeated if this program has changed.
@@ -72,7 +72,7 @@ pub struct Validate {
     /// Fail if a smaller share of the points or scenarios agrees
     #[arg(long, value_name = "SHARE", default_value = "90%")]
     require: Ratio,
-    /// Print one JSON object per line, for each point (the worst first) or each random scenario
+    /// Print a JSON object for each point (the worst first) or each random scenario, one per line
     #[arg(long)]
     json: bool,
 }

@@ -42,7 +42,7 @@ pub struct RandomArgs {
     /// First world of the comparison; if both worlds are kernels, scenarios include MPTCP, which the model does not support
     #[arg(long, value_name = "WORLD", default_value = "model", requires = "random", conflicts_with = "what")]
     first: WorldName,
-    /// Find the smallest scenario for each difference in values, and write it with both traces
+    /// For each scenario whose values differ, find the smallest one that still differs, and write it with both traces
     #[arg(long, requires = "random", conflicts_with = "what")]
     shrink: bool,
     /// Also write the traces of scenarios in which only packets differ

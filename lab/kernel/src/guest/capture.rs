@@ -40,7 +40,7 @@ impl Capture {
         for (interface, ring) in &self.0 {
             if ring.is_full() {
                 let max = ring.frame_count();
-                return Err(format!("an interface captured more than {max} packets, the maximum"));
+                return Err(format!("an interface captured more packets than the maximum of {max}"));
             }
             for frame in ring.frames() {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));

@@ -58,7 +58,7 @@ impl MonotonicCount {
 
 impl LinkQueueStatistics {
     /// Creates the statistics of a link with these `stages`: the first ones are on the interface of its detour, if there is one, the others
-    /// on the link's own. The octets of a packet beyond IP are `overhead` on the detour, because it has a size table (tc-stab(8)), and an
+    /// on the link's own. The octets of a packet's link-layer header are `overhead` on the detour, because it has a size table (tc-stab(8)), and an
     /// Ethernet header on the link's own interface.
     pub(super) fn new(
         routing: RoutingSocket,

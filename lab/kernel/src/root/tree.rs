@@ -80,8 +80,8 @@ impl Tree {
         self.insert(place.into(), Entry::Directory(mode));
     }
 
-    /// Adds this machine's file at `path`, at the same path, with every link on the way to it and the link's target. Missing and unreadable
-    /// files are skipped.
+    /// Copies this machine's file at `path` to the same path in the tree, with every symbolic link on the way and its
+    /// target. Missing and unreadable files are skipped.
     pub(super) fn add_host_file(&mut self, path: &Path) {
         let mut way: Vec<PathBuf> = component_names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);
@@ -116,7 +116,7 @@ impl Tree {
         }
     }
 
-    /// Adds a link at the same path, without its target.
+    /// Adds a symbolic link at the same path, without its target.
     pub(super) fn add_host_link(&mut self, path: &Path) {
         if let Ok(target) = fs::read_link(path) {
             self.insert(shared_path(path), Entry::Link(target));

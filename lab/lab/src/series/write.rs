@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::point::Point;
 use crate::rows::RowsFile;
 
-/// The number of rows in a group, which is also the number that is buffered at most.
+/// The number of rows in a group, and the maximum number of buffered rows.
 const ROWS_PER_GROUP: usize = 1 << 16;
 
 /// A Parquet file that is being written.

@@ -134,7 +134,7 @@ fn mistakes_have_a_position_and_a_remedy() {
     assert!(with("precision = '1%'").contains("repetitions = \"5..40\""));
     assert!(with("repetitions = '5..40'").starts_with("test.toml:2:15: `repetitions` is a range"));
     let many = with("messages = 1000000\nrepetitions = 1000000\n[sweep]\nseed = [1, 2]");
-    assert!(many.starts_with("test.toml:3:15: 2000000 runs together"), "{many}");
+    assert!(many.starts_with("test.toml:3:15: all points together have 2000000 runs"), "{many}");
     assert!(with("repetitions = 0").starts_with("test.toml:2:15: \"0\" is not a number of repetitions"));
     assert!(with("[workload]\nkind = 'pingpong'\nrate = '1/s'").contains("rate"));
     let nowhere = with("[hosts.srever]\nfilter = 'nftables'");

@@ -47,7 +47,7 @@ pub enum ControlError {
     )]
     Secret,
     /// The system provides no random numbers.
-    #[error("the system has no random numbers: {0}")]
+    #[error("cannot get random numbers from the operating system: {0}")]
     Randomness(String),
 }
 

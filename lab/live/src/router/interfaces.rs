@@ -13,7 +13,7 @@ pub(super) struct Interface {
     pub(super) name: String,
 }
 
-/// Returns the interfaces towards the two hosts, and checks that this one lies between them.
+/// Returns the interfaces towards the two hosts, and checks that this router lies between the hosts.
 pub(super) fn interfaces_between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
     let socket = Socket::routing().map_err(|problem| format!("cannot read its routing table: {problem}"))?;
     let both = [interface_towards(&socket, client)?, interface_towards(&socket, server)?];

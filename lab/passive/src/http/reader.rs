@@ -10,7 +10,7 @@ pub(super) struct Reader {
     position: u64,
     /// The line being read.
     line: Vec<u8>,
-    /// Number of octets of lines since the last event.
+    /// Octets of the head or trailer read so far, at most `MAX_HEAD`.
     lines: usize,
 }
 

@@ -15,7 +15,7 @@ const MAX_RATE_RATIO: f64 = 1.02;
 const MIN_TRAINS: usize = 8;
 const MIN_SHARE: f64 = 0.1;
 
-/// The estimate of a link's rate in bit/s; the size of a packet includes its octets beyond IP.
+/// The estimate of a link's rate in bit/s; the size of a packet includes its link-layer header.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
     /// The rate, measured from the spacing of packets.

@@ -42,7 +42,11 @@ impl LateConnects {
             self.within_ms / 1000.0
         );
         let row = |(late, runs, cell): &(usize, usize, &Cell)| {
-            format!("{} at {}: {late} of {runs} runs were late", cell.transport, cell.describe_conditions())
+            format!(
+                "{} at {}: {late} of {runs} runs connected late",
+                cell.transport,
+                cell.describe_conditions()
+            )
         };
         Finding::new((late == 0) == self.expects_none, text).with_rows(shares.iter().map(row).collect())
     }

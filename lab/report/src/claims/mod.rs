@@ -55,8 +55,8 @@ pub struct StudyClaims {
     /// The comparisons that answer the question, one sentence each.
     #[serde(rename = "answer", default)]
     pub answers: Vec<Answer>,
-    /// Checks that show which variants, settings that the paper does not state, agree with it. Variants are selected by
-    /// the first check and tested by the others.
+    /// Checks that show which variants agree with the paper; a variant is a value of a setting that the paper does not
+    /// state. The first check selects variants, the others test them.
     #[serde(rename = "trial", default)]
     pub trials: Vec<SideCheck>,
     /// Every claim, in the paper's order.

@@ -13,7 +13,7 @@ use crate::validation::{ComparedPoint, Tally};
 pub struct WorldAgreement {
     #[serde(default)]
     at: Filter,
-    /// What would decide it if there is only one world.
+    /// What is needed to decide the claim, if only one world was measured.
     needs: String,
 }
 

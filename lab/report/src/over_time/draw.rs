@@ -12,7 +12,7 @@ const PANEL_HEIGHT: f64 = 74.0;
 const NAME_HEIGHT: f64 = 22.0;
 /// The height above all panels, for the transport.
 const TOP_MARGIN: f64 = 20.0;
-/// The margin below, for tick labels and the name of the axis.
+/// The bottom margin, for the tick labels and the name of the axis.
 const BOTTOM_MARGIN: f64 = 36.0;
 /// The size of a mark of a loss, in pixels.
 const MARK_SIZE: f64 = 6.0;

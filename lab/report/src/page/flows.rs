@@ -26,7 +26,7 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p class=\"soft\">The throughput is the user data between the first message sent and the last one delivered, per second, with 95 % confidence \
+        "<p class=\"soft\">The throughput is the rate of user data from the first message sent to the last one delivered, with 95 % confidence \
          intervals over the repetitions. A run that did not connect in time, or did not deliver every message, has no throughput; the last \
          two columns count these runs.</p>\
          {tables}"

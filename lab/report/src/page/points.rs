@@ -50,14 +50,14 @@ const OUTAGE_COLUMNS: [Column; 6] = [
     Column { head: "runs not recovered", cell_of: unrecovered_runs },
     Column { head: "late messages", cell_of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
     Column {
-        head: "first late message after, ms",
+        head: "event to first late message, ms",
         cell_of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
     },
     Column {
-        head: "last late message after, ms",
+        head: "event to last late message, ms",
         cell_of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)),
     },
-    Column { head: "error after, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
+    Column { head: "event to error, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
 ];
 
 /// Returns the section.

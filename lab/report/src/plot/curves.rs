@@ -32,7 +32,7 @@ pub fn marks(svg: &mut Svg, panel: &Panel, series: &[Series]) {
     series.iter().for_each(|one| one.draw_marks(svg, panel, &mut edge));
 }
 
-/// Returns for each curve the index of the first curve with which it coincides; its own index if there is none before it.
+/// Returns for each curve the index of the first curve with which it coincides, or its own index if it coincides with no earlier curve.
 fn coinciding_groups(panel: &Panel, series: &[Series]) -> Vec<usize> {
     let first = |index: usize| (0..index).find(|before| coincide(panel, &series[*before], &series[index]));
     (0..series.len()).map(|index| first(index).unwrap_or(index)).collect()

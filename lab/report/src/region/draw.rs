@@ -106,7 +106,7 @@ impl Region {
                 ("sure", format!("{mean:.2} {unit}"))
             }
             Some(RegionPoint { mean, .. }) if self.requirement.is_met_by(*mean) => {
-                ("unsure", format!("{mean:.2} {unit}, which meets the requirement, but not significantly"))
+                ("unsure", format!("{mean:.2} {unit}, which meets the requirement, but its 95 % CI does not"))
             }
             Some(RegionPoint { mean, .. }) => {
                 ("tie", format!("{mean:.2} {unit}, which does not meet the requirement"))

@@ -480,7 +480,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
                 }
                 Outcome::Same => format!("{name} is exactly {} as {other} ({runs})", metric.info().equal),
                 Outcome::Undecided if contest.has_no_events() => format!(
-                    "{name} and {other} differ by the same {value} in all {n} repetitions, so too few losses occurred to compare them; run more repetitions"
+                    "too few losses to compare {name} and {other}: the difference is the same {value} in all {n} repetitions; run more repetitions"
                 ),
                 Outcome::Undecided | Outcome::Unknown if is_same => format!(
                     "{name} is {} as {other} within {} % (95 % CI {}; {runs})",

@@ -123,7 +123,7 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
         if lost { ". Only messages that arrived count; another figure shows how many arrived" } else { "" };
     format!(
         "Which transport is best ({best}) over {} and {}. Full colour: significantly better than every other transport (at most \
-         one such cell in twenty by chance); pale: the best mean, but not significantly; grey: as good as the second best (within {} %). Numbers: difference from the second best, in percent{lost}",
+         one such cell in twenty by chance); pale: the best mean, but not significantly better; grey: as good as the second best (within {} %). Numbers: difference from the second best, in percent{lost}",
         across.name(),
         up.name(),
         number(100.0 * NEGLIGIBLE)
@@ -173,7 +173,7 @@ fn text_width(label: &str) -> f64 {
     6.4 * label.chars().count() as f64
 }
 
-/// Returns the width of a transport in the key.
+/// Returns the width of a transport's entry in the legend.
 fn entry_width(label: &str) -> f64 {
     40.0 + text_width(label)
 }
@@ -271,11 +271,16 @@ impl Map {
         let (label, style) = &self.transports[*transport];
         let (class, what) = match certainty {
             Certainty::Sure => ("sure", "is best"),
-            Certainty::Unsure => ("unsure", "has the best mean, but not significantly"),
+            Certainty::Unsure => ("unsure", "has the best mean, but is not significantly better"),
             Certainty::Tie => ("tie", "is as good as the second best"),
         };
         let by = lead_percent.map_or("alone".to_owned(), |percent| format!("{percent:.0} %"));
-        svg.group(style.class, &format!("{step}: {label} {what}, {by}"), |svg| {
+        let what = match (certainty, lead_percent) {
+            (_, None) => "is the only one that carries the load".to_owned(),
+            (Certainty::Tie, Some(_)) => format!("{what} (difference {by})"),
+            (_, Some(_)) => format!("{what} (by {by})"),
+        };
+        svg.group(style.class, &format!("{step}: {label} {what}"), |svg| {
             svg.rect(&format!("field {class}"), (x + 1.0, y + 1.0), width - 2.0, CELL_HEIGHT - 2.0);
             if width > 30.0 {
                 let by = if *certainty == Certainty::Tie { "=" } else { by.as_str() };
@@ -341,6 +346,6 @@ mod tests {
         assert_eq!(certainty(0, 0).unwrap().1, Certainty::Tie);
         let svg = map.draw("map").inline();
         assert_eq!(svg.matches("field tie").count(), 2);
-        assert!(svg.contains("loss (%) 1, delay (ms) 9: TCP is best, 33 %"), "{svg}");
+        assert!(svg.contains("loss (%) 1, delay (ms) 9: TCP is best (by 33 %)"), "{svg}");
     }
 }

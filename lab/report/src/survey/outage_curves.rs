@@ -38,22 +38,22 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
         id: String::new(),
         name: String::new(),
         caption: format!(
-            "Response time over the time at which a message was due, around the time at which {what} ({} s){at}",
+            "Response time by due time of the message, around the event at {} s: {what}{at}",
             number(*first)
         ),
-        basis: "the first repetition of each transport; if there are many messages, only the slowest are drawn".to_owned(),
+        basis:
+            "the first repetition of each transport; if there are many messages, only the slowest are drawn"
+                .to_owned(),
         note: Some(
-            "The line at 0 is the event. A bar at the upper edge shows messages that never arrived.".to_owned(),
+            "The line at 0 is the event. A bar at the upper edge shows messages that never arrived."
+                .to_owned(),
         ),
         experiment: survey.experiment.clone(),
         is_ccdf: false,
         choice_label,
         metric: Metric::ResponseTime,
         x: Axis::new(x, "time at which the message was due, in s since the event"),
-        y: Axis::new(
-            Scale::Log { min: min / 1.3, max: (max * 1.6).max(min * 2.0) },
-            "response time (ms)",
-        ),
+        y: Axis::new(Scale::Log { min: min / 1.3, max: (max * 1.6).max(min * 2.0) }, "response time (ms)"),
         panels: vec![PanelData { title: String::new(), curves: Curves::OutageCurves { curves, events } }],
     })
     .filter(|figure| !figure.panels[0].curves.is_empty())
@@ -114,7 +114,7 @@ mod tests {
         let survey = swept(&data);
         let figures = outage_curves(&survey);
         let [figure] = &figures[..] else { panic!("{figures:?}") };
-        assert!(figure.caption.contains("the time at which path 1 goes down (5 s)"), "{}", figure.caption);
+        assert!(figure.caption.contains("the event at 5 s: path 1 goes down"), "{}", figure.caption);
         let svg = figure.draw().inline();
         assert_eq!((svg.matches("class=\"event\"").count(), svg.matches("class=\"stroke\"").count()), (1, 1));
         assert!(svg.contains(">SCTP</text>") && svg.contains(">TCP</text>"), "{svg}");

@@ -45,7 +45,7 @@ pub fn describe_outage(cell: &Cell) -> Option<String> {
         }
     };
     if let Some(noticed) = format_time(cell, Metric::Noticed) {
-        text += &format!("; the application gets an error after {noticed}");
+        text += &format!("; the application gets an error {noticed} after the event");
     }
     Some(text + ".")
 }
@@ -76,8 +76,8 @@ fn describe_backlog(cell: &Cell) -> String {
         (format_time(cell, Metric::BacklogFirst), format_time(cell, Metric::BacklogLast))
     {
         text += &match first == last {
-            true => format!(", and arrive after {first}"),
-            false => format!(", the first arrives after {first}, the last after {last}"),
+            true => format!(", and arrive {first} after the event"),
+            false => format!("; the first arrives {first} after the event, the last {last} after it"),
         };
     }
     text
@@ -144,8 +144,8 @@ mod tests {
     fn outage_is_described_with_its_backlog() {
         assert_eq!(
             describe_outage(&disrupted(vec![outage(true); 3])).unwrap(),
-            "SCTP: when path 1 goes down at 5 s, nothing is delivered for 1.07 s; 20 messages are late, \
-             the first arrives after 1.06 s, the last after 1.08 s."
+            "SCTP: when path 1 goes down at 5 s, nothing is delivered for 1.07 s; 20 messages are late; \
+             the first arrives 1.06 s after the event, the last 1.08 s after it."
         );
         assert_eq!(describe_outage(&cell("SCTP", 0.0, 20.0, &[60.0; 3])), None);
     }

@@ -37,7 +37,7 @@ fn name(point: &Point) -> Name<'_> {
     (point.experiment.as_str(), point.label.as_str(), point.axes.as_slice())
 }
 
-/// Returns the two directories with the model's first.
+/// Returns the two directories, the model's first.
 pub fn model_first<'r>(one: &'r Results, other: &'r Results) -> Result<(&'r Results, &'r Results), Mismatch> {
     let [asked, asked_too] = [one, other].map(|results| question(&results.manifest));
     if asked != asked_too {

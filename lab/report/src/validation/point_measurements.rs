@@ -29,7 +29,7 @@ pub struct PointMeasurements {
     pub p99: Runs,
     /// 99.9th percentile.
     pub p999: Runs,
-    /// User data between the first message sent and the last one delivered, per time, in kbit/s.
+    /// The rate of user data from the first message sent to the last one delivered, in kbit/s.
     pub throughput: Runs,
     /// Retransmitted packets with data per thousand messages.
     pub retransmissions: f64,
@@ -65,7 +65,7 @@ fn quantile(result: &PointResult, p: f64) -> Runs {
     Runs::times(result, |run| Some(run.summary.latency.quantile(p)?.as_millis_f64()))
 }
 
-/// Returns the retransmissions of both ends, counted by the kernel or by the model's endpoints.
+/// Returns the number of retransmissions of both ends, counted by the kernel or by the model's endpoints.
 fn retransmissions(run: &RunResult) -> u64 {
     let by_kernel = run.world_report.as_ref().map(|world_report| world_report.retransmissions);
     let by_endpoints = run

@@ -103,7 +103,7 @@ mod tests {
         assert!(kernel.starts_with("hol trace sctp --") && model.starts_with("hol trace sctp:wakeup=0s --"));
     }
 
-    /// The command starts one run, so it names what happens in that one.
+    /// The command starts a single run, so it lists the events of that run.
     #[test]
     fn trace_command_lists_events_for_a_random_start() {
         let text = "transports = ['tcp']\nmessages = 200\nrepetitions = 2\n[network]\ntrace = 'trace.csv'\ntrace_start = 'random'";

@@ -116,7 +116,7 @@ fn put_network(
     Ok(())
 }
 
-/// Returns whether the short form without lists of nodes and links suffices: the links are the same as before, and
+/// Returns whether the table needs no lists of nodes and links: the links are the same as before, and
 /// all between `client` and `server`.
 fn connects_default_nodes(old: &Graph, new: &Graph) -> bool {
     let ends = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).eq(DEFAULT_NODES);

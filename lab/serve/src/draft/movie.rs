@@ -60,7 +60,7 @@ pub struct Hop {
     pub link: usize,
     /// Time at which the packet was queued.
     pub queued: u64,
-    /// Time at which its transmission started, if it did.
+    /// Time at which the transmission of the packet started, if it started.
     pub sent: Option<u64>,
     /// Time at which the packet arrived or was dropped.
     #[serde(rename = "ends")]

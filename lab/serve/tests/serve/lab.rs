@@ -202,7 +202,7 @@ fn submitted_experiment_has_the_results_of_hol_run() {
     let submitted = hol(&["submit", "short.toml", "--to", &lab.url, "--wait"], dir.path());
     let said = String::from_utf8_lossy(&submitted.stdout);
     assert!(submitted.status.success(), "{said}{}", String::from_utf8_lossy(&submitted.stderr));
-    assert!(said.contains("experiment 1, short, is queued") && said.contains("is done"), "{said}");
+    assert!(said.contains("experiment 1, short: queued") && said.contains("short: done"), "{said}");
     let fetched = hol(&["get", "1", "--from", &lab.url, "--out", "fetched"], dir.path());
     assert!(fetched.status.success(), "{}", String::from_utf8_lossy(&fetched.stderr));
     assert_eq!(digests(&dir.path().join("fetched")), undisturbed(SHORT, dir.path()));

@@ -198,7 +198,7 @@ fn sctp_runs_or_is_refused_with_a_remedy() {
 #[test]
 fn impossible_runs_are_refused_before_any_socket_is_opened() {
     for (transport, expected) in [
-        ("tcp:stack=linux-2.6.16", "stack=linux-2.6.16: a kernel has its own stack"),
+        ("tcp:stack=linux-2.6.16", "stack=linux-2.6.16: the kernel uses its own stack"),
         ("tcp:rto_min=1s", "rto_min=1s: in Linux this is also the minimum of the RTO's variance term"),
         ("tcp:nagle=classic", "nagle=classic: Linux implements only Minshall's variant"),
         ("tcp:hystart=false", "hystart=false: the module tcp_cubic has one such parameter"),

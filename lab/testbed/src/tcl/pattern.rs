@@ -313,9 +313,14 @@ impl Reader<'_> {
                 (first, false) => first,
                 (Item::Range(first, _), true) => match self.read_item()?.ok_or(OPEN_BRACKET)? {
                     Item::Range(last, _) if first <= last => Item::Range(first, last),
-                    _ => return Err("a range such as a-z does not go upwards".to_owned()),
+                    Item::Range(last, _) => {
+                        return Err(format!("the range {first}-{last} is not in ascending order"));
+                    }
+                    Item::Class(..) => {
+                        return Err("a range must end with a character, not a class".to_owned());
+                    }
                 },
-                _ => return Err("a range begins with a class".to_owned()),
+                _ => return Err("a range must begin with a character, not a class".to_owned()),
             });
         }
     }

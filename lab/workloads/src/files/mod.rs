@@ -22,7 +22,7 @@ use store::FileServer;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Files {
-    /// Files per batch; batches are what an experiment's `messages` count. Default 100.
+    /// Number of files in a batch; an experiment's `messages` counts batches. Default 100.
     pub files: u32,
     /// Octets per file. Default 100.
     pub size: ByteCount,

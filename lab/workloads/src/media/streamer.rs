@@ -31,7 +31,7 @@ pub(crate) struct Streamer {
     ticks: u64,
     outbox: VecDeque<Packet>,
     rejected: RejectedMessages,
-    /// Number of packets sent; packets take the lanes in turn.
+    /// Number of packets sent; they use the streams of all connections in turn.
     turns: u32,
     to_close: VecDeque<ConnectionId>,
     abort_reason: Option<AbortReason>,
@@ -98,7 +98,7 @@ impl Streamer {
         frame
     }
 
-    /// Returns the next packet, on the next lane.
+    /// Assigns the packet to the next stream; the streams of all connections take turns.
     fn outgoing(&mut self, packet: Packet) -> Outgoing {
         let lane = self.lanes.lane_of_turn(self.turns, |_| true);
         self.turns = self.turns.wrapping_add(1);

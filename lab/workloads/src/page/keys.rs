@@ -49,9 +49,9 @@ pub struct Page {
 pub enum ConnectionReuse {
     /// One connection per file, as many at a time as the transport has. HTTP/1.0, RFC 1945.
     Close,
-    /// One request at a time on each track. RFC 9112 section 9.3.
+    /// One request at a time on each connection, or on each stream if the transport has streams. RFC 9112 section 9.3.
     Keepalive,
-    /// All requests at once; the responses of a track are whole and in order. RFC 9112 section 9.3.2.
+    /// All requests at once; the responses of a connection or stream are whole and in order. RFC 9112 section 9.3.2.
     Pipelined,
     /// All requests at once; responses are interleaved frame by frame. HTTP/2, RFC 9113.
     #[default]

@@ -22,11 +22,11 @@ pub(super) struct PageLoad {
     missing_octets: Vec<u32>,
     /// The known files, in the order of their records.
     known_files: Vec<KnownFile>,
-    /// Known files that wait for a track.
+    /// Known files that wait for a track (see [`Tracks`]).
     waiting_files: VecDeque<EntryId>,
     /// Number of complete files.
     complete_files: usize,
-    /// Whether each track has an unanswered request.
+    /// Whether each track ([`Tracks`]) has an unanswered request.
     busy_tracks: Vec<bool>,
     /// Connections by their index in the stream layout.
     connections: Vec<Option<ConnectionId>>,

@@ -39,7 +39,7 @@ impl Workload for Page {
     }
 
     fn about(&self) -> &'static str {
-        "a browser loads pages (a document and its objects), each over new connections: one per file (way close), \
+        "a browser loads pages (a document and its objects), each over new connections: one per file (`way = \"close\"`), \
          kept alive, pipelined, or multiplexed as in HTTP/2; over SCTP on all streams of the transport"
     }
 

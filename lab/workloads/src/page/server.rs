@@ -135,7 +135,7 @@ impl Connection {
         Some(outgoing)
     }
 
-    /// Removes the next response to send: the first that is ready; in HTTP/1 the responses of a track keep
+    /// Removes the next response to send: the first that is ready; in HTTP/1 the responses of a connection or stream keep
     /// the order of the requests.
     fn take_next_response(&mut self, now: Time, way: ConnectionReuse) -> Option<Response> {
         let Self { responses, .. } = self;

@@ -1,4 +1,4 @@
-//! Tracks: the units on which a browser may send requests in parallel.
+//! Tracks: the connections or streams over which a browser sends requests in parallel.
 
 use crate::StreamLayout;
 

@@ -94,7 +94,7 @@ impl Daemon {
                 // Requests are answered first; buffered data are processed after that.
                 to_wait.extend(has_buffered_data.then_some(id));
             } else if has_waiting_messages || has_buffered_data {
-                // The session has used its share, and gets another after the others.
+                // The session has used its share, and gets the next one after the other sessions.
                 self.connections.note_ready(id);
             }
         }

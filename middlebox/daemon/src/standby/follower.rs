@@ -17,7 +17,7 @@ use super::wire::{
 use crate::clock::Clock;
 use crate::log::{Field, Level, Log};
 
-/// Interval at which the copy's mark is synced and its compaction is considered.
+/// Interval at which the copy's high-water mark is synced and its compaction is considered.
 const COMPACTION_INTERVAL: Duration = Duration::from_secs(1);
 /// The same interval after a failure.
 const COMPACTION_RETRY: Duration = Duration::from_secs(60);
@@ -146,7 +146,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Syncs the mark and compacts, at most once a second. A failure loses no record.
+    /// Syncs the high-water mark and compacts, at most once a second. A failure loses no record.
     fn compact(&mut self) {
         let now = self.clock.now();
         if now < self.compact_at {

@@ -389,17 +389,17 @@ impl Replicator {
 
 #[cfg(test)]
 impl Replicator {
-    /// Returns one that requires a standby which sends nothing.
+    /// Returns a replicator that requires a standby which sends nothing.
     pub fn silent() -> Self {
         Self::in_phase(Phase::Synchronized)
     }
 
-    /// Returns one that requires a standby whose copy is in progress.
+    /// Returns a replicator that requires a standby whose copy is in progress.
     pub fn copying() -> Self {
         Self::in_phase(Phase::Copying)
     }
 
-    /// Returns one that requires a standby and has none.
+    /// Returns a replicator that requires a standby and has none.
     pub fn absent() -> Self {
         Self::in_phase(Phase::Absent)
     }

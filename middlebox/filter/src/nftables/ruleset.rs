@@ -299,8 +299,8 @@ fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
     }
 }
 
-/// Labels new connections that need no rule: those of the masqueraded hosts to the outside, and those between internal
-/// hosts of which one has sent to the outside address of the other.
+/// Labels new connections that need no rule: from masqueraded hosts to the outside, and hairpin connections, in which an
+/// internal host sends to the outside address of another one.
 fn label(rules: &mut Rules<'_, '_>, Interfaces { inside, outside }: &Interfaces, masquerade: &Masquerade) {
     let label = |rule: Expressions| rule.load(&MASQUERADED_LABEL, 8).store(CtKey::Label, 8);
     for hosts in &masquerade.hosts {

@@ -291,7 +291,7 @@ fn masqueraded_flows_and_their_replies_need_no_rule() {
     assert_eq!(arrives(&third, "10.2.0.2:6004", &outside), None);
 }
 
-/// RFC 4787, REQ-9: internal hosts reach each other at outside addresses, and see the outside address of the other.
+/// RFC 4787, REQ-9: internal hosts reach each other at outside addresses, and each sees the outside address of its peer.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn internal_hosts_reach_each_other_by_outside_addresses() {

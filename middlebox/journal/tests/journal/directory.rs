@@ -124,7 +124,7 @@ fn files_of_an_interrupted_compaction_are_removed() {
     fs::write(store.path().join("journal.0000000002.new"), &compacted[..compacted.len() / 2]).unwrap();
     assert_eq!(store.open().1, held);
     assert_eq!(store.files(), ["journal.0000000001", "journal.0000000002", "journal.0000000003"]);
-    // The state after the rename: the segment that starts from nothing, and a superseded one.
+    // The state after the rename: the segment that contains all rules, and a superseded one.
     fs::write(store.segment(2), &compacted).unwrap();
     assert_eq!(store.open().1, held);
     assert_eq!(store.files(), ["journal.0000000002", "journal.0000000003"]);

@@ -4,8 +4,8 @@ use super::Middlebox;
 use crate::{AddressTuple, Addresses, AgentId, Capabilities, Location, Refusal};
 
 impl Middlebox {
-    /// Performs the checks that need only the tuples: the RFC's in its order, then those whose codes it lists
-    /// without a rule, then the policy's.
+    /// Performs the checks that need only the tuples: first those that the RFC requires, in its order, then those for which it
+    /// only lists a code, then those of the policy.
     pub(super) fn check_tuples(
         &self,
         agent: AgentId,

@@ -113,7 +113,8 @@ impl Ports {
         None
     }
 
-    /// Searches a block from a port on; `run` is the free run before it, and then its last one.
+    /// Searches a block from a port on; `run` is the run of free ports that ends before the block, and on return the
+    /// block's last run.
     fn find_in(&self, block: usize, from: u32, request: PortRequest, run: &mut Range<u32>) -> Option<u32> {
         for word in 0..WORDS_PER_BLOCK {
             let first = block as u32 * PORTS_PER_BLOCK + word as u32 * 64;

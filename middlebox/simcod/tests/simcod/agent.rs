@@ -258,7 +258,7 @@ fn a_batch_is_one_session_and_errors_name_their_line() {
     for (text, expected) in [
         ("status 0\nenable 10.0.0.5:0 any --udp", "rules:2: invalid value '10.0.0.5:0'"),
         ("status 0\nenabel 10.0.0.5:1 any --udp", "rules:2: unrecognized subcommand 'enabel'"),
-        ("status 0\nenable 10.0.0.5:1 any", "rules:2: ports belong to a protocol"),
+        ("status 0\nenable 10.0.0.5:1 any", "rules:2: a flow with ports needs a protocol"),
         ("watch", "rules:1: a batch file may contain only enable"),
         ("status 0 --server elsewhere", "rules:1: options that select the middlebox"),
     ] {

@@ -59,7 +59,7 @@ impl Bbr {
         self.memory.window = if is_good { cwnd } else { self.memory.window.max(cwnd) };
     }
 
-    /// Returns the number of segments that a sender sends in one burst, in units.
+    /// Returns the size of a burst of the sender, in units.
     fn burst_units(&self) -> u32 {
         let rate = self.pacing().rate;
         Pacing::burst_segments(rate, self.segment, min_burst_segments(rate)) * self.quantum

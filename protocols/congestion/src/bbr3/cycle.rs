@@ -10,7 +10,7 @@ use super::{AckSample, Bandwidth, Bbr3, Sample, State, UNIT};
 const RENO_ROUNDS: u32 = 63;
 /// Minimum time between two probes. Draft, section 5.3.3.5.
 const MIN_WAIT: Duration = Duration::from_secs(2);
-/// Maximum time that is added to it at random. Draft, section 5.3.3.5.
+/// Maximum random time that is added to [`MIN_WAIT`]. Draft, section 5.3.3.5.
 const RANDOM_WAIT: Duration = Duration::from_secs(1);
 /// The share of the volume in flight that is left to other flows. Draft, section 2.7: BBR.Headroom.
 const HEADROOM: u32 = UNIT * 15 / 100;

@@ -34,7 +34,7 @@ pub(super) const SYSTEM_LINK: &str = "system";
 const CONSOLE_FILE: &str = "console.log";
 const MESSAGES_FILE: &str = "uml.log";
 
-/// A message of the kernel in the console file if it gets no terminal of the host, which it does not need.
+/// A message of the kernel in the console file if the kernel gets no terminal of the host; it needs none.
 const NO_TERMINAL: &str = "check_one_sigio failed";
 
 /// 2020-01-01, in ns since 1970: the date of QEMU's clock.

@@ -78,7 +78,7 @@ impl Process {
             .collect();
         let mut command = Command::new(first);
         command.args(rest).env_clear().envs(variables).stdin(Stdio::null());
-        // Appending: a process that opens its output again continues at its end.
+        // Append mode: a process that opens its output again writes at the end of the file.
         let [stdout, stderr] =
             output.each_ref().map(|path| OpenOptions::new().append(true).create(true).open(path));
         command.stdout(stdout?).stderr(stderr?);
