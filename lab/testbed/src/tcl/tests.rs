@@ -454,7 +454,7 @@ const LONG: &str = "proc long {letter} {append x $letter; for {set i 0} {$i < 20
 /// Whatever a script does, it ends before it takes all time or memory, and `catch` does not hide it.
 #[test]
 fn scripts_end_at_the_limits() {
-    let (turns, commands, octets) = ("after 100000 turns", "after 2000000 commands", "octets");
+    let (turns, commands, octets) = ("after 100000 iterations and calls", "after 2000000 commands", "octets");
     for (script, limit) in [
         ("while 1 {}".to_owned(), turns),
         ("proc f {} {}; set i 0; while {[incr i] < 99999} {f}".to_owned(), turns),

@@ -61,7 +61,7 @@ fn next_calls_the_overridden_method() {
         refusal(&format!("{BASE}[new Base me] nothing"))
             .contains("\"nothing\" is not a method of class Base")
     );
-    assert!(refusal("Class A -superclass B\nClass B -superclass A").contains("above itself"));
+    assert!(refusal("Class A -superclass B\nClass B -superclass A").contains("its own superclass"));
 }
 
 /// A subclass of a class of ns creates ns's object, with its attributes.
