@@ -10,7 +10,9 @@ pub fn explain(mut error: Error, mut hol: Command) -> Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return error };
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).cloned() else {
+        return error;
+    };
     let flag = option.split('=').next().unwrap_or_default();
     hol.build();
     let message = error.to_string();

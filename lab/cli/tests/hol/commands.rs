@@ -164,7 +164,7 @@ fn compare_prints_a_conclusion_and_at_most_80_columns() {
 
 #[test]
 fn command_line_mistakes_are_usage_errors_with_a_remedy() {
-    let cases: [(&[&str], &str); 25] = [
+    let cases: [(&[&str], &str); 28] = [
         (&["compare"], "hol compare tcp sctp:streams=1"),
         (&["compare", "tpc"], "error: transport 1: unknown transport \"tpc\""),
         (&["compare", "sctp:stream=8"], "did you mean \"streams\"?"),
