@@ -190,7 +190,7 @@ fn command_line_mistakes_are_usage_errors_with_a_remedy() {
         (&["compare", "tcp", "--set", "sweep={seed=[1,2]}"], "`hol compare` uses one set of conditions"),
         (&["run", "a.toml", "--loss", "1%"], "write --set network.loss=VALUE"),
         (&["run", "a.toml", "--repetitions=5"], "write --set repetitions=VALUE"),
-        (&["reproduce", "ikr53", "--jbos", "2"], "a similar argument exists: '--jobs'"),
+        (&["reproduce", "ikr53", "--job", "2"], "a similar argument exists: '--jobs'"),
         (&["verify", "out", "--sample", "0"], "write a whole number of at least 1"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
