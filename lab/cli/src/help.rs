@@ -81,7 +81,7 @@ fn find_by_name(command: &Command, word: &str) -> Vec<String> {
 /// Describes the option `word` of each transport that has it; `None` if none does.
 fn options(word: &str) -> Option<String> {
     let of_kind = |kind: Kind| {
-        let options = transport_option::of(kind).into_iter().filter(|option| option.name == word);
+        let options = transport_option::options_of(kind).into_iter().filter(|option| option.name == word);
         options.map(move |option| format!("  {:<6}{}", kind.name(), option.line()))
     };
     let lines: String = Kind::ALL.into_iter().flat_map(of_kind).collect();

@@ -69,7 +69,7 @@ impl<'w> Generator<'w> {
     /// Returns scenario `number`, and the keys that were left out because a world refused them, each with the reason. An error says why no
     /// scenario is possible.
     pub fn scenario(&self, number: u64) -> Result<(RandomScenario, Vec<(String, String)>), String> {
-        let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
+        let mut rng = Seed(self.seed).derive("scenario").derive_for_index(number).rng();
         let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let (mut scenario, more) = self.draw_base(number, &mut rng);

@@ -34,12 +34,12 @@ impl fmt::Display for Host {
 }
 
 /// A setting that each socket overrides.
-const SOCKET_SYSCTL: &str = "net/ipv4/tcp_congestion_control";
+const CONGESTION_CONTROL_SYSCTL: &str = "net/ipv4/tcp_congestion_control";
 
 /// Returns the machine settings that a transport needs.
 fn needed_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = sysctls(transport, &kernel_version())?;
-    Ok(all.into_iter().filter(|setting| setting.name != SOCKET_SYSCTL).collect())
+    Ok(all.into_iter().filter(|setting| setting.name != CONGESTION_CONTROL_SYSCTL).collect())
 }
 
 /// Returns the current values of the settings that are relevant to the measurement.
@@ -51,7 +51,7 @@ pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
 /// Returns the settings that a transport requests explicitly.
 pub(crate) fn requested_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = hol_sockets::requested_sysctls(transport, &kernel_version())?;
-    Ok(all.into_iter().filter(|setting| setting.name != SOCKET_SYSCTL).collect())
+    Ok(all.into_iter().filter(|setting| setting.name != CONGESTION_CONTROL_SYSCTL).collect())
 }
 
 /// Describes how this machine differs from the stack of its Linux release where the experiment does not request a

@@ -43,6 +43,7 @@ pub(crate) struct HostRun<'a> {
     seed: Seed,
     interval: Option<Duration>,
     placement: Placement,
+    /// The sockets and addresses of each flow.
     assignments: Vec<Assignment>,
 }
 

@@ -83,7 +83,7 @@ impl RunningFlow {
             Event::Received(received) => {
                 match self.flow_side(role).receive(now, connection, received) {
                     Ok(()) => self.flow.note_delivery(now, self.progress()),
-                    Err(error) => self.flow.note_failure(error.0),
+                    Err(error) => self.flow.end_with_failure(error.0),
                 }
                 return;
             }

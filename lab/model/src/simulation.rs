@@ -294,7 +294,7 @@ impl<'t> Simulation<'t> {
         flow.note_opening();
         let port = if number < usize::from(own) { Some(first + number as u16) } else { self.next_port() };
         let RunningFlow { endpoints, flow, .. } = &mut self.running_flows[running_flow];
-        let Some(port) = port else { return flow.note_failure("no dynamic port is free") };
+        let Some(port) = port else { return flow.end_with_failure("no dynamic port is free") };
         let (remote, lacks_address) = (endpoints.port, endpoints.lacks_address(&self.host_addresses));
         let connection = endpoints.connect(number, port, endpoints.ends(&self.host_addresses));
         let socket = self.add(running_flow, Side::Client, connection, (port, remote));
@@ -448,7 +448,7 @@ impl<'t> Simulation<'t> {
                     return;
                 }
                 ApplicationOutput::Stop(quit) => {
-                    running_flow.flow.note_abort(now, quit);
+                    running_flow.flow.end_with_abort(now, quit);
                     self.end_applications(index);
                     return;
                 }

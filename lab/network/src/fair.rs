@@ -257,7 +257,7 @@ impl FairQueue {
         });
         let (from, to) = packet.ports();
         let ports = u64::from(from) << 24 | u64::from(to) << 8 | u64::from(packet.transport.protocol());
-        let hash = self.hash.derive_index(source.rotate_left(32) ^ destination).derive_index(ports);
+        let hash = self.hash.derive_for_index(source.rotate_left(32) ^ destination).derive_for_index(ports);
         (hash.0 % self.flows.len() as u64) as usize
     }
 }

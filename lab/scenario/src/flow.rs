@@ -214,12 +214,12 @@ impl Flow {
     }
 
     /// Ends the flow because an application has aborted.
-    pub fn note_abort(&mut self, now: Time, abort_reason: AbortReason) {
+    pub fn end_with_abort(&mut self, now: Time, abort_reason: AbortReason) {
         self.stop(RunEnd::from_abort(abort_reason, now));
     }
 
     /// Ends the flow because a connection received invalid octets or a system call failed. `reason` uses the terms of the RFC.
-    pub fn note_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
+    pub fn end_with_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
         self.stop(RunEnd::Failed { reason: reason.into() });
     }
 
@@ -471,16 +471,16 @@ mod tests {
         let (mut done, _) = after_nine("tcp", ONEWAY);
         assert!(!done.is_finished() && !done.was_aborted());
         done.end();
-        done.note_failure("it came too late");
+        done.end_with_failure("it came too late");
         assert!(done.is_finished() && !done.was_aborted());
         let (mut broken, tally) = after_nine("tcp", ONEWAY);
-        broken.note_failure("the octets make no sense");
+        broken.end_with_failure("the octets make no sense");
         broken.end();
         assert_eq!(broken.run_end(), Some(&RunEnd::Failed { reason: "the octets make no sense".into() }));
         assert!(!broken.is_finished() && broken.was_aborted());
         assert_eq!(broken.deadline(tally), Time::MAX);
         let (mut behind, _) = after_nine("tcp", ONEWAY);
-        behind.note_abort(secs(5), AbortReason::BehindSchedule { message: 9, scheduled: secs(4) });
+        behind.end_with_abort(secs(5), AbortReason::BehindSchedule { message: 9, scheduled: secs(4) });
         let why = RunEnd::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
         assert_eq!(behind.run_end(), Some(&why));
         let (mut stuck, tally) = after_nine("tcp", ONEWAY);

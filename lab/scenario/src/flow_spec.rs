@@ -132,8 +132,8 @@ impl Scenario {
     pub fn background_flows(&self, seed: Seed) -> impl Iterator<Item = BackgroundFlow<'_>> {
         let seed = seed.derive("background");
         self.background.iter().enumerate().flat_map(move |(number, entry)| {
-            let seed = seed.derive_index(number as u64);
-            (0..entry.count).map(move |copy| entry.flow(seed.derive_index(copy.into())))
+            let seed = seed.derive_for_index(number as u64);
+            (0..entry.count).map(move |copy| entry.flow(seed.derive_for_index(copy.into())))
         })
     }
 
@@ -141,7 +141,7 @@ impl Scenario {
     pub fn onward_flows(&self, seed: Seed) -> impl Iterator<Item = OnwardFlow<'_>> {
         let seed = seed.derive("onward");
         self.onward.iter().enumerate().map(move |(number, OnwardRequests { transport, workload })| {
-            let seed = seed.derive_index(number as u64);
+            let seed = seed.derive_for_index(number as u64);
             OnwardFlow { transport, workload: workload.with_drawn_start(seed), seed }
         })
     }

@@ -208,7 +208,7 @@ impl EventLoop<'_> {
             }
             Token::Listener => {
                 if let Err(fault) = self.accept() {
-                    self.flow.note_failure(fault.reason());
+                    self.flow.end_with_failure(fault.reason());
                 }
                 Ok(())
             }
@@ -480,7 +480,7 @@ impl EventLoop<'_> {
                     let (flow_side, poller) = self.side_and_poller(end);
                     flow_side.wake = Time::MAX;
                     flow_side.send_all(poller, now);
-                    self.flow.note_abort(now, quit);
+                    self.flow.end_with_abort(now, quit);
                     return Ok(());
                 }
             }

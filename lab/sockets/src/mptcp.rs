@@ -77,7 +77,7 @@ impl StreamKind for Kind {
         let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
         let subflows = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
             let peer: [u8; 4] = *addresses.get(PEER_OFFSET..)?.first_chunk()?;
-            tcp::info_sending(info, peer.into(), false)
+            tcp::sender_state(info, peer.into(), false)
         });
         let (paths, retransmissions): (Vec<_>, Vec<u64>) = subflows.unzip();
         (!paths.is_empty()).then(|| SenderState { paths, retransmissions: retransmissions.iter().sum() })

@@ -75,8 +75,10 @@ impl over_udp::UserspaceTransport for Quic {
         let number = self.endpoints.replace(self.endpoints.get() + 1);
         let rng = self.seed.derive(&format!("endpoint/{number}")).rng();
         let peer = (peer.addresses[0], peer.port);
-        let config = largest(socket, peer.0)
-            .map_or_else(|| Arc::clone(&self.config), |largest| Arc::new(self.config.within(largest)));
+        let config = largest(socket, peer.0).map_or_else(
+            || Arc::clone(&self.config),
+            |largest| Arc::new(self.config.with_largest_packet(largest)),
+        );
         let endpoint = match end {
             Side::Client => Endpoint::client(config, self.mapping, &self.tls, peer, rng),
             Side::Server => Endpoint::server(config, self.mapping, &self.tls, rng),

@@ -42,7 +42,7 @@ impl UserspaceSctp {
         const ETHERNET_MTU: u64 = 1500;
         let room = if config.mtu.0 == 0 { ETHERNET_MTU } else { config.mtu.0 } - Self::UDP_HEADER;
         // The kernel already adds the wake-up delay.
-        let config = Config { wakeup: Duration::ZERO, ..config.within(room) };
+        let config = Config { wakeup: Duration::ZERO, ..config.with_network_mtu(room) };
         Self { config: Arc::new(config), unordered, reliability, is_batching }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) struct Segment {
     /// A link's two directions, the first away from its first member; or the single direction of a LAN.
     pub lines: Vec<Line>,
     /// Position in the script of the link's only direction so far.
-    pub missing: Option<usize>,
+    pub single_direction_at: Option<usize>,
 }
 
 /// One direction of a link, or a LAN.
@@ -110,7 +110,7 @@ impl Draft {
             self.links.insert([*other, *one], (index, 1));
         }
         let addresses = vec![None; members.len()];
-        self.segments.push(Segment { name: None, members, addresses, lines, missing: None });
+        self.segments.push(Segment { name: None, members, addresses, lines, single_direction_at: None });
         index
     }
 
@@ -194,7 +194,7 @@ impl Draft {
                 return error_at(node.at, problem);
             }
         }
-        if let Some(at) = self.segments.iter().find_map(|segment| segment.missing) {
+        if let Some(at) = self.segments.iter().find_map(|segment| segment.single_direction_at) {
             let problem = "this link has one direction, but links need two; add a simplex-link for the other";
             return error_at(at, problem);
         }

@@ -86,14 +86,14 @@ impl Simulator<'_> {
     /// Adds one direction of a link; another command adds the other direction.
     pub(crate) fn simplex(&mut self, members: [usize; 2], line: Line, at: usize) -> Outcome {
         if let Some((segment, 1)) = self.draft.between(members)
-            && self.draft.segments[segment].missing.take().is_some()
+            && self.draft.segments[segment].single_direction_at.take().is_some()
         {
             self.draft.segments[segment].lines[1] = line;
             return Ok(String::new());
         }
         self.draft.note_second_link(at, members);
         let object = self.add_segment(at, members.to_vec(), vec![line.clone(), line])?;
-        self.draft.segments.last_mut().expect("the segment was just added").missing = Some(at);
+        self.draft.segments.last_mut().expect("the segment was just added").single_direction_at = Some(at);
         Ok(object)
     }
 

@@ -198,7 +198,7 @@ impl Ledger {
     }
 
     /// Changes the scheduled time of the message to now.
-    pub fn note_scheduled(&mut self, entry: EntryId, now: Time) {
+    pub fn reschedule(&mut self, entry: EntryId, now: Time) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.scheduled = now;
         }

@@ -28,7 +28,7 @@ impl Outbox {
     }
 
     /// Removes the first octets, which have been sent.
-    pub fn take(&mut self, octets: usize) {
+    pub fn consume(&mut self, octets: usize) {
         self.sent += octets;
         if self.sent == self.octets.len() {
             self.octets.clear();

@@ -274,7 +274,7 @@ impl PortMapper {
         if count >= self.max_mappings {
             return Err(Refusal::UserExceedsQuota);
         }
-        if count >= Self::FEW_MAPPINGS && self.is_scarce(pending.agent, middlebox) {
+        if count >= Self::MAPPINGS_WHEN_SCARCE && self.is_scarce(pending.agent, middlebox) {
             return Err(Refusal::NoResources);
         }
         check_rights(&pending, middlebox)?;
@@ -297,7 +297,7 @@ impl PortMapper {
 
     /// Number of mappings that a host gets even when few are free: the last quarter of the mappings is reserved for
     /// hosts with fewer mappings.
-    const FEW_MAPPINGS: usize = 4;
+    const MAPPINGS_WHEN_SCARCE: usize = 4;
 
     /// Returns true if no more than a quarter of the agent's mappings is free.
     fn is_scarce(&self, agent: AgentId, middlebox: &Middlebox) -> bool {

@@ -157,7 +157,8 @@ pub struct StandbySettings {
     #[serde(deserialize_with = "maybe_socket_address")]
     pub listen: Option<SocketAddr>,
     /// The DNS name in the standby's certificate.
-    pub name: String,
+    #[serde(rename = "name")]
+    pub certificate_name: String,
     /// How long a reply waits for the standby; after that the standby counts as lost.
     pub patience: Duration,
     /// True if changes need a connected standby.
@@ -166,7 +167,12 @@ pub struct StandbySettings {
 
 impl Default for StandbySettings {
     fn default() -> Self {
-        Self { listen: None, name: String::new(), patience: Duration::from_secs(1), required: false }
+        Self {
+            listen: None,
+            certificate_name: String::new(),
+            patience: Duration::from_secs(1),
+            required: false,
+        }
     }
 }
 

@@ -88,7 +88,7 @@ impl Config {
 
     /// Returns the configuration with UDP payloads limited to `largest` octets, but at least the minimum of
     /// QUIC.
-    pub fn within(&self, largest: u64) -> Self {
+    pub fn with_largest_packet(&self, largest: u64) -> Self {
         let largest = largest.max(Self::MIN_MTU);
         let [mtu, mtu_discovery] = [self.mtu, self.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
         Self { mtu, mtu_discovery, ..self.clone() }

@@ -141,7 +141,7 @@ impl StreamsOut {
             self.buffer.charge(fragment.len());
             let unsent =
                 UnsentChunk { flags: flags | end, stream, ppid, payload: fragment, limit, can_delay };
-            match self.hold_of(stream) {
+            match self.held_messages_of(stream) {
                 Some(hold) => hold.fragments.push_back(unsent),
                 None => self.enqueue(unsent),
             }
@@ -157,8 +157,8 @@ impl StreamsOut {
         }
     }
 
-    /// Returns the last requested reset of a stream.
-    fn hold_of(&mut self, stream: u16) -> Option<&mut HeldMessages> {
+    /// Returns the messages held back by the latest reset request that covers this stream.
+    fn held_messages_of(&mut self, stream: u16) -> Option<&mut HeldMessages> {
         self.holds.iter_mut().rev().find(|hold| covers(&hold.streams, stream))
     }
 
@@ -225,7 +225,7 @@ impl StreamsOut {
         self.queues.as_ref().is_some_and(|queues| queues.wants_another_packet())
     }
 
-    /// Notes that a packet was sent.
+    /// Starts a packet, which may contain data of any stream.
     pub(crate) fn begin_packet(&mut self) {
         if let Some(queues) = &mut self.queues {
             queues.begin_packet();

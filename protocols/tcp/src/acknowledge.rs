@@ -4,7 +4,7 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Flags, Segment, SeqNum};
 
-use crate::compress::AckCompression;
+use crate::sack_compression::AckCompression;
 use crate::{Config, Endpoint};
 
 /// The peer's segment size before full-sized segments have been seen. RFC 9293 section 3.7.1.

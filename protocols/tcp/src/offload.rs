@@ -191,7 +191,15 @@ impl Endpoint {
             let (is_small, pushed) = (length < segment, pushed && is_last);
             self.send_segment(
                 now,
-                NextSegment { size: length, fin, is_small, pushed, cut, ends_block, overhead },
+                NextSegment {
+                    size: length,
+                    fin,
+                    is_small,
+                    pushed,
+                    is_part_of_block: cut,
+                    ends_block,
+                    overhead,
+                },
             );
         }
         self.check_space();

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use hol_base::Time;
-use hol_congestion::Departure;
+use hol_congestion::DeliveryAtSend;
 use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
@@ -32,7 +32,7 @@ pub(crate) struct SentSegment {
     /// Whether the segment was ever retransmitted, so that it gives no round-trip sample (Karn).
     pub(crate) ever_resent: bool,
     /// The data that a rate-based congestion controller has stored with the latest copy.
-    pub(crate) departure: Option<Box<Departure>>,
+    pub(crate) departure: Option<Box<DeliveryAtSend>>,
     /// Memory in the send buffer in addition to the segment's octets.
     pub(crate) overhead: u32,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Tally {
 }
 
 /// The delivery state stored with a lost segment, its sequence numbers, and the losses up to it.
-pub(crate) type LostDeparture = (Departure, (u32, u32), u32);
+pub(crate) type LostDeparture = (DeliveryAtSend, (u32, u32), u32);
 
 /// The retransmission queue with its counters; SYN and FIN are entries like data.
 #[derive(Debug, Default)]
@@ -207,7 +207,7 @@ impl Scoreboard {
     }
 
     /// Returns the segments entirely between `left` and `right`.
-    pub(crate) fn within(&self, left: SeqNum, right: SeqNum) -> Range<usize> {
+    pub(crate) fn segments_within(&self, left: SeqNum, right: SeqNum) -> Range<usize> {
         let start = self.segments.partition_point(|segment| segment.seq.before(left));
         let end = self.segments.partition_point(|segment| segment.end().at_or_before(right));
         start..end.max(start)
@@ -301,7 +301,13 @@ impl Scoreboard {
 
     /// Notes that a segment was retransmitted. A probe does not count as a retransmission in flight, because
     /// the original is not considered lost.
-    pub(crate) fn resend(&mut self, index: usize, now: Time, probe: bool, departure: Option<Box<Departure>>) {
+    pub(crate) fn resend(
+        &mut self,
+        index: usize,
+        now: Time,
+        probe: bool,
+        departure: Option<Box<DeliveryAtSend>>,
+    ) {
         let segment = &mut self.segments[index];
         segment.sent = now;
         segment.departure = departure;
@@ -532,8 +538,8 @@ mod tests {
     fn sack_block_covers_whole_segments_across_the_wrap() {
         let board = four();
         let start = SeqNum(u32::MAX - 149);
-        assert_eq!(board.within(start + 100, start + 300), 1..3);
-        assert_eq!(board.within(start + 101, start + 299), 2..2, "no segment is covered whole");
+        assert_eq!(board.segments_within(start + 100, start + 300), 1..3);
+        assert_eq!(board.segments_within(start + 101, start + 299), 2..2, "no segment is covered whole");
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) struct NextSegment {
     /// Whether PSH is set.
     pub(crate) pushed: bool,
     /// Whether the segment is cut from a block of several; PSH is then set at the end of the block.
-    pub(crate) cut: bool,
+    pub(crate) is_part_of_block: bool,
     pub(crate) ends_block: bool,
     /// Memory in the send buffer in addition to the segment's octets.
     pub(crate) overhead: u32,
@@ -176,7 +176,15 @@ impl Endpoint {
         }
         let pushed = size > 0 && (size < self.negotiated.mss() as usize || size == self.queue.length());
         let is_small = size < self.payload_limit();
-        let next = NextSegment { size, fin, is_small, pushed, cut: false, ends_block: false, overhead: 0 };
+        let next = NextSegment {
+            size,
+            fin,
+            is_small,
+            pushed,
+            is_part_of_block: false,
+            ends_block: false,
+            overhead: 0,
+        };
         let in_flight = self.in_flight();
         let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
         if !fits && in_flight > 0 && push != Push::Probe {
@@ -223,7 +231,7 @@ impl Endpoint {
                 fin: false,
                 is_small,
                 pushed: true,
-                cut: false,
+                is_part_of_block: false,
                 ends_block: false,
                 overhead,
             };
@@ -237,7 +245,7 @@ impl Endpoint {
 
     /// Sends the next segment.
     pub(crate) fn send_segment(&mut self, now: Time, next: NextSegment) {
-        let NextSegment { size, fin, is_small, pushed, cut, ends_block, overhead } = next;
+        let NextSegment { size, fin, is_small, pushed, is_part_of_block: cut, ends_block, overhead } = next;
         let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
         if pushed {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use hol_differential::{
-    Comparison, Coverage, Generator, RandomScenario, Tally, Values, Verdict, align, compare, shrink, trace,
+    Comparison, Coverage, Generator, RandomScenario, RunValues, Tally, Verdict, align, compare, shrink, trace,
 };
 use hol_lab::{LabError, WorldName};
 use hol_scenario::World;
@@ -61,7 +61,7 @@ struct Outcome {
     /// The first difference between the packets.
     difference: Option<String>,
     /// Results of the first and the second world.
-    values: Option<[Values; 2]>,
+    values: Option<[RunValues; 2]>,
     /// Why a world could not run the scenario.
     problem: Option<String>,
 }

@@ -160,7 +160,7 @@ impl Chain {
     }
 
     fn handle(&self, place: usize) -> u32 {
-        handle::of(self.changes, place)
+        handle::handle_of(self.changes, place)
     }
 
     /// Returns the interface of the stage at `place`, and the start of a message that sets the discipline there.

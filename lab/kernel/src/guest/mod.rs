@@ -28,9 +28,9 @@ mod ring;
 mod route;
 mod schedule;
 mod tc_bpf;
+mod timer_wheel;
 mod topology;
 pub(crate) mod variables;
-mod wheel;
 mod work;
 
 use std::fs;

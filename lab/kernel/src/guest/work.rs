@@ -18,7 +18,7 @@ use super::queue_sampler::QueueSampler;
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
 use super::variables::is_local_kernel;
-use super::{GuestError, flow, probe, wheel};
+use super::{GuestError, flow, probe, timer_wheel};
 use crate::job::{Job, JobResult, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed_records, packed_samples};
@@ -44,7 +44,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let programs = Programs::begin(&topology, &plan, scenario)?;
     // Before packets are captured, because IPv6 sends packets of its own now and then.
     if !is_local_kernel() && !scenario.runs_programs() {
-        wheel::wait_for_slots()?;
+        timer_wheel::wait_for_slots()?;
     }
     let capture = (job.capture || scenario.runs_programs())
         .then(|| Capture::start(&topology, plan.mtu, job))

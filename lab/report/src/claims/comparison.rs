@@ -172,7 +172,7 @@ fn describe_uncompared_points<'a>(
 impl DifferentMeans {
     /// Evaluates the claim.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
+        let cells: Vec<&Cell> = view.data.cells_of_transport(&self.left, &self.at).collect();
         let pairs = pairs(&cells, |cell| {
             compare(self.metric, cell, view.data.with_same_conditions(cell, &self.right)?, 0.0)
         });

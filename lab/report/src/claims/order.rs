@@ -63,7 +63,8 @@ impl OrderAxis {
             Self::Loss => Some(cells.iter().map(|cell| cell.conditions.loss).collect()),
             Self::Streams => Some(cells.iter().map(|cell| f64::from(cell.streams)).collect()),
             Self::Axis(key) => {
-                let texts: Option<Vec<&str>> = cells.iter().map(|cell| cell.conditions.axis(key)).collect();
+                let texts: Option<Vec<&str>> =
+                    cells.iter().map(|cell| cell.conditions.axis_value(key)).collect();
                 Some(Numbers::read(&texts?)?.values)
             }
         }

@@ -208,7 +208,7 @@ fn draw_curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
         Curves::Means(series) => plot::curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
         Curves::OutageCurves { curves, events } => {
-            plot::events(svg, panel, events);
+            plot::draw_event_lines(svg, panel, events);
             curves.iter().for_each(|one| one.draw(svg, panel));
         }
     }

@@ -98,7 +98,7 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
 fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Column]) -> String {
     let mut text = format!("<tr><th scope=\"row\">{}</th>", escape(&cell.transport));
     for key in axes {
-        let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis(key).unwrap_or_default()));
+        let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis_value(key).unwrap_or_default()));
     }
     let own = defined.iter().map(|defined| bounds(cell.shaped_mean(Metric::Defined(*defined))));
     for (shown, value) in own.chain(columns.iter().map(|column| (column.cell_of)(cell))) {

@@ -24,7 +24,7 @@ pub use edge::EdgeMarks;
 pub use legend::{component_key, component_key_height, key, side_labels};
 pub use literal::literal_colour;
 pub use mark::{Mark, mark_key};
-pub use outage_curve::{OutageCurve, events};
+pub use outage_curve::{OutageCurve, draw_event_lines};
 pub use panel::{Frame, Panel};
 pub use scale::{Scale, number};
 pub use series::{Gap, Point, Series};

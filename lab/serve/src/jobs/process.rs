@@ -66,7 +66,7 @@ impl RunnerCommand {
 
     /// Returns whether another process writes the results: an earlier process that has not ended, or a process that a
     /// user has started.
-    pub fn is_busy(&self) -> bool {
+    pub fn results_are_locked(&self) -> bool {
         let journal = File::open(self.results().join("runs.jsonl"));
         journal.is_ok_and(|journal| matches!(journal.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }

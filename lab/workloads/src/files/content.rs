@@ -11,7 +11,7 @@ pub(super) fn octets(content: u32, range: Range<u32>) -> Bytes {
     let words = range.start / WORD_OCTETS..range.end.div_ceil(WORD_OCTETS);
     let mut octets = BytesMut::zeroed(words.len() * WORD_OCTETS as usize);
     for (word, place) in words.clone().zip(octets.as_chunks_mut().0) {
-        let Seed(random) = Seed(content.into()).derive_index(word.into());
+        let Seed(random) = Seed(content.into()).derive_for_index(word.into());
         *place = random.to_le_bytes();
     }
     let before = (range.start - words.start * WORD_OCTETS) as usize;

@@ -52,7 +52,11 @@ impl Head {
             .get(..header.main_data_offset())
             .map(|octets| header.main_data_begin(octets))
             .ok_or(PARTS_CONTRADICT)?;
-        Ok(Some(Self { octets: header.frame(), earlier_octets, main_data_room: header.main_data_room() }))
+        Ok(Some(Self {
+            octets: header.frame_length(),
+            earlier_octets,
+            main_data_room: header.main_data_room(),
+        }))
     }
 
     /// Every part contains the length of the whole unit.

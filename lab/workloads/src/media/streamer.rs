@@ -83,7 +83,7 @@ impl Streamer {
         }
         let packets = self.packets.next(self.frames_left == 0);
         if let Some(frame) = packets.first().and_then(|packet| packet.frame) {
-            self.ledger.note_scheduled(EntryId::from_number(frame), at);
+            self.ledger.reschedule(EntryId::from_number(frame), at);
         }
         self.outbox.extend(packets);
     }

@@ -6,7 +6,7 @@ use hol_base::{Rng, Seed, Time};
 use hol_measure::RecordKind;
 
 use super::files;
-use super::frame::{self, Frame, Frames};
+use super::frame::{self, Frame, FrameBuilder};
 use super::loading::{PageLoad, Part};
 use super::tracks::Tracks;
 use super::{ConnectionReuse, Page};
@@ -20,7 +20,7 @@ use crate::rejected_messages::RejectedMessages;
 pub(crate) struct Browser {
     page: Page,
     tracks: Tracks,
-    frames: Frames,
+    frames: FrameBuilder,
     size_rng: Rng,
     /// Pages not yet started.
     pages_left: u64,
@@ -50,7 +50,7 @@ impl Browser {
         Self {
             page,
             tracks,
-            frames: Frames::default(),
+            frames: FrameBuilder::default(),
             size_rng: seed.derive("workload/page").rng(),
             pages_left: messages,
             endless: messages == ENDLESS,

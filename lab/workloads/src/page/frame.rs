@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use hol_transport::FramingError;
 
 use super::ConnectionReuse;
-use crate::padding::Zeros;
+use crate::padded_messages::Zeros;
 
 /// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,11 +74,11 @@ pub(crate) fn octets(way: ConnectionReuse, frame: Frame, length: usize) -> u32 {
 
 /// Builds frames.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
+pub(crate) struct FrameBuilder {
     zeros: Zeros,
 }
 
-impl Frames {
+impl FrameBuilder {
     /// Builds a request of `octets` octets for a file of `size`.
     pub(crate) fn request(&mut self, octets: u64, number: u32, size: u32) -> Bytes {
         let mut frame = self.frame(octets as usize, HEADERS, number);
@@ -125,7 +125,7 @@ mod tests {
     /// RFC 9113 section 4.1.
     #[test]
     fn frame_has_the_layout_of_http_2() {
-        let request = Frames::default().request(400, 0x1234, 13_500);
+        let request = FrameBuilder::default().request(400, 0x1234, 13_500);
         assert_eq!(request[..9], [0, 1, 135, 1, 0, 0, 0, 0x12, 0x34]);
         assert_eq!((length_of(&request), requested_octets(&request)), (Ok(Some(400)), Some(13_500)));
         assert_eq!(length_of(&request[..2]), Ok(None));
@@ -135,7 +135,7 @@ mod tests {
         #[test]
         fn parts_of_a_file_add_up_to_its_size(size in 16u32..200_000, multiplexed: bool) {
             let way = if multiplexed { ConnectionReuse::Multiplexed } else { ConnectionReuse::Pipelined };
-            let (mut frames, mut left) = (Frames::default(), size);
+            let (mut frames, mut left) = (FrameBuilder::default(), size);
             let (first, part) = frames.head(300, 7, left);
             prop_assert_eq!((first.len(), length_of(&first)), (300 + part as usize, Ok(Some(first.len()))));
             left -= part;

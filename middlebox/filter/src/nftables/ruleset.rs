@@ -200,7 +200,8 @@ impl<'a> Chain<'a> {
         }
     }
 
-    pub fn empty(&self, transaction: &mut Transaction<'_>) {
+    /// Removes all rules of the chain.
+    pub fn flush(&self, transaction: &mut Transaction<'_>) {
         transaction.flush(Some(self.name));
     }
 

@@ -59,7 +59,7 @@ impl Sets {
             || chains.iter().filter(|chain| self.shapes_used_by(chain) != others.shapes_used_by(chain));
         for chain in changed() {
             chain.create(transaction);
-            chain.empty(transaction);
+            chain.flush(transaction);
         }
         for (_, set) in self.0.iter().filter(|(shape, _)| !others.0.contains_key(shape)) {
             transaction.delete_set(set);

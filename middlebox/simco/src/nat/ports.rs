@@ -138,7 +138,7 @@ impl Ports {
     }
 
     /// Returns true if none of these ports is taken.
-    pub fn are_free_from(&self, (first, last): (u32, u32)) -> bool {
+    pub fn is_range_free(&self, (first, last): (u32, u32)) -> bool {
         words(first, last).all(|(block, word, mask)| {
             self.blocks[block].as_ref().is_none_or(|block| block.taken[word] & mask == 0)
         })
@@ -295,9 +295,9 @@ mod tests {
                 prop_assert_eq!(found, search(&usable, &taken, ports.next, request));
                 if let Some(first) = found {
                     let run = (u32::from(first), u32::from(first) + u32::from(count) - 1);
-                    prop_assert!(ports.are_free_from(run));
+                    prop_assert!(ports.is_range_free(run));
                     ports.mark(run, true);
-                    prop_assert!(!ports.are_free_from(run));
+                    prop_assert!(!ports.is_range_free(run));
                     held.push(run);
                 }
                 if gives_back && !held.is_empty() {

@@ -157,7 +157,7 @@ fn mail(path: &Path) -> Result<Mail, String> {
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
 fn pin(command: &mut Command, processor: &Processor) {
-    let processor = processor.set();
+    let processor = processor.cpu_set();
     // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2) and personality(2).
     unsafe {
         command.pre_exec(move || {

@@ -50,7 +50,7 @@ impl Endpoint {
         if !self.negotiated.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), max) {
             self.send_ack(now);
         } else {
-            self.timers.compress_ack(now, self.compression_delay());
+            self.timers.start_compressed_ack(now, self.compression_delay());
         }
     }
 
