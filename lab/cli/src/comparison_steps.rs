@@ -26,18 +26,18 @@ pub struct ComparisonSteps {
 
 impl ComparisonSteps {
     /// Creates steps within this much processor time.
-    pub fn within(budget: Duration) -> Self {
+    pub fn with_budget(budget: Duration) -> Self {
         Self { packets: budget.as_secs_f64() * PACKETS_PER_SECOND }
     }
 
     /// Returns short runs of the same points.
-    pub fn pilot(experiment: &Experiment) -> Experiment {
+    pub fn pilot_experiment(experiment: &Experiment) -> Experiment {
         with_repetitions(experiment, PILOT_MESSAGES, 2)
     }
 
     /// Returns the first step, sized by the packets of the pilot runs; if these show that nothing is random, this step
     /// is the only one.
-    pub fn first(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
+    pub fn first_step(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
         let min = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
         if pilot.iter().all(is_deterministic) {
             return with_repetitions(experiment, min / u64::from(FIRST_REPETITIONS), 2);

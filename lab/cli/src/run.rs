@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::comparison_flags::set_all;
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::peer::Peer;
 use crate::progress::format_seconds;
 use crate::progress_args::ProgressArgs;
@@ -38,7 +38,7 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Continue in a directory with results of a different experiment, and reuse the runs that match
     #[arg(long)]

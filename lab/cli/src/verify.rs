@@ -7,7 +7,7 @@ use clap::Args;
 use hol_lab::{Results, repeatable, verify};
 
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::row::json;
 use crate::run_plan::{stop_on_interrupt, threads};
 use crate::terminal::{grouped, say};
@@ -18,10 +18,10 @@ pub struct Verify {
     /// Result directory of `hol run` or `hol reproduce`
     dir: PathBuf,
     /// Repeat only this many runs, spread over the directory [default: all]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     sample: Option<usize>,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Print one JSON object
     #[arg(long)]

@@ -49,7 +49,7 @@ impl Image {
     }
 
     /// Reads the image and checks that it is complete.
-    pub(crate) fn octets(&self) -> Result<Vec<u8>, KernelError> {
+    pub(crate) fn read_octets(&self) -> Result<Vec<u8>, KernelError> {
         let path = self.file();
         let octets = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
         match release(&octets) {

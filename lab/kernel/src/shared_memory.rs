@@ -51,7 +51,7 @@ pub(crate) struct SharedMemory {
 
 impl SharedMemory {
     /// Opens the shared memory that starts at octet `begin` of a file.
-    pub(crate) const fn at(begin: u64, memory: File) -> Self {
+    pub(crate) const fn open_at(begin: u64, memory: File) -> Self {
         Self { memory, begin }
     }
 
@@ -98,7 +98,7 @@ impl SharedMemory {
 }
 
 /// Splits a message into fragments with their kinds.
-pub(crate) fn fragments(message: &[u8]) -> impl Iterator<Item = (FragmentKind, &[u8])> {
+pub(crate) fn split_into_fragments(message: &[u8]) -> impl Iterator<Item = (FragmentKind, &[u8])> {
     let number = message.len().div_ceil(MAX_FRAGMENT);
     (1..).zip(message.chunks(MAX_FRAGMENT)).map(move |(this, part)| {
         let kind = if this < number { FragmentKind::Part } else { FragmentKind::End };
@@ -114,7 +114,7 @@ mod tests {
     fn both() -> [SharedMemory; 2] {
         let file = tempfile::tempfile().unwrap();
         file.set_len(ADDRESS + SIZE).unwrap();
-        [(); 2].map(|()| SharedMemory::at(ADDRESS, file.try_clone().unwrap()))
+        [(); 2].map(|()| SharedMemory::open_at(ADDRESS, file.try_clone().unwrap()))
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
         let [host, guest] = both();
         let message: Vec<u8> = (0..MAX_FRAGMENT + 3).map(|octet| octet as u8).collect();
         let mut whole = Vec::new();
-        for (kind, part) in fragments(&message) {
+        for (kind, part) in split_into_fragments(&message) {
             guest.write(kind, part).unwrap();
             let (heard, part) = host.take(&MESSAGE_FRAGMENTS).unwrap().unwrap();
             whole.extend(part);
@@ -145,7 +145,7 @@ mod tests {
             );
         }
         assert!(whole == message);
-        assert_eq!(fragments(b"short").collect::<Vec<_>>(), [(FragmentKind::End, &b"short"[..])]);
+        assert_eq!(split_into_fragments(b"short").collect::<Vec<_>>(), [(FragmentKind::End, &b"short"[..])]);
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl Sampler<'_> {
             than: reference.to_owned(),
             metric: metric.info().title,
             crossovers: brackets(&probes).into_iter().map(|bracket| answer.to_crossover(bracket)).collect(),
-            map: map::strip(&probes, search.logarithmic),
+            map: map::axis_letters(&probes, search.logarithmic),
         })
     }
 

@@ -187,7 +187,7 @@ impl ShellSession {
     /// Executes lines until there are no more.
     fn serve(&mut self) -> Result<(), Failure> {
         for number in 1.. {
-            self.output.prompt(self.prompt());
+            self.output.show_prompt(self.prompt());
             let prompt = self.prompt().text();
             let command = match self.line_source.next(&prompt)? {
                 InputEvent::Line(line) => Command::parse(&line),
@@ -242,9 +242,9 @@ impl ShellSession {
             Command::ReturnTo(name) => self.return_to(&name)?,
             Command::Pcap(file) => self.capture(&file)?,
             Command::Time => {
-                self.output.out(format!("{:.9} s\n", self.network.now().as_secs_f64()).as_bytes());
+                self.output.write_stdout(format!("{:.9} s\n", self.network.now().as_secs_f64()).as_bytes());
             }
-            Command::Help => self.output.out(HELP.as_bytes()),
+            Command::Help => self.output.write_stdout(HELP.as_bytes()),
             Command::Nothing | Command::Quit => {}
         }
         Ok(())

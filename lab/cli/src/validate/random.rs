@@ -280,13 +280,13 @@ impl Session<'_> {
         let covered = self.out.join("covered.txt");
         fs::write(&covered, table(&key_rows(&coverage))).map_err(|e| cannot_write(&covered, &e))?;
         let mut text = table(&family_rows(outcomes)) + &describe_first_differences(outcomes);
-        text += &disagreements(outcomes, self.out, self.options.seed);
+        text += &list_disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
             "\n{} keys and options were used in scenarios that both worlds ran, in {} combinations of transport, \
             workload and network condition; {} lists the keys and options\n{} others were rejected in every scenario; {} has the \
             reasons\n",
-            coverage.keys(),
-            coverage.pairs(),
+            coverage.key_count(),
+            coverage.pair_count(),
             covered.display(),
             refused.lines().count(),
             path.display(),
@@ -364,7 +364,7 @@ fn describe_first_differences(outcomes: &[Outcome]) -> String {
 }
 
 /// Lists scenarios whose values differ, and those that failed.
-fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
+fn list_disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     let differ = |outcome: &&Outcome| outcome.values.is_some() && !outcome.agrees;
     let mut text = String::new();
     for outcome in outcomes.iter().filter(differ).take(MAX_SHOWN) {

@@ -24,7 +24,7 @@ impl Capture {
     /// Starts the capture at every interface of both ends.
     pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, GuestError> {
         let octets = mtu as usize;
-        let frames = frames(job).min(RING_MEMORY / topology.ends().count() / octets);
+        let frames = estimate_frames(job).min(RING_MEMORY / topology.ends().count() / octets);
         let rings = topology.ends().map(|(interface, namespace, index)| {
             namespace.enter()?;
             let ring = Ring::open(index, frames, octets);
@@ -59,7 +59,7 @@ impl Capture {
 
 /// Estimates the largest number of packets at an endpoint: the packets of the messages, the same number for replies, an
 /// acknowledgment for each of them, and the same number again for retransmissions.
-fn frames(job: &Job) -> usize {
+fn estimate_frames(job: &Job) -> usize {
     const OPENING: u64 = 10_000;
     const MIN_MSS: u64 = 500;
     let Scenario { workload, messages, .. } = &job.scenario;

@@ -130,7 +130,7 @@ impl Chain {
                     self.install_filter(place, &release)?;
                 }
                 Stage::Filter(Filter::Drop(numbers)) => {
-                    self.install_counter(place, || tc_bpf::drops(numbers))?;
+                    self.install_counter(place, || tc_bpf::drop_program(numbers))?;
                 }
                 Stage::Filter(Filter::Police(bucket)) => {
                     self.install_counter(place, || tc_bpf::police(*bucket))?;
@@ -240,7 +240,8 @@ impl Chain {
         if share.is_zero() {
             return Ok(());
         }
-        let program = tc_bpf::copies(share, self.seed.derive(&self.link.name).derive("duplicate").0)?;
+        let program =
+            tc_bpf::duplication_program(share, self.seed.derive(&self.link.name).derive("duplicate").0)?;
         self.attach_to_interface(&self.end, INGRESS, &program)
     }
 

@@ -211,7 +211,7 @@ impl Topology {
     }
 
     /// Returns the numbers of packets of each link direction so far.
-    pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
+    pub(super) fn packet_counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
         let mut counts = vec![(0, 0); plan.links.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
             router.namespace.enter()?;
@@ -237,7 +237,7 @@ impl Topology {
         plan: &BuildableNetwork,
         before: &Counts,
     ) -> Result<Vec<LinkDirectionCounters>, GuestError> {
-        let counted = self.counts(plan)?;
+        let counted = self.packet_counts(plan)?;
         let links = plan.links.iter().zip(before).zip(counted).map(|((link, before), now)| {
             let (sent, arrived) = (now.0 - before.0, now.1 - before.1);
             LinkDirectionCounters { name: link.name.clone(), sent, dropped: sent.saturating_sub(arrived) }

@@ -35,7 +35,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let (sysctls, lacking) = set_sysctls(&topology, &plan, scenario)?;
     let floor = probe::measure_baselines(&topology, &plan)?;
     topology.install_settings()?;
-    let before = (topology.packets()?, topology.counts(&plan)?);
+    let before = (topology.packets()?, topology.packet_counts(&plan)?);
     let moves = topology.moves(&plan, has_mptcp(scenario))?;
     let reroutes = topology.reroutes(&plan)?;
     let queues = if job.series_ns.is_some() { topology.queues(&plan)? } else { Vec::new() };

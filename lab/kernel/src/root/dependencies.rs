@@ -68,7 +68,7 @@ pub(super) fn add_dependencies(tree: &mut Tree, programs: &[Program]) -> Result<
     needs.add_packages();
     needs.add_settings(Path::new("/etc"));
     for (place, mode) in EXPECTED_DIRECTORIES {
-        tree.directory(&format!("{SHARED_DIRECTORY}/{place}"), mode);
+        tree.add_directory(&format!("{SHARED_DIRECTORY}/{place}"), mode);
     }
     Ok(())
 }
@@ -127,7 +127,7 @@ impl DependencyCollector<'_> {
     fn add_named_program(&mut self, word: &str, path: &Path) -> Result<(), KernelError> {
         let is_found = env::split_paths(SYSTEM_PATH).any(|place| path.parent() == Some(&place));
         if !word.contains('/') && !is_found {
-            self.tree.link(&format!("{SHARED_DIRECTORY}/usr/local/bin/{word}"), path);
+            self.tree.add_link(&format!("{SHARED_DIRECTORY}/usr/local/bin/{word}"), path);
         }
         self.add_program(path)
     }

@@ -65,10 +65,10 @@ impl Packages {
         if of("Essential") == "yes" {
             self.essential.push(name.clone());
         }
-        for provided in groups(of("Provides")).into_iter().flatten() {
+        for provided in split_groups(of("Provides")).into_iter().flatten() {
             self.providers.entry(provided).or_default().push(name.clone());
         }
-        let depends = [groups(of("Pre-Depends")), groups(of("Depends"))].concat();
+        let depends = [split_groups(of("Pre-Depends")), split_groups(of("Depends"))].concat();
         let list = if of("Multi-Arch") == "same" { format!("{name}:{architecture}") } else { name.clone() };
         self.packages.insert(name, Package { list, depends });
     }
@@ -126,7 +126,7 @@ fn fields(stanza: &str) -> BTreeMap<&str, String> {
 }
 
 /// Splits a dependency field `a (>= 1), b | c:any` into groups of names.
-fn groups(text: &str) -> Vec<Vec<String>> {
+fn split_groups(text: &str) -> Vec<Vec<String>> {
     let name = |text: &str| {
         let end = text.find(|c: char| c.is_whitespace() || matches!(c, '(' | ':' | '['));
         text[..end.unwrap_or(text.len())].to_owned()

@@ -113,7 +113,7 @@ impl Process {
     /// Waits until the guest ends, as long as `goes_on` returns true; returns its mail.
     pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
         let status = self.wait(goes_on)?;
-        mail(&self.directory.join(MAIL_FILE)).map_err(|problem| {
+        read_mail(&self.directory.join(MAIL_FILE)).map_err(|problem| {
             let reason = format!("User-Mode Linux ended with {status} and {problem}{}", self.messages());
             KernelError::from(MachineFault::Ended(reason)).with_console(self.console())
         })
@@ -145,7 +145,7 @@ impl Process {
 }
 
 /// Reads the guest's mail from a file; the error is a sentence.
-fn mail(path: &Path) -> Result<Mail, String> {
+fn read_mail(path: &Path) -> Result<Mail, String> {
     let octets = fs::read(path).map_err(|_| "wrote no result".to_owned())?;
     Mail::from_octets(&octets)
         .map_err(|_| format!("wrote a result that is truncated after {} octets", octets.len()))

@@ -154,8 +154,8 @@ impl Process {
     }
 
     /// Returns the processor time of the program and of all processes that it has started.
-    pub(super) fn processor(&self) -> Duration {
-        Duration::from_micros(self.control_group.processor())
+    pub(super) fn processor_time(&self) -> Duration {
+        Duration::from_micros(self.control_group.processor_time())
     }
 
     /// Returns the standard output of the program.
