@@ -111,7 +111,7 @@ impl Compare {
                 }
                 None => (run(&experiment, false)?, Ok(())),
             };
-            match steps.filter(|_| outcome.is_ok()).and_then(|steps| steps.next(&experiment, &results)) {
+            match steps.filter(|_| outcome.is_ok()).and_then(|steps| steps.next_step(&experiment, &results)) {
                 Some(next) => experiment = next,
                 None => break Ok((results, outcome.and_then(|()| check_no_failures(&finished)))),
             }

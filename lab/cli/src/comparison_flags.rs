@@ -256,7 +256,7 @@ pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
         transport.parse::<TransportSpec>().map_err(|e| input_error(&place, e.to_string()))?;
     }
     // Relative paths refer to the working directory.
-    let mut source = Source::new("command line", "").within(std::path::PathBuf::new());
+    let mut source = Source::new("command line", "").with_directory(std::path::PathBuf::new());
     source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
     Ok(source)
 }

@@ -49,7 +49,7 @@ impl ComparisonSteps {
     }
 
     /// Returns the next step; `None` if each conclusion is clear, or if the budget is exhausted.
-    pub fn next(self, experiment: &Experiment, results: &[PointResult]) -> Option<Experiment> {
+    pub fn next_step(self, experiment: &Experiment, results: &[PointResult]) -> Option<Experiment> {
         let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
         let metric = main_metric(cells.iter());
         let is_decisive =

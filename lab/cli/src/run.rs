@@ -240,7 +240,7 @@ pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String 
     let jobs = threads(jobs);
     let Estimate { min, max } = plan.estimate(jobs.min(threads(None)));
     let range = |min: String, max: String| if min == max { min } else { format!("{min} to {max}") };
-    let messages = range(grouped(plan.messages()), grouped(plan.max_messages()));
+    let messages = range(grouped(plan.message_count()), grouped(plan.max_messages()));
     let time = range(format_seconds(min), format_seconds(max));
     format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
 }

@@ -228,14 +228,14 @@ mod tests {
 
     #[test]
     fn options_are_varied_except_those_with_names_as_values() {
-        let options = KeySpace::new().options("sctp", &mut Seed(1).rng());
+        let options = KeySpace::new().draw_options("sctp", &mut Seed(1).rng());
         let value =
             |key: &str| options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
         assert_eq!(value("partial_reliability"), Some("false"));
         assert!(value("rto_min").is_some_and(|value| value.ends_with('s')));
         assert_eq!(value("idle_decay"), None);
         // Options that are off by default are drawn, too.
-        let options = KeySpace::new().options("tcp", &mut Seed(1).rng());
+        let options = KeySpace::new().draw_options("tcp", &mut Seed(1).rng());
         for key in ["user_timeout", "keepalive", "keepalive_interval", "keepalive_probes"] {
             assert!(options.iter().any(|(known, value)| known == key && value != "0s"), "{key}");
         }

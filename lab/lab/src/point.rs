@@ -250,7 +250,7 @@ impl Point {
     }
 
     /// Returns the value of a swept key, as written.
-    pub fn axis(&self, key: &str) -> Option<&str> {
+    pub fn axis_value(&self, key: &str) -> Option<&str> {
         self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }

@@ -114,8 +114,8 @@ impl RecordsFile {
             for (_, number) in COLUMNS {
                 group.numbers_if_any(records.iter().map(number))?;
             }
-            group.texts(records.iter().map(|record| record.kind.name()))?;
-            group.texts(records.iter().map(|record| outcome(record.outcome)))
+            group.write_texts(records.iter().map(|record| record.kind.name()))?;
+            group.write_texts(records.iter().map(|record| outcome(record.outcome)))
         })?;
         records.clear();
         Ok(())

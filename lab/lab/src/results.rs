@@ -45,7 +45,7 @@ impl Results {
     }
 
     /// Returns whether no run is missing.
-    pub const fn complete(&self) -> bool {
+    pub const fn is_complete(&self) -> bool {
         self.missing == 0
     }
 

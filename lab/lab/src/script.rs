@@ -32,7 +32,7 @@ pub(crate) fn hol_lines(text: &str) -> Option<String> {
 
 /// Converts the script to an experiment. The result contains `topology = name`, and the command line can
 /// override its keys.
-pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputError> {
+pub(crate) fn experiment_from_script(name: &str, script: &Script) -> Result<String, InputError> {
     let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
         if !programs.is_empty() {

@@ -20,7 +20,7 @@ pub struct Host {
 
 impl Host {
     /// Returns the description of this host.
-    pub fn this() -> Self {
+    pub fn current() -> Self {
         Self { kernel: kernel_version(), clocksource: clocksource() }
     }
 }
@@ -94,7 +94,7 @@ mod tests {
     fn a_host_is_its_kernel_and_its_clock() {
         let host = Host { kernel: "6.12.1 #1 SMP".to_owned(), clocksource: "tsc".to_owned() };
         assert_eq!(host.to_string(), "Linux 6.12.1 #1 SMP, loopback, clock tsc");
-        assert!(!Host::this().kernel.trim().is_empty());
+        assert!(!Host::current().kernel.trim().is_empty());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::check::unsupported_error;
 use crate::clocks::Clocks;
 use crate::control::{ControlError, LinkCounters, Plan};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{POLL_INTERVAL, measured, run_error};
+use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::{RouterPath, link_direction_counters};
 use crate::peer::Peer;
 use crate::placement::Placement;
@@ -135,7 +135,7 @@ impl<'a> HostRun<'a> {
             joined(&self.assignments, here, link_direction_counters).ok_or_else(|| {
                 self.others.peers[server_host].run_failed("the results of the two hosts do not match")
             })?;
-        let mut run = measured(runs, self.scenario);
+        let mut run = to_run(runs, self.scenario);
         self.add_router_report(&mut run, way, passed)?;
         self.add_host_reports(&mut run, &clocks, disordered);
         Ok(run)

@@ -74,7 +74,7 @@ impl Namespaces {
 }
 
 fn provenance() -> String {
-    let Host { kernel, clocksource } = Host::this();
+    let Host { kernel, clocksource } = Host::current();
     format!("Linux {kernel}, namespaces, clock {clocksource}")
 }
 

@@ -13,7 +13,7 @@ use crate::warnings::{check_host_load, check_socket_waits};
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Converts the measurement to the form common to all worlds.
-pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
+pub(crate) fn to_run(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let samples = runs.take_samples();
     let flows = runs.flows;
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
@@ -56,7 +56,7 @@ fn background_run(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
 }
 
 fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {
-    let (host, sysctls) = (Host::this(), host::settings(scenario));
+    let (host, sysctls) = (Host::current(), host::settings(scenario));
     WorldReport {
         provenance: host.to_string(),
         caution: host::difference_from_stack(scenario, &sysctls),

@@ -35,7 +35,7 @@ pub(crate) fn simulation<'t>(
         running_flows: Vec::new(),
         first_client_port: FIRST_CLIENT_PORT,
     };
-    builder.hosts.resize_with(topology.nodes(), Demux::default);
+    builder.hosts.resize_with(topology.node_count(), Demux::default);
     let mut add = |transport, workload: &WorkloadSpec, messages, seed| {
         let links = links.next().expect("each flow has links");
         builder.add(transport, workload, messages, seed, links);

@@ -170,7 +170,7 @@ impl Codel {
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
                 self.inverse_root = self.inverse_root.step_to(self.count);
-                if self.marks(&mut first) {
+                if self.mark_if_allowed(&mut first) {
                     self.drop_next = self.next_drop_after(self.drop_next);
                     break;
                 }
@@ -181,7 +181,7 @@ impl Codel {
                 }
             }
         } else if is_late {
-            if !self.marks(&mut first) {
+            if !self.mark_if_allowed(&mut first) {
                 replace(&mut first);
                 // Updates the state with the next packet's delay, which matters only later.
                 self.is_late(now, &first);
@@ -193,7 +193,7 @@ impl Codel {
     }
 
     /// Marks the packet instead of dropping it, if allowed.
-    fn marks(&mut self, first: &mut DequeuedPacket) -> bool {
+    fn mark_if_allowed(&mut self, first: &mut DequeuedPacket) -> bool {
         let marked = self.spec.ecn && first.as_mut().is_some_and(|(waiting, _)| waiting.mark());
         self.marked += u64::from(marked);
         marked

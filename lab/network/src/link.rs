@@ -249,7 +249,8 @@ impl Link {
     fn is_dropped_early(&mut self, now: Time, packet: &mut Packet) -> bool {
         let free_at = self.free_at();
         let Some(red) = &mut self.red else { return false };
-        red.drops_or_marks(now, self.queue.backlog(), free_at, self.transmitter.rate()) && !red.marks(packet)
+        red.drops_or_marks(now, self.queue.backlog(), free_at, self.transmitter.rate())
+            && !red.mark_if_allowed(packet)
     }
 
     #[inline]

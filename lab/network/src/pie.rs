@@ -221,7 +221,9 @@ impl PieQueue {
         if !has_room {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::QueueFull);
-        } else if self.pie.drops_or_marks(self.octets < self.min_backlog) && !self.marks(&mut transit) {
+        } else if self.pie.drops_or_marks(self.octets < self.min_backlog)
+            && !self.mark_if_allowed(&mut transit)
+        {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::DroppedEarly);
         } else {
@@ -231,7 +233,7 @@ impl PieQueue {
     }
 
     /// Marks the packet instead of dropping it, if allowed. RFC 8033 section 5.1.
-    fn marks(&mut self, transit: &mut Transit) -> bool {
+    fn mark_if_allowed(&mut self, transit: &mut Transit) -> bool {
         let Pie { spec, drop_prob, .. } = self.pie;
         let marked = spec.ecn && drop_prob <= Pie::MAX_MARKING_PROBABILITY && transit.packet.ecn.mark();
         self.marked += u64::from(marked);

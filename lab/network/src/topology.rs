@@ -133,7 +133,7 @@ impl Topology {
     }
 
     /// Returns the number of nodes.
-    pub fn nodes(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
 

@@ -357,7 +357,7 @@ fn with_values(
             "send the changed script as a new experiment",
         ));
     }
-    let mut source = Source::new(format!("{name}.toml"), text).permitted(permission.clone());
+    let mut source = Source::new(format!("{name}.toml"), text).with_permission(permission.clone());
     let unreadable = |error: hol_lab::InputError| Refusal::invalid_text(vec![to_problem(&error.into())]);
     for (key, value) in set {
         source.set(&format!("set {key}"), key, value).map_err(unreadable)?;

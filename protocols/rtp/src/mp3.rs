@@ -161,7 +161,8 @@ mod tests {
             let header = FrameHeader::stereo(rate, true);
             let mut frame = vec![0xff; header.frame_length()];
             header.set_main_data_fields(&mut frame, reaches_back, main_data);
-            prop_assert_eq!((header.main_data_begin(&frame), header.main_data_length(&frame)), (reaches_back, main_data));
+            let fields = (header.main_data_begin(&frame), header.main_data_length(&frame));
+            prop_assert_eq!(fields, (reaches_back, main_data));
         }
 
         #[test]

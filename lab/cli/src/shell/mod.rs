@@ -142,7 +142,7 @@ impl Shell {
             let Ok(world) = name.parse();
             return Ok(world);
         }
-        let is_named = source.merged()?.contains_key("world") || point.axis("world").is_some();
+        let is_named = source.merged()?.contains_key("world") || point.axis_value("world").is_some();
         Ok(if is_named { point.world.clone() } else { WorldName::of_programs() })
     }
 }

@@ -159,7 +159,7 @@ fn existing_part_count(out: &Path) -> Option<usize> {
 /// Returns the numbers of the parts without results.
 fn missing_parts(out: &Path, part_count: usize) -> Vec<usize> {
     let is_done = |number: &usize| {
-        Results::load(&parts_of(out).join(number.to_string())).is_ok_and(|results| results.complete())
+        Results::load(&parts_of(out).join(number.to_string())).is_ok_and(|results| results.is_complete())
     };
     (1..=part_count).filter(|number| !is_done(number)).collect()
 }

@@ -67,7 +67,7 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
     for segment in network.segments() {
         topology.add_segment(plan, segment, seed)?;
     }
-    for node in 0..network.nodes() {
+    for node in 0..network.node_count() {
         topology.add_routes(plan, NodeId(node as u16))?;
     }
     topology.add_onward_routes(plan)?;
@@ -332,7 +332,7 @@ impl Topology {
     fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), GuestError> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
-            let ways = (0..network.nodes()).flat_map(|node| network.routes(NodeId(node as u16)));
+            let ways = (0..network.node_count()).flat_map(|node| network.routes(NodeId(node as u16)));
             let ways = ways.chain(network.route_changes().iter().map(|change| &change.route));
             let here = ways.filter(|way| segment.interfaces.contains(&way.from));
             // On a LAN several nodes have the same route.

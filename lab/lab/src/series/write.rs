@@ -103,8 +103,8 @@ impl SeriesFile {
     fn write_group(&mut self) -> Result<(), LabError> {
         let rows = &self.waiting_rows;
         self.file.write(rows.len(), |group| {
-            group.numbers(rows.iter().map(|row| row.at.as_nanos() as i64))?;
-            group.texts(rows.iter().map(|row| row.subject.kind()))?;
+            group.write_numbers(rows.iter().map(|row| row.at.as_nanos() as i64))?;
+            group.write_texts(rows.iter().map(|row| row.subject.kind()))?;
             group.numbers_if_any(rows.iter().map(|row| row.subject.flow()))?;
             group.numbers_if_any(rows.iter().map(|row| row.subject.connection()))?;
             group.texts_if_any(rows.iter().map(|row| row.subject.side()))?;

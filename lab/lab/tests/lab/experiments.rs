@@ -105,8 +105,8 @@ fn shared_points_are_run_once_and_the_longest_first() {
     let plan = Plan::new([&experiment, &experiment]);
     let wanted = plan.next_runs(&hol_lab::RunResults::default());
     assert_eq!((plan.points().len(), wanted.len()), (24, 120));
-    assert!(wanted.is_sorted_by_key(|job| std::cmp::Reverse(job.messages())));
-    assert_eq!(plan.messages(), 6 * 100 + 6 * 1000);
+    assert!(wanted.is_sorted_by_key(|job| std::cmp::Reverse(job.message_count())));
+    assert_eq!(plan.message_count(), 6 * 100 + 6 * 1000);
 }
 
 #[test]

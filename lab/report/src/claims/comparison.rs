@@ -1,6 +1,6 @@
 //! Claims that a transport is faster: compared point by point, corrected for the number of comparisons.
 
-use hol_measure::{CONFIDENCE, Comparison, holm};
+use hol_measure::{CONFIDENCE, Comparison, adjust_by_holm};
 use serde::Deserialize;
 
 use super::view::{compare, compare_times};
@@ -190,7 +190,7 @@ impl DifferentMeans {
 fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) -> Vec<Pair<'a>> {
     let compared: Vec<(&Cell, Comparison)> =
         cells.iter().filter_map(|cell| Some((*cell, compare(cell)?))).collect();
-    let p = holm(&compared.iter().map(|(_, comparison)| comparison.p).collect::<Vec<_>>());
+    let p = adjust_by_holm(&compared.iter().map(|(_, comparison)| comparison.p).collect::<Vec<_>>());
     let judge = |((cell, comparison), p): ((&'a Cell, Comparison), f64)| {
         let significant = p < 1.0 - CONFIDENCE && comparison.difference.mean != 0.0;
         Pair { cell, comparison, significant }

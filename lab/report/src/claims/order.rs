@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{CONFIDENCE, Direction, Trend, Verdict, compare_paired, holm};
+use hol_measure::{CONFIDENCE, Direction, Trend, Verdict, adjust_by_holm, compare_paired};
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -165,7 +165,7 @@ impl QuantileOrder {
         if steps.is_empty() {
             return Finding::no_points();
         }
-        let adjusted = holm(&steps.iter().map(|step| step.p).collect::<Vec<_>>());
+        let adjusted = adjust_by_holm(&steps.iter().map(|step| step.p).collect::<Vec<_>>());
         let reversed: Vec<String> = steps
             .iter()
             .zip(adjusted)

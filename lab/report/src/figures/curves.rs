@@ -63,7 +63,7 @@ fn vertical(spec: &FigureSpec) -> Axis {
     let [min, max] = spec.y;
     match spec.kind {
         Kind::Ccdf => Axis::new(Scale::Log { min, max }, spec.metric.share_axis()),
-        _ => Axis::new(Scale::Linear { min, max }, &spec.metric.axis()),
+        _ => Axis::new(Scale::Linear { min, max }, &spec.metric.axis_title()),
     }
 }
 

@@ -137,7 +137,8 @@ fn marks(figure: &Figure) -> Vec<(Mark, String)> {
     let mut marks: Vec<(Mark, Vec<&str>)> = Vec::new();
     for panel in &figure.panels {
         let Curves::Means(series) = &panel.curves else { continue };
-        let of = |one: &Series| one.marks(&figure.x.scale, &figure.y.scale, figure.metric.collapse());
+        let of =
+            |one: &Series| one.marks(&figure.x.scale, &figure.y.scale, figure.metric.collapse_description());
         for (mark, words) in series.iter().flat_map(of) {
             match marks.iter_mut().find(|(known, _)| *known == mark) {
                 Some((_, all)) if all.contains(&words) => {}

@@ -81,7 +81,7 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
     let axes: Vec<&String> = survey.axes.iter().flat_map(|axis| &axis.keys).collect();
     let keys = axes.iter().map(|key| key.as_str());
     let own: Vec<String> =
-        defined.iter().map(|defined| format!("{}, 95 %", Metric::Defined(*defined).axis())).collect();
+        defined.iter().map(|defined| format!("{}, 95 %", Metric::Defined(*defined).axis_title())).collect();
     let heads = ["transport"].into_iter().chain(keys).chain(own.iter().map(String::as_str));
     let heads = heads.chain(columns.iter().map(|column| column.head));
     let head: String = heads.map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
