@@ -97,7 +97,7 @@ impl<'a> HostRun<'a> {
     pub(crate) fn address_pairs(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &Assignment| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
-            if self.path.has_near(flow.workload.from()) { ends } else { [ends[1], ends[0]] }
+            if self.path.has_near(flow.workload.client_node()) { ends } else { [ends[1], ends[0]] }
         };
         self.assignments.iter().map(of).collect()
     }
@@ -264,8 +264,9 @@ impl<'a> HostRun<'a> {
             let is_lost =
                 transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
             let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
-            world_report
-                .add_caution(is_silent.then(|| background_not_reached([workload.from(), workload.to()])));
+            world_report.add_caution(
+                is_silent.then(|| background_not_reached([workload.client_node(), workload.server_node()])),
+            );
         }
         for (place, (session, clocks)) in self.sessions.iter().zip(clocks).enumerate() {
             let of_host = peer_facts(session, clocks);

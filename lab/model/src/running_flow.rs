@@ -45,7 +45,7 @@ impl RunningFlow {
     #[inline]
     pub(crate) fn progress(&self) -> FlowProgress {
         let [client, server] = [&self.client, &self.server].map(|flow_side| flow_side.application.progress());
-        self.flow.limits().tally(client, server)
+        self.flow.limits().combine_progress(client, server)
     }
 
     /// Starts to close the flow in an orderly way, if every message is settled. Returns false if not, or if

@@ -113,7 +113,7 @@ impl<'t> Simulation<'t> {
                     return false;
                 }
                 let (now, measured) = (self.now, self.measured());
-                measured.flow.deadlock(now, measured.progress());
+                measured.flow.end_with_deadlock(now, measured.progress());
             }
             if self.running_flows[MEASURED_FLOW].flow.run_end().is_some() {
                 return true;

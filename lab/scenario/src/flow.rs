@@ -122,7 +122,7 @@ impl FlowLimits {
 
     /// Combines the progress of client and server.
     #[inline]
-    pub fn tally(&self, client: Progress, server: Progress) -> FlowProgress {
+    pub fn combine_progress(&self, client: Progress, server: Progress) -> FlowProgress {
         let Progress { messages_due, last_due_time, is_all_due, waits_for_reply, .. } = client;
         let messages_done = if self.has_replies { client.messages_done } else { server.messages_done };
         FlowProgress { messages_due, messages_done, last_due_time, is_all_due, waits_for_reply }
@@ -265,7 +265,7 @@ impl Flow {
     }
 
     /// Ends the flow because no further event can occur.
-    pub fn deadlock(&mut self, now: Time, tally: FlowProgress) {
+    pub fn end_with_deadlock(&mut self, now: Time, tally: FlowProgress) {
         let outstanding = self.outstanding_messages(tally);
         self.stop(RunEnd::Stalled { since: self.last_progress, at: now, outstanding });
     }
@@ -484,7 +484,7 @@ mod tests {
         let why = RunEnd::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
         assert_eq!(behind.run_end(), Some(&why));
         let (mut stuck, tally) = after_nine("tcp", ONEWAY);
-        stuck.deadlock(secs(7), tally);
+        stuck.end_with_deadlock(secs(7), tally);
         assert_eq!(stuck.run_end(), Some(&RunEnd::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
     }
 

@@ -64,7 +64,7 @@ impl Clock {
     }
 
     /// Converts a time to the kernel's clock.
-    fn timespec(&self, at: Time) -> Timespec {
+    fn to_timespec(&self, at: Time) -> Timespec {
         let nanos = self.start.saturating_add(at.as_nanos());
         Timespec { tv_sec: (nanos / Self::SECOND) as i64, tv_nsec: (nanos % Self::SECOND) as i64 }
     }
@@ -120,7 +120,7 @@ impl Alarm {
         }
         self.set = at;
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let it_value = if at == Time::MAX { never } else { clock.timespec(at) };
+        let it_value = if at == Time::MAX { never } else { clock.to_timespec(at) };
         let timer = Itimerspec { it_interval: never, it_value };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &timer)?;
         Ok(())

@@ -91,7 +91,7 @@ impl FlowSide {
     }
 
     /// Returns how many connections the end has had.
-    pub(crate) fn connections(&self) -> usize {
+    pub(crate) fn connection_count(&self) -> usize {
         self.connections.len()
     }
 

@@ -55,7 +55,7 @@ impl<'p> Reporter<'p> {
 pub(crate) type EndsProgress = [Progress; 2];
 
 fn flow_progress(flow: &Flow, [client, server]: EndsProgress) -> FlowProgress {
-    flow.limits().tally(client, server)
+    flow.limits().combine_progress(client, server)
 }
 
 impl FlowSupervisor<'_> {

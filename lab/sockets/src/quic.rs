@@ -67,7 +67,7 @@ impl Quic {
 impl over_udp::UserspaceTransport for Quic {
     type Endpoint = Connection;
 
-    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+    fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         Datagrams::open(site, self.config.ecn)
     }
 
@@ -104,7 +104,7 @@ impl over_udp::UserspaceTransport for Quic {
 /// IP_MTU.
 fn largest(socket: &Socket, peer: Address) -> Option<u64> {
     let (mut mtu, options) = ([0u8; 4], IpOptions::of(peer));
-    system::option(socket, options.level, options.mtu, &mut mtu).ok()?;
+    system::read_option(socket, options.level, options.mtu, &mut mtu).ok()?;
     let headers = ip_header(peer) + udp::Datagram::HEADER;
     Some(u64::from(u32::from_ne_bytes(mtu)).saturating_sub(headers as u64))
 }

@@ -49,8 +49,8 @@ impl Sctp {
 
     /// Opens a socket that is bound to all used addresses and has all options, which accepted sockets
     /// inherit.
-    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.family.socket(site)?;
+    fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+        let socket = self.family.open_socket(site)?;
         for option in structures::options(&self.config) {
             system::set_option(&socket, SOL_SCTP, option.name, &option.value)
                 .map_err(failed_to(option.doing))?;
@@ -78,13 +78,13 @@ impl Sctp {
 
 impl Opener for Sctp {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.socket(server)?;
+        let socket = self.open_socket(server)?;
         socket.listen(self.associations.into()).map_err(failed_to("listen"))?;
         Ok(socket)
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.socket(client)?;
+        let socket = self.open_socket(client)?;
         if self.config.addip {
             mobile_association::prepare(&socket)?;
         }

@@ -84,7 +84,7 @@ impl Opener for Tcp {
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.prepare(self.family.socket(client)?)?;
+        let socket = self.prepare(self.family.open_socket(client)?)?;
         transceiver::check_connecting(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
@@ -127,7 +127,7 @@ impl StreamKind for Kind {
 
     fn counts(&self, socket: &Socket) -> Counts {
         let mut info = [0; INFO_LENGTH];
-        match system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
+        match system::read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
             Ok(length) => info_counts(&info[..length]),
             Err(_) => Counts::default(),
         }
@@ -135,7 +135,7 @@ impl StreamKind for Kind {
 
     fn sending(&self, socket: &Socket) -> Option<SenderState> {
         let mut info = [0; INFO_LENGTH];
-        let length = system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
+        let length = system::read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
         let peer = socket.peer_addr().ok()?.as_socket()?.ip();
         let (path, retransmissions) = sender_state(&info[..length], peer, self.is_paced)?;
         Some(SenderState { paths: vec![path], retransmissions })

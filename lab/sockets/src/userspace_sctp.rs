@@ -57,7 +57,7 @@ fn unpredictable_rng() -> Rng {
 impl over_udp::UserspaceTransport for UserspaceSctp {
     type Endpoint = Association;
 
-    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+    fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::open(site, self.config.ecn)?;
         // Room for the peer's whole window and the kernel's overhead, as far as the system allows.
         let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);

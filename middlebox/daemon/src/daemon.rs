@@ -174,7 +174,7 @@ impl Daemon {
         {
             self.log.write(self.clock.now(), Level::Info, "awaiting-standby", &[("at", &at)]);
         }
-        self.supervisor.ready();
+        self.supervisor.report_ready();
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl Daemon {
         self.commit(now);
         self.answer(now);
         self.close_overdue(now);
-        self.supervisor.alive(now);
+        self.supervisor.report_alive(now);
         self.retry_failed(now)?;
         self.update_gauges(now);
         let mut numbers = self.metrics.numbers();
@@ -254,7 +254,7 @@ impl Daemon {
 
     /// Stops accepting agents, and ends the sessions. RFC 4540 section 7.5.
     fn stop(&mut self, now: Time) {
-        self.supervisor.stopping();
+        self.supervisor.report_stopping();
         self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
         self.listeners = None;
         self.shutdown_deadline = now + Self::SHUTDOWN_TIMEOUT;

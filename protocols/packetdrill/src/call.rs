@@ -97,7 +97,7 @@ impl Call {
         })?;
         Ok(Self {
             name: name.to_owned(),
-            arguments: arguments(&rest[..end]),
+            arguments: split_arguments(&rest[..end]),
             result: Expectation::parse(result)?,
         })
     }
@@ -136,7 +136,7 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// Splits arguments at the commas outside of brackets.
-fn arguments(text: &str) -> Vec<String> {
+fn split_arguments(text: &str) -> Vec<String> {
     split(text, ',').into_iter().map(str::to_owned).collect()
 }
 

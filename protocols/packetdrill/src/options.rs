@@ -92,7 +92,7 @@ pub(crate) fn parse(call: &Call) -> Result<SocketOption, String> {
         "TCP_SYNCNT" => SocketOption::Settings(vec![tcp("syn_retries", whole()?.to_string())]),
         "TCP_USER_TIMEOUT" => SocketOption::Settings(vec![tcp("user_timeout", format!("{}ms", whole()?))]),
         "SCTP_NODELAY" => SocketOption::Settings(vec![sctp("nagle", (whole()? == 0).to_string())]),
-        "SCTP_EVENTS" => events(value)?,
+        "SCTP_EVENTS" => parse_events(value)?,
         "SCTP_INTERLEAVING_SUPPORTED" => {
             let wanted = member(value, "assoc_value")? != "0";
             SocketOption::Settings(vec![sctp("interleaving", wanted.to_string())])
@@ -135,7 +135,7 @@ pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
 }
 
 /// Parses a subscription to events. Notifications would be read between messages, so only events that cause none are supported.
-fn events(value: &str) -> Result<SocketOption, String> {
+fn parse_events(value: &str) -> Result<SocketOption, String> {
     for part in value.trim_matches(['{', '}']).split(',') {
         let (name, set) = part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=0"))?;
         if name.trim() != "sctp_data_io_event" && set.trim() != "0" {

@@ -93,7 +93,7 @@ pub(crate) fn named(argument: &str) -> Result<&'static str, String> {
 
 /// Creates an endpoint from a `specification`.
 pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
-    match settings(specification)? {
+    match parse_settings(specification)? {
         Settings::Tcp { config, .. } => Ok(Box::new(Tcp::new(&config))),
         Settings::Sctp { config, .. } => Ok(Box::new(Sctp::new(&config))),
         _ => Err(format!("{specification}: packetdrill scripts test TCP and SCTP only")),
@@ -101,7 +101,7 @@ pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
 }
 
 /// Parses a transport specification.
-pub(crate) fn settings(specification: &str) -> Result<Settings, String> {
+pub(crate) fn parse_settings(specification: &str) -> Result<Settings, String> {
     let spec: TransportSpec = specification.parse().map_err(|error| format!("{specification}: {error}"))?;
     Ok(spec.protocol().clone())
 }

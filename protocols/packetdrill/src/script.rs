@@ -115,8 +115,8 @@ impl Script {
         match option.split_once('=') {
             None if option == "strict_segments" => self.strict_segments = true,
             Some(("stack", names)) => self.stacks = names.split(',').map(str::to_owned).collect(),
-            Some(("tolerance_usecs", span)) => self.tolerance = micros(word, span)?,
-            Some(("tcp_ts_tick_usecs", span)) => self.timestamp_tick = Some(micros(word, span)?),
+            Some(("tolerance_usecs", span)) => self.tolerance = parse_micros(word, span)?,
+            Some(("tcp_ts_tick_usecs", span)) => self.timestamp_tick = Some(parse_micros(word, span)?),
             // Names of addresses, ports and devices are ignored too, because no script depends on them.
             Some(
                 ("ip_version", "ipv4")
@@ -136,7 +136,7 @@ impl Script {
 }
 
 /// Parses a duration in µs, at most an hour.
-fn micros(word: &str, span: &str) -> Result<Duration, String> {
+fn parse_micros(word: &str, span: &str) -> Result<Duration, String> {
     const MAX_MICROSECONDS: u64 = 3_600_000_000;
     match number(word, span)? {
         micros if micros <= MAX_MICROSECONDS => Ok(Duration::from_micros(micros)),
@@ -151,7 +151,7 @@ fn parse_step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), S
         return Ok((now, Action::Code(words.until("}%")?.to_owned())));
     }
     if words.take("`") {
-        return Ok((now, Action::Configure(shell::settings(words.until("`")?, folder)?)));
+        return Ok((now, Action::Configure(shell::parse_settings(words.until("`")?, folder)?)));
     }
     let mut time = words.next().to_owned();
     if time == "+" {
@@ -170,7 +170,7 @@ fn parse_step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), S
     } else if words.take("%{") {
         Action::Code(words.until("}%")?.to_owned())
     } else if words.take("`") {
-        Action::Configure(shell::settings(words.until("`")?, folder)?)
+        Action::Configure(shell::parse_settings(words.until("`")?, folder)?)
     } else if words.is_empty() {
         Action::Silence
     } else {

@@ -311,7 +311,7 @@ impl Protocol for Sctp {
     }
 
     fn apply_specification(&mut self, specification: &str) -> Result<(), String> {
-        let Settings::Sctp { config, .. } = protocol::settings(specification)? else {
+        let Settings::Sctp { config, .. } = protocol::parse_settings(specification)? else {
             return Err(format!("{specification} is not SCTP"));
         };
         self.config = Config { wakeup: Duration::ZERO, ..config };

@@ -56,7 +56,7 @@ pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD;
 ///
 /// # Panics
 /// If the group has more packets than the code, or one of 64 kB.
-pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
+pub fn build_payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
     let k = u8::try_from(group.len())
         .ok()
         .filter(|k| *k <= code.k)
@@ -67,7 +67,7 @@ pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterato
     (k..n).map(move |place| {
         let known: Vec<(u8, &[u8])> = (0..k).zip(symbols.iter().map(Vec::as_slice)).collect();
         let [high, low] = first.to_be_bytes();
-        [&[high, low, k, n, place], &erasure::symbol(&known, place)[..]].concat()
+        [&[high, low, k, n, place], &erasure::compute_symbol(&known, place)[..]].concat()
     })
 }
 
@@ -111,12 +111,12 @@ pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec
     known.dedup_by_key(|(place, _)| *place);
     known.truncate(k);
     let is_missing = |place: &u8| known.iter().all(|(known, _)| known != place);
-    let restore = |place: u8| Some((place, unpadded(erasure::symbol(&known, place))?));
+    let restore = |place: u8| Some((place, remove_padding(erasure::compute_symbol(&known, place))?));
     (known.len() == k).then(|| (0..code.k).filter(is_missing).filter_map(restore).collect())
 }
 
 /// Returns the packet of a symbol; `None` if invalid.
-fn unpadded(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
+fn remove_padding(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::from_be_bytes(*symbol.first_chunk()?);
     symbol.drain(..LENGTH_FIELD);
     (symbol.len() >= usize::from(length)).then(|| {
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn header_identifies_its_group() {
         let group = [vec![1, 2, 3], vec![4]];
-        let payload = payloads(0x1234, &group, ParityCode::new(5, 7).unwrap()).last().unwrap();
+        let payload = build_payloads(0x1234, &group, ParityCode::new(5, 7).unwrap()).last().unwrap();
         assert_eq!(
             (&payload[..HEADER_LENGTH], payload.len()),
             (&[0x12, 0x34, 2, 4, 3][..], HEADER_LENGTH + LENGTH_FIELD + 3)
@@ -166,7 +166,7 @@ mod tests {
             lacking in 0usize..2,
         ) {
             let k = group.len();
-            let payloads: Vec<Vec<u8>> = payloads(7, &group, ParityCode::new(12, 12 + parity).unwrap()).collect();
+            let payloads: Vec<Vec<u8>> = build_payloads(7, &group, ParityCode::new(12, 12 + parity).unwrap()).collect();
             let kept: Vec<usize> = order.into_iter().filter(|at| *at < k + usize::from(parity)).take(k - lacking).collect();
             let received: Vec<(u8, &[u8])> = kept.iter().filter(|at| **at < k).map(|at| (*at as u8, &group[*at][..])).collect();
             let parities: Vec<Parity<'_>> = kept.iter().filter(|at| **at >= k).map(|at| Parity::read(&payloads[*at - k]).unwrap()).collect();

@@ -136,7 +136,7 @@ impl Authentication {
     /// Computes the HMAC of a packet's AUTH chunk over the chunks after it. Section 6.2.
     pub(crate) fn sign(&self, chunks: &mut [Chunk]) {
         let Some(at) = chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_))) else { return };
-        let hmac = self.hmac(self.hash, &chunks[at..]);
+        let hmac = self.compute_hmac(self.hash, &chunks[at..]);
         if let Chunk::Auth(auth) = &mut chunks[at] {
             auth.hmac = hmac;
         }
@@ -148,11 +148,11 @@ impl Authentication {
         let asked_for = |hash: &Hash| [self.own_hash, Hash::Sha1].contains(hash);
         let hash = Hash::of(auth.hmac_id).filter(asked_for);
         let hash = hash.ok_or(Cause::UnsupportedHmac(auth.hmac_id))?;
-        Ok(auth.shared_key_id == EMPTY_KEY && self.hmac(hash, chunks) == auth.hmac)
+        Ok(auth.shared_key_id == EMPTY_KEY && self.compute_hmac(hash, chunks) == auth.hmac)
     }
 
     /// Computes the HMAC over the AUTH chunk with a zero HMAC and everything after it, padding included. Section 6.2.
-    fn hmac(&self, hash: Hash, chunks: &[Chunk]) -> Bytes {
+    fn compute_hmac(&self, hash: Hash, chunks: &[Chunk]) -> Bytes {
         let mut data = Vec::new();
         let [Chunk::Auth(auth), rest @ ..] = chunks else { unreachable!("the first is AUTH: {chunks:?}") };
         let zero = Bytes::from_static(&[0; 32]).slice(..hash.length());

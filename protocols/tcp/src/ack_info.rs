@@ -57,10 +57,10 @@ impl AckInfo {
     /// Returns whether this is a duplicate acknowledgment: the segment acknowledges no new data, has no new window, and
     /// contains no data. RFC 5681 section 2.
     pub(crate) fn is_duplicate(&self) -> bool {
-        !(self.carried_data || self.window_updated || self.acked())
+        !(self.carried_data || self.window_updated || self.acknowledges_data())
     }
 
-    pub(crate) fn acked(&self) -> bool {
+    pub(crate) fn acknowledges_data(&self) -> bool {
         self.data_acked || self.syn_acked
     }
 

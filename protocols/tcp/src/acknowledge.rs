@@ -103,7 +103,7 @@ impl DelayedAckState {
     }
 
     /// Initialises the state when the connection is established.
-    pub(crate) fn established(&mut self, now: Time) {
+    pub(crate) fn on_established(&mut self, now: Time) {
         self.last_received = now;
     }
 

@@ -290,7 +290,8 @@ impl Endpoint {
             packets: info.delivered.div_ceil(self.cwnd.quantum()),
             octets: info.delivered_octets,
             mss: self.negotiated.mss(),
-            is_exact: self.negotiated.sack() || matches!(self.episode.phase(), Phase::Open | Phase::Reduced),
+            is_exact: self.negotiated.uses_sack()
+                || matches!(self.episode.phase(), Phase::Open | Phase::Reduced),
         };
         let option = segment.options.accurate_ecn.as_deref();
         info.marked = self.marks.accurate.newly_marked(segment.flags, option, delivered);

@@ -47,7 +47,7 @@ impl Endpoint {
                 Phase::Loss => 4,
             },
             mss: self.negotiated.mss(),
-            sack: self.negotiated.sack(),
+            sack: self.negotiated.uses_sack(),
             marked: self.marks.reported(),
             delivered_octets: self.marks.reported_octets(),
         }

@@ -170,7 +170,7 @@ impl Endpoint {
 
     /// Widens the reordering window once per round trip after a D-SACK on a path that reorders. RFC 8985 section 6.2, step 4.
     pub(crate) fn widen_reordering_window(&mut self, info: &AckInfo) {
-        if !info.acked() && !info.data_sacked {
+        if !info.acknowledges_data() && !info.data_sacked {
             return;
         }
         let (una, nxt) = (self.snd.una(), self.snd.nxt());

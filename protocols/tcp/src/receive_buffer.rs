@@ -100,7 +100,7 @@ impl ReceiveBuffer {
     }
 
     /// Initialises the window of an established connection; at most 65535 octets if windows are not scaled. Linux: tcp_init_buffer_space.
-    pub(crate) fn established(&mut self, mss: u32, is_scaled: bool) {
+    pub(crate) fn on_established(&mut self, mss: u32, is_scaled: bool) {
         let whole = self.full_space();
         self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
         // One segment is kept in reserve.
@@ -298,7 +298,7 @@ mod tests {
     fn open() -> ReceiveBuffer {
         let mut buffer = ReceiveBuffer::new(&Config::linux_6_12());
         assert_eq!(buffer.window_in_syn(1460), 64_240);
-        buffer.established(MSS, true);
+        buffer.on_established(MSS, true);
         buffer
     }
 

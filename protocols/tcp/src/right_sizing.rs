@@ -40,7 +40,7 @@ pub(crate) struct RightSizing {
 impl RightSizing {
     /// Initialises right-sizing when the connection is established: `nxt` is read first, and `expected`
     /// octets per round trip are expected.
-    pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
+    pub(crate) fn on_established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
         self.max_read = expected;
         self.since = (nxt, now);
     }
@@ -203,7 +203,7 @@ mod tests {
 
     fn open() -> RightSizing {
         let mut sizing = RightSizing::default();
-        sizing.established(Time::ZERO, SeqNum(0), 10 * MSS);
+        sizing.on_established(Time::ZERO, SeqNum(0), 10 * MSS);
         sizing
     }
 

@@ -409,7 +409,7 @@ impl Endpoint {
 
     /// Returns the number of SACK blocks in the next segment: up to three with timestamps, four otherwise. RFC 2018 section 3.
     fn sack_blocks_due(&self) -> usize {
-        if !self.negotiated.sack() {
+        if !self.negotiated.uses_sack() {
             return 0;
         }
         let max = if self.timestamps.are_on() { 3 } else { 4 };

@@ -45,7 +45,7 @@ impl Endpoint {
     pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
         let quiet = matches!(self.episode.phase(), Phase::Open | Phase::Reduced);
         let Some(oldest) = self.board.front() else { return false };
-        if !self.config.tlp || !self.negotiated.sack() || !quiet {
+        if !self.config.tlp || !self.negotiated.uses_sack() || !quiet {
             return false;
         }
         let mut timeout = match self.rtt.srtt() {

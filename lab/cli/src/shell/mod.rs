@@ -82,7 +82,7 @@ impl Shell {
         let kernel = kernel(&point)?;
         handle_interrupts()?;
         let scenario = programs_only(&point);
-        let node = self.node.clone().unwrap_or_else(|| scenario.workload.from().to_owned());
+        let node = self.node.clone().unwrap_or_else(|| scenario.workload.client_node().to_owned());
         let nodes = network::nodes(&scenario);
         check_node(&nodes, &node).map_err(|problem| Failure::Usage(format!("--node: {problem}")))?;
         let seed = point.seed_of(0);
@@ -161,7 +161,8 @@ fn kernel(point: &Point) -> Result<Kernel, Failure> {
 /// Returns the scenario of a point without its flows: only the network and its programs.
 fn programs_only(point: &Point) -> Scenario {
     let scenario = point.scenario(0);
-    let ends = [scenario.workload.from(), scenario.workload.to()].map(|end| Some(end.to_owned()));
+    let ends =
+        [scenario.workload.client_node(), scenario.workload.server_node()].map(|end| Some(end.to_owned()));
     let [from, to] = ends;
     let workload = WorkloadSpec { from, to, ..WorkloadSpec::new(Programs::default()) };
     let (hosts, background, onward) = (BTreeMap::new(), Vec::new(), Vec::new());

@@ -130,7 +130,7 @@ fn set_sysctls(
             let Sysctl { name, value } = &needed;
             // On the user's own machine a setting of all nodes is not changed; the host has checked its value.
             let is_changed = !(is_local_kernel() && name.starts_with("module/"));
-            for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
+            for end in [workload.client_node(), workload.server_node()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
                 let made = namespace::set(name, value);
                 if made.is_err()
@@ -147,8 +147,8 @@ fn set_sysctls(
         // Addresses of a client that moves are added and removed by the schedule instead.
         if transport.kind() == Kind::Mptcp && !scenario.network.client_moves() {
             let paths = &scenario.network.paths;
-            topology.join_paths(plan, node(plan, workload.from()), false, paths)?;
-            let server = node(plan, workload.to());
+            topology.join_paths(plan, node(plan, workload.client_node()), false, paths)?;
+            let server = node(plan, workload.server_node());
             topology.join_paths(plan, server, joined.insert(server), paths)?;
         }
     }

@@ -24,7 +24,7 @@ pub struct Area {
 impl Area {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        Finding::all(self.transports.iter().map(|transport| self.compare(view, transport)))
+        Finding::combine(self.transports.iter().map(|transport| self.compare(view, transport)))
     }
 
     /// Compares the regions of `transport` and of the other transport in pairs, because their repetitions have the same

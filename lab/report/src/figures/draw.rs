@@ -1,7 +1,9 @@
 //! Draws a figure: its panels side by side on the paper's axes.
 
 use super::{Curves, Figure, PanelData};
-use crate::plot::{self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, key, mark_key, side_labels};
+use crate::plot::{
+    self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, draw_key, mark_key, side_labels,
+};
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
@@ -178,7 +180,7 @@ fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
         if x > at.0 && x + key_width(&entry.0) > WIDTH {
             (x, y) = (at.0, y + KEY_HEIGHT);
         }
-        key(svg, (x, y), std::slice::from_ref(entry), false);
+        draw_key(svg, (x, y), std::slice::from_ref(entry), false);
         x += key_width(&entry.0);
     }
 }
@@ -205,8 +207,10 @@ fn panel(figure: &Figure, frame: Frame, named: [bool; 2]) -> Panel {
 fn draw_curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     match &data.curves {
         // Names have no order, so they are not joined by a line.
-        Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => plot::marks(svg, panel, series),
-        Curves::Means(series) => plot::curves(svg, panel, series),
+        Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => {
+            plot::draw_marks(svg, panel, series)
+        }
+        Curves::Means(series) => plot::draw_curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
         Curves::OutageCurves { curves, events } => {
             plot::draw_event_lines(svg, panel, events);
@@ -241,7 +245,7 @@ fn draw_shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
         Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
         Curves::Means(_) | Curves::OutageCurves { .. } => false,
     };
-    key(svg, (left, TOP_MARGIN + 10.0), &entries(figure), figure.panels.iter().any(dashed));
+    draw_key(svg, (left, TOP_MARGIN + 10.0), &entries(figure), figure.panels.iter().any(dashed));
 }
 
 /// Returns every curve of all panels once, by name.

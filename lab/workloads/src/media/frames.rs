@@ -163,7 +163,9 @@ mod tests {
         let packets: Vec<(u32, Vec<u8>)> = frames
             .iter()
             .zip(0..)
-            .flat_map(|(frame, number)| mpa::payloads(frame, room).map(move |payload| (number, payload)))
+            .flat_map(|(frame, number)| {
+                mpa::split_into_payloads(frame, room).map(move |payload| (number, payload))
+            })
             .collect();
         let take = |at: &usize| {
             let (number, payload) = &packets[*at];
@@ -205,7 +207,8 @@ mod tests {
     #[test]
     fn timestamp_too_far_ahead_is_refused() {
         let mut frames = Frames::new(Packing::Mpa);
-        let payload = mpa::payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
+        let payload =
+            mpa::split_into_payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
         assert!(frames.add_packet(MAX_AGE, HEADER, &payload).is_err());
         assert_eq!(frames.add_packet(MAX_AGE - 1, HEADER, &payload), Ok(vec![MAX_AGE - 1]));
         assert!(frames.add_packet(2 * MAX_AGE - 1, HEADER, &payload).is_ok());

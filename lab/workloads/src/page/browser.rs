@@ -110,7 +110,7 @@ impl Browser {
             });
             let (size, is_first) = loading.note_request(entry, track, connection);
             self.ledger.note_lane(entry, track);
-            let payload = self.frames.request(self.page.request.0, entry.number(), size);
+            let payload = self.frames.build_request(self.page.request.0, entry.number(), size);
             let stream = self.tracks.request_stream(track);
             let entry = is_first.then_some(entry);
             let outgoing = Outgoing { connection, stream, payload, delivery: None, entry };

@@ -80,7 +80,7 @@ pub(crate) struct FrameBuilder {
 
 impl FrameBuilder {
     /// Builds a request of `octets` octets for a file of `size`.
-    pub(crate) fn request(&mut self, octets: u64, number: u32, size: u32) -> Bytes {
+    pub(crate) fn build_request(&mut self, octets: u64, number: u32, size: u32) -> Bytes {
         let mut frame = self.frame(octets as usize, HEADERS, number);
         frame[HEADER..HEADER + 4].copy_from_slice(&size.to_be_bytes());
         frame.freeze()
@@ -89,7 +89,7 @@ impl FrameBuilder {
     /// Builds the head of a response with as much of the file as fits into the same packet, since Nagle's
     /// algorithm would delay a separate write. `left` octets of the file remain; also returns how many of
     /// them are included.
-    pub(crate) fn head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
+    pub(crate) fn build_head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
         const PACKET_OCTETS: u32 = 1200;
         let room = PACKET_OCTETS.saturating_sub(octets as u32);
         // The rest must leave room for a header.
@@ -98,7 +98,7 @@ impl FrameBuilder {
     }
 
     /// Builds the next part of a file of which `left` octets remain; also returns the octets included.
-    pub(crate) fn data(&mut self, way: ConnectionReuse, number: u32, left: u32) -> (Bytes, u32) {
+    pub(crate) fn build_data(&mut self, way: ConnectionReuse, number: u32, left: u32) -> (Bytes, u32) {
         const MAX: u32 = Frame::MAX as u32;
         if way == ConnectionReuse::Multiplexed {
             let part = left.min(MAX);
@@ -125,7 +125,7 @@ mod tests {
     /// RFC 9113 section 4.1.
     #[test]
     fn frame_has_the_layout_of_http_2() {
-        let request = FrameBuilder::default().request(400, 0x1234, 13_500);
+        let request = FrameBuilder::default().build_request(400, 0x1234, 13_500);
         assert_eq!(request[..9], [0, 1, 135, 1, 0, 0, 0, 0x12, 0x34]);
         assert_eq!((length_of(&request), requested_octets(&request)), (Ok(Some(400)), Some(13_500)));
         assert_eq!(length_of(&request[..2]), Ok(None));
@@ -136,11 +136,11 @@ mod tests {
         fn parts_of_a_file_add_up_to_its_size(size in 16u32..200_000, multiplexed: bool) {
             let way = if multiplexed { ConnectionReuse::Multiplexed } else { ConnectionReuse::Pipelined };
             let (mut frames, mut left) = (FrameBuilder::default(), size);
-            let (first, part) = frames.head(300, 7, left);
+            let (first, part) = frames.build_head(300, 7, left);
             prop_assert_eq!((first.len(), length_of(&first)), (300 + part as usize, Ok(Some(first.len()))));
             left -= part;
             while left > 0 {
-                let (octets_on_wire, part) = frames.data(way, 7, left);
+                let (octets_on_wire, part) = frames.build_data(way, 7, left);
                 let frame = Frame::read(&octets_on_wire).unwrap();
                 prop_assert_eq!(frame, Frame { kind: FrameKind::Data, number: 7 });
                 prop_assert_eq!(octets(way, frame, octets_on_wire.len()), part);

@@ -95,9 +95,9 @@ impl FrameBuilder {
     fn next(&mut self, page: &Page, response: &mut Response) -> Bytes {
         let number = response.entry.number();
         let (payload, part) = if std::mem::take(&mut response.is_new) {
-            self.head(page.head.0, number, response.octets_left)
+            self.build_head(page.head.0, number, response.octets_left)
         } else {
-            self.data(page.way, number, response.octets_left)
+            self.build_data(page.way, number, response.octets_left)
         };
         response.octets_left -= part;
         payload

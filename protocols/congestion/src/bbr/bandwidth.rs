@@ -85,11 +85,11 @@ impl MaxFilter {
         } else if bandwidth >= best[2].bandwidth {
             best[2] = seen;
         }
-        self.age(window, seen);
+        self.remove_expired(window, seen);
     }
 
     /// Removes expired samples; a new quarter (or half) of the window gets its own best sample.
-    fn age(&mut self, window: u32, seen: BandwidthSample) {
+    fn remove_expired(&mut self, window: u32, seen: BandwidthSample) {
         let best = &mut self.0;
         let age = seen.round - best[0].round;
         if age > window {
