@@ -46,6 +46,7 @@ pub(crate) const MESSAGE_FRAGMENTS: [FragmentKind; 2] = [FragmentKind::Part, Fra
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     memory: File,
+    /// Offset in `memory` of its first octet.
     begin: u64,
 }
 

@@ -45,7 +45,9 @@ pub struct Comparison {
 /// An estimated difference.
 struct Estimate {
     mean: f64,
+    /// The standard error of the mean.
     error: f64,
+    /// Degrees of freedom of the t distribution.
     freedom: f64,
     n: u64,
     /// The allowances of the first and of the second mean: how far rare events may raise them.

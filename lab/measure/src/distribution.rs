@@ -16,12 +16,15 @@ use crate::packed::PackedDistribution;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "PackedDistribution", into = "PackedDistribution")]
 pub struct Distribution {
+    /// Number of messages, including those that never completed.
     pub(crate) offered: u64,
+    /// Number of messages with a latency.
     pub(crate) completed: u64,
     /// Sum of the latencies in ns.
     pub(crate) total: u128,
     /// Sum of the squared latencies in ns².
     pub(crate) squares: u128,
+    /// The minimum and the maximum.
     pub(crate) range: Option<(Duration, Duration)>,
     pub(crate) buckets: Buckets,
 }

@@ -65,7 +65,9 @@ pub struct OutageCurve {
 /// A message that had not been delivered at the first event.
 #[derive(Debug, Clone, Copy)]
 struct PendingMessage {
+    /// When the message was due.
     scheduled: Time,
+    /// When it was delivered; `None` if it never was.
     delivered: Option<Time>,
 }
 
@@ -166,13 +168,16 @@ struct RunAfterEvent {
     /// Times of deliveries, ascending, from the last one before the first event on.
     deliveries: Vec<Time>,
     messages_after: Vec<PendingMessage>,
+    /// When the run ended.
     ended: Time,
 }
 
 /// The late messages of an event.
 #[derive(Default)]
 struct Backlog {
+    /// Number of late messages.
     late: u64,
+    /// Number of messages that were never delivered.
     lost: u64,
     first_delivery: Option<Time>,
     last_delivery: Option<Time>,

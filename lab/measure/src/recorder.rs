@@ -20,10 +20,15 @@ use crate::distribution::Distribution;
 #[derive(Debug, Default)]
 pub struct Recorder {
     counts: Vec<u32>,
+    /// Number of messages, including failed ones.
     offered: u64,
+    /// Number of messages with a latency.
     completed: u64,
+    /// Sum of the latencies in ns.
     total: u128,
+    /// Sum of the squared latencies in ns².
     squares: u128,
+    /// The minimum and the maximum.
     range: Option<(Duration, Duration)>,
 }
 

@@ -88,7 +88,9 @@ pub struct Summarizer {
     behind: Duration,
     halves: HalvesBuilder,
     playback: Option<PlaybackBuilder>,
+    /// Number of messages that were due.
     offered: u64,
+    /// Number of completed messages.
     completed: u64,
     abandoned: u64,
     refused: u64,

@@ -38,6 +38,7 @@ pub(crate) struct Simulation<'t> {
     wake_ups: Option<WakeUps>,
     /// The first client port that is free.
     free_port: u16,
+    /// The virtual time.
     now: Time,
 }
 

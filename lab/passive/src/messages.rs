@@ -19,6 +19,7 @@ pub struct MessageReconstructor {
     conversations: Vec<ConversationMessages>,
     associations: Associations,
     duplicate_filter: DuplicateFilter,
+    /// The latest time of a packet so far, in ns.
     now: u64,
 }
 
@@ -26,6 +27,7 @@ pub struct MessageReconstructor {
 #[derive(Debug)]
 struct ConversationMessages {
     conversation: Conversation,
+    /// The messages of each side of the conversation.
     sides: [SideMessages; 2],
 }
 

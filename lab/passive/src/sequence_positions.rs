@@ -4,7 +4,9 @@
 /// one so far. RFC 1982.
 #[derive(Debug, Default)]
 pub(crate) struct SequencePositions {
+    /// The first number, whose position is 0; `None` before it is known.
     origin: Option<u32>,
+    /// The highest position so far.
     furthest: u64,
 }
 

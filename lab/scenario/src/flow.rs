@@ -59,7 +59,9 @@ pub struct Flow {
     limits: FlowLimits,
     /// Connections that the client has requested, including those that have closed.
     requested: u32,
+    /// Number of requested connections that have opened.
     open: u32,
+    /// When all connections were open; `None` before.
     connected: Option<Time>,
     /// Messages that the transport reported as abandoned.
     abandoned: u64,

@@ -29,6 +29,7 @@ const STANDING_CLOCK_SOURCE: &str = "time-travel-clock";
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: OwnedFd,
+    /// When the alarm expires; [`Time::MAX`] if it is not set.
     set: Time,
 }
 

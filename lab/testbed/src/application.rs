@@ -16,8 +16,11 @@ pub(crate) struct Application {
     pub at: usize,
     pub class: &'static str,
     pub greedy: bool,
+    /// Index of the agent to which the application is attached.
     pub agent: Option<usize>,
+    /// Octets of a packet.
     pub size: u64,
+    /// The rate in bit/s.
     pub rate: f64,
     /// Interval between packets, an attribute of Emulab; ns has a rate instead.
     pub interval: Option<Duration>,
@@ -40,9 +43,13 @@ pub(crate) struct Application {
 /// A period in which an application sends at one interval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendingPeriod {
+    /// When the period starts.
     pub start: Duration,
+    /// When the period ends; `None` if the script never stops the application.
     pub stop: Option<Duration>,
+    /// Octets of a packet.
     pub size: u64,
+    /// The time between packets.
     pub interval: Duration,
     /// The interval as ns counts it, in seconds.
     exact_interval: f64,

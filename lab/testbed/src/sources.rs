@@ -13,6 +13,7 @@ pub(crate) struct Sources {
 struct Source {
     name: String,
     text: String,
+    /// Position of the first octet of the file among all sources.
     base: usize,
     /// Offsets at which the lines of the file begin.
     lines: Vec<usize>,

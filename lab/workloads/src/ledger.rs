@@ -26,7 +26,9 @@ pub struct Ledger {
     pub(crate) reply_starts: BTreeMap<u32, Time>,
     /// Maximum number of messages from the peer.
     expected: u64,
+    /// Number of messages received from the peer.
     received: u64,
+    /// When the last message so far was due.
     last_due: Option<Time>,
     /// Number of messages in either window that are done: answered, or received.
     pub(crate) done: u64,
@@ -41,7 +43,9 @@ pub struct EntryId(u32);
 /// The sender's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SentEntry {
+    /// When the message was due.
     pub(crate) scheduled: Time,
+    /// When the transport accepted the message.
     pub(crate) written: Time,
     pub(crate) lane: u16,
     pub(crate) size: u32,

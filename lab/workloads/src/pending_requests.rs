@@ -20,6 +20,7 @@ pub struct OnwardClient {
     index: usize,
     /// Messages without a reply: the number of each, and the server's request that caused it.
     unanswered: VecDeque<(u32, RequestId)>,
+    /// Number of messages sent.
     sent: u32,
 }
 

@@ -6,6 +6,7 @@ use hol_simco::Message;
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     octets: Vec<u8>,
+    /// Number of octets sent.
     sent: usize,
 }
 

@@ -47,7 +47,9 @@ pub(crate) struct Sample {
 /// window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Deliveries {
+    /// Units delivered so far: C.delivered.
     delivered: u32,
+    /// When the latest of these units was delivered: C.delivered_time.
     delivered_at: Time,
     first_sent: Time,
     /// Samples are application-limited until this many units are delivered.

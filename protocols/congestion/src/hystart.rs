@@ -37,7 +37,9 @@ pub(crate) struct Hystart {
     last_ack: Time,
     /// The octet whose acknowledgment ends the round.
     end: u64,
+    /// The minimum round-trip time of this round.
     min: Option<Duration>,
+    /// Number of round-trip samples in this round.
     samples: u8,
 }
 

@@ -110,6 +110,7 @@ pub(crate) struct Player<'a> {
     protocol: Option<Box<dyn Protocol>>,
     /// The settings of sysctls and socket options, the latest last.
     settings: Vec<Setting>,
+    /// The virtual time.
     pub(crate) now: Time,
     /// The time to which the next step is relative.
     previous_time: Time,

@@ -43,6 +43,7 @@ pub(crate) struct Socket {
     /// Received messages that read() has not taken.
     pub(crate) messages: VecDeque<ArrivedMessage>,
     read: usize,
+    /// Octets that the script has written so far.
     written: usize,
 }
 
@@ -50,7 +51,9 @@ pub(crate) struct Socket {
 pub(crate) struct BlockedCall<'a> {
     pub(crate) call: &'a Call,
     pub(crate) line: usize,
+    /// When the call starts.
     first: Time,
+    /// When the call must return.
     last: Time,
     /// Octets that a write has passed to the endpoint.
     octets_done: usize,

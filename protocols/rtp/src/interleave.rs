@@ -38,6 +38,7 @@ pub fn odd_numbers_first(size: u8) -> Vec<u8> {
 #[derive(Debug)]
 pub struct Interleaver {
     order: Vec<u8>,
+    /// The number of the current cycle, modulo 8.
     cycle: u8,
     waiting: Vec<Vec<u8>>,
 }

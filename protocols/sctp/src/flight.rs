@@ -77,8 +77,11 @@ pub(crate) struct Flight {
     cumulative: Tsn,
     /// The octets of user data in flight on all paths.
     outstanding: u64,
+    /// Number of chunks marked as lost.
     lost_count: usize,
+    /// Number of chunks acknowledged by gap ack blocks.
     gap_acked: usize,
+    /// Number of abandoned chunks.
     abandoned: usize,
     /// The number of chunks whose messages may be abandoned.
     limited: usize,

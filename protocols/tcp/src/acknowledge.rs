@@ -15,7 +15,9 @@ const MIN_SEGMENT: u32 = 88;
 /// The state of delayed acknowledgments: the data to acknowledge, and the past behaviour of the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct DelayedAckState {
+    /// The minimum delay of an acknowledgment.
     min: Duration,
+    /// The maximum delay of an acknowledgment.
     max: Duration,
     /// The tick of the clock; all times are whole ticks. Linux: jiffies.
     tick: Duration,

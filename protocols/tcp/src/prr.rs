@@ -9,7 +9,9 @@ use crate::{Endpoint, RateHalving};
 pub(crate) struct Prr {
     /// The window at the start of the reduction: RecoverFS.
     prior_window: u32,
+    /// Data delivered since the start of the reduction: prr_delivered.
     delivered: u32,
+    /// Data sent since the start of the reduction: prr_out.
     out: u32,
 }
 

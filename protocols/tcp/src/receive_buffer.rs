@@ -41,6 +41,7 @@ pub(crate) struct ReceiveBuffer {
 /// A window that may be advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WindowOffer {
+    /// The window in octets.
     pub(crate) window: u32,
     /// Whether more than half of the buffer is in use, so that the peer must not be accelerated.
     pub(crate) is_pressed: bool,

@@ -21,6 +21,7 @@ pub(crate) struct SendSequence {
     max_wnd: u32,
     /// The sequence number of the segment that set `wnd`.
     wl1: SeqNum,
+    /// The shift of the windows that the peer advertises: Snd.Wind.Shift.
     scale: u8,
     /// Octets acknowledged since the start.
     acknowledged: u64,

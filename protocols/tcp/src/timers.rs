@@ -74,7 +74,9 @@ pub(crate) struct Timers {
 /// The slot of a timer: its requested expiry, and the end of the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot {
+    /// The requested expiry.
     due: Time,
+    /// When the timer expires: the end of the slot.
     at: Time,
     /// The level of the wheel; at the same tick the highest level is handled first.
     level: u32,

@@ -77,7 +77,9 @@ struct SearchResult {
 /// A crossover in JSON: `before` holds up to `low`, `after` from `high` on.
 #[derive(Debug, Serialize)]
 struct Crossover {
+    /// The last value of the axis at which `before` holds.
     low: f64,
+    /// The first value of the axis at which `after` holds.
     high: f64,
     before: &'static str,
     after: &'static str,

@@ -39,8 +39,10 @@ pub struct Experiment {
 /// The progress of the experiment.
 #[derive(Deserialize)]
 struct Progress {
+    /// Number of completed runs.
     runs: u64,
     runs_wanted: u64,
+    /// Number of failed runs.
     failed: u64,
     share: f64,
     #[serde(rename = "left")]

@@ -53,6 +53,7 @@ pub struct RandomArgs {
 /// The result of a scenario, as recorded in the journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Outcome {
+    /// The number of the scenario.
     number: u64,
     family: String,
     judged: JudgedBy,

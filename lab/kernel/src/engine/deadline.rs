@@ -13,6 +13,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 pub(super) struct Deadline {
     /// The end; `None` if there is no limit.
     ends_at: Option<Clock>,
+    /// The time from the start to the end.
     limit: Duration,
 }
 

@@ -40,6 +40,7 @@ pub(super) struct LinkQueueStatistics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct QdiscPosition {
     interface: u32,
+    /// Index in the chain of the link's stages.
     place: usize,
     octets_beyond_ip: u64,
 }
@@ -47,7 +48,9 @@ struct QdiscPosition {
 /// A counter that continues when the kernel's restarts at zero, because a link that was down has new disciplines.
 #[derive(Debug, Default)]
 struct MonotonicCount {
+    /// The kernel's counter when it was last read.
     last_value: u64,
+    /// The count since the start, across restarts of the kernel's counter.
     total: u64,
 }
 

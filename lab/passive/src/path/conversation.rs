@@ -9,6 +9,7 @@ use super::sender_trace::SenderTrace;
 /// A conversation; side 0 opened it, or sent the first captured packet. Times are in ns.
 #[derive(Debug)]
 pub(crate) struct Conversation {
+    /// The address and port of each side.
     pub sides: [(IpAddr, u16); 2],
     /// The data sent by each side.
     pub traces: [SenderTrace; 2],

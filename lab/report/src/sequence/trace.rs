@@ -115,7 +115,9 @@ struct TracedPacket {
     /// The octets by which the packet is recognised when it arrives.
     fingerprint: Vec<u8>,
     is_forward: bool,
+    /// When the packet was sent.
     sent: Time,
+    /// When the packet arrived.
     arrived: Option<Time>,
     /// Whether the packet was lost.
     is_lost: bool,

@@ -3,7 +3,9 @@
 /// The size of a difference.
 pub(super) struct Size {
     pub(super) value: f64,
+    /// The lower end of the confidence interval.
     pub(super) low: f64,
+    /// The upper end of the confidence interval.
     pub(super) high: f64,
     pub(super) unit: &'static str,
 }

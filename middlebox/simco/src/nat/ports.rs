@@ -14,6 +14,7 @@ pub(super) struct Ports {
     usable: Range<u32>,
     /// A block without taken ports takes no memory.
     blocks: [Option<Box<Block>>; BLOCK_COUNT],
+    /// Number of taken ports.
     taken: u32,
     /// The port at which the next search starts, so that a port which was just released is not reused at once.
     next: u32,
@@ -26,6 +27,7 @@ const BLOCK_COUNT: usize = (1 << 16) / PORTS_PER_BLOCK as usize;
 
 #[derive(Debug)]
 struct Block {
+    /// The taken ports, one bit each.
     taken: [u64; WORDS_PER_BLOCK],
     runs: Runs,
 }
@@ -33,7 +35,9 @@ struct Block {
 /// The lengths of the free runs of a block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Runs {
+    /// The length of the free run at the start of the block.
     head: u32,
+    /// The length of the free run at the end of the block.
     tail: u32,
     /// The length of the longest free run that starts at an even port, and of the longest that starts at an odd port.
     longest: [u32; 2],

@@ -58,6 +58,7 @@ impl Bandwidth {
 /// A bandwidth sample and its round.
 #[derive(Debug, Clone, Copy, Default)]
 struct BandwidthSample {
+    /// The number of the round in which the sample was taken.
     round: u32,
     bandwidth: Bandwidth,
 }

@@ -20,7 +20,9 @@ const ROUNDS_OF_USE: u32 = 48;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) at: Time,
+    /// Units delivered.
     pub(crate) delivered: u32,
+    /// Units lost.
     pub(crate) lost: u32,
 }
 
@@ -44,6 +46,7 @@ pub(crate) struct Policer {
     /// The bandwidth of the previous interval, or the bandwidth in use.
     bandwidth: Option<Bandwidth>,
     in_use: bool,
+    /// Rounds since the start of the interval.
     rounds: u32,
     start: Tally,
 }
