@@ -55,6 +55,7 @@ pub enum PacketOutcome {
 /// The packets of a run in the order of transmission.
 #[derive(Debug, Default)]
 pub struct Trace {
+    /// The sent packets, in order.
     sent: Vec<SentPacket>,
     end: Option<Time>,
     numbers: RelativeNumbers,

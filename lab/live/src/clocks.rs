@@ -44,7 +44,9 @@ impl Comparison {
 /// Two clocks, compared before and after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clocks {
+    /// The comparison before the run.
     pub(crate) before: Comparison,
+    /// The comparison after the run.
     pub(crate) after: Comparison,
 }
 

@@ -23,6 +23,7 @@ pub const NAMESPACES: &str = "namespaces";
 pub struct Namespaces {
     /// The program that runs in the namespaces.
     program: PathBuf,
+    /// Held by the current run, because concurrent runs would disturb each other.
     turn: Mutex<()>,
     /// The reason why this machine cannot run the world, once checked.
     missing: OnceLock<Option<String>>,

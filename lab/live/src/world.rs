@@ -26,6 +26,7 @@ pub const VIA_SEPARATOR: &str = " via ";
 /// would disturb each other.
 #[derive(Debug, Default)]
 pub struct Live {
+    /// Held by the current run, because concurrent runs would disturb each other.
     turn: Mutex<()>,
     others: Option<OtherHosts>,
 }

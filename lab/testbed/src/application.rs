@@ -15,6 +15,7 @@ pub(crate) struct Application {
     /// Position in the script at which the application is created.
     pub at: usize,
     pub class: &'static str,
+    /// Whether the application sends as fast as the transport accepts data.
     pub greedy: bool,
     /// Index of the agent to which the application is attached.
     pub agent: Option<usize>,

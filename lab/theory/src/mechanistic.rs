@@ -65,13 +65,17 @@ struct Receiver {
 
 struct Transmission<'a> {
     transfer: &'a Transfer,
+    /// The time, in ns.
     now: u64,
     /// The events by time, then by order of creation.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    /// Number of events created so far.
     scheduled: u64,
     directions: [Direction; 2],
     arrivals: Rng,
+    /// When each request was sent, in ns.
     requested: Vec<u64>,
+    /// When each request was answered, in ns.
     answered: Vec<u64>,
 }
 

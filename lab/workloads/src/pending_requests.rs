@@ -36,6 +36,7 @@ struct RequestQueues {
     by_client: Vec<RequestQueue>,
     /// Requests that the server can answer, because every client has its reply.
     ready: RequestQueue,
+    /// The identifier of the next request.
     next: RequestId,
 }
 

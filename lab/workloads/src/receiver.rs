@@ -50,6 +50,7 @@ pub(crate) struct Receiver<A> {
     requests_served: u64,
     /// Replies that the transport has not yet accepted.
     outbox: VecDeque<Outgoing>,
+    /// Whether the transport has rejected a message.
     blocked: bool,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,

@@ -15,6 +15,7 @@ use crate::ports::Block;
 pub(crate) struct Shape {
     pub role: Role,
     pub version: IpVersion,
+    /// Whether the keys contain the protocol.
     protocol: bool,
     source: EndShape,
     destination: EndShape,

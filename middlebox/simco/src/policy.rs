@@ -62,6 +62,7 @@ pub enum Right {
 pub struct Policy {
     agents: Vec<Permit>,
     anonymous: Option<AgentId>,
+    /// Whether sessions need security below SIMCO. RFC 4540 section 7.2.
     secure_only: bool,
 }
 

@@ -32,6 +32,7 @@ pub struct RoundTripSample {
 /// The state of the current round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hystart {
+    /// Whether the end of slow start has been found.
     found: bool,
     round_start: Time,
     last_ack: Time,

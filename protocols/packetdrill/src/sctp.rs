@@ -86,6 +86,7 @@ const NO_CHUNKS: &str = "the packet has no chunks; write \"sctp: CHUNK[...]\"";
 /// A packet in the syntax of scripts.
 struct Line {
     tag: Option<u32>,
+    /// Whether the packet has a checksum of zero.
     zero_checksum: bool,
     chunks: Vec<Item>,
 }

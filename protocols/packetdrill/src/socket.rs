@@ -23,6 +23,7 @@ pub(crate) struct Socket {
     /// The file descriptors of the listening and of the connected socket.
     listener: Option<i64>,
     connection: Option<i64>,
+    /// Whether calls block; otherwise the socket is non-blocking.
     blocks: bool,
     pub(crate) connected: bool,
     pub(crate) peer_closed: bool,

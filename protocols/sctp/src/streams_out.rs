@@ -20,6 +20,7 @@ pub(crate) struct UnsentChunk {
     pub(crate) stream: u16,
     pub(crate) ppid: u32,
     pub(crate) payload: Bytes,
+    /// When the chunk's message is abandoned.
     pub(crate) limit: Limit,
     /// Whether the message is so short that Nagle's algorithm applies.
     pub(crate) can_delay: bool,

@@ -12,9 +12,11 @@ pub(crate) struct AckInfo {
     pub(crate) advanced: bool,
     /// Whether the segment carried data, SYN or FIN.
     pub(crate) carried_data: bool,
+    /// Whether the segment changes the window.
     pub(crate) window_updated: bool,
     /// Whether data or the SYN were newly acknowledged.
     pub(crate) data_acked: bool,
+    /// Whether the segment acknowledges our SYN.
     pub(crate) syn_acked: bool,
     /// Whether some of the newly acknowledged data had been retransmitted.
     pub(crate) resent_acked: bool,

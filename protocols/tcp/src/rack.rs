@@ -17,6 +17,7 @@ const PERSISTENT_RECOVERIES: u32 = 16;
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq: the delivered segment that was sent last.
     sent: Time,
+    /// The end of the most recently sent segment that was delivered: RACK.end_seq.
     end: SeqNum,
     /// RACK.rtt: the round-trip time of the latest delivery.
     rtt: Duration,

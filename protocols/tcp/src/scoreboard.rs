@@ -53,6 +53,7 @@ pub(crate) struct Scoreboard {
     /// The departures of segments that were marked lost and not yet reported.
     lost_departures: Vec<LostDeparture>,
     segments: VecDeque<SentSegment>,
+    /// The segments and octets of all entries.
     out: Tally,
     sacked: Tally,
     lost: Tally,

@@ -50,7 +50,9 @@ pub(super) struct Detour {
 pub(super) struct Chain {
     link: ShapedLink,
     seed: Seed,
+    /// The interface that has the stages.
     start: Port,
+    /// The interface at which packets arrive.
     end: Port,
     detour: Option<Detour>,
     /// The installed stages; empty while the link is down.

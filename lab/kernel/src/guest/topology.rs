@@ -38,8 +38,10 @@ pub(super) struct Topology {
 struct Cable {
     node: NodeId,
     address: IpAddr,
+    /// The node's interface.
     outer: Interface,
     outer_index: u32,
+    /// The router's interface.
     near: Interface,
     near_index: u32,
 }

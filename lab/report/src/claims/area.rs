@@ -14,6 +14,7 @@ pub struct Area {
     pub(super) transports: Vec<String>,
     #[serde(rename = "than")]
     reference: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The requirement.

@@ -17,6 +17,7 @@ pub struct FasterTransport {
     pub(super) transports: Vec<String>,
     #[serde(rename = "than")]
     pub(super) reference: ComparedWith,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The fraction of the points at which it has to be significantly faster; at no point may it be significantly slower.
@@ -37,6 +38,7 @@ pub struct FasterTransport {
 pub struct DifferentMeans {
     pub(super) left: String,
     right: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The metric.

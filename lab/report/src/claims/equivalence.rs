@@ -16,6 +16,7 @@ pub struct EquivalentTransports {
     pub(super) transports: Vec<String>,
     #[serde(rename = "like")]
     pub(super) reference: ComparedWith,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
@@ -37,6 +38,7 @@ pub struct EquivalentWorkloads {
     workload: String,
     #[serde(rename = "like")]
     reference_workload: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest difference that counts as zero, in ms; the larger of the two margins applies.

@@ -15,6 +15,7 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct MonotoneMeans {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     along: OrderAxis,
@@ -52,6 +53,7 @@ pub struct QuantileOrder {
     /// The transports from slow to fast.
     pub(super) transports: Vec<String>,
     quantiles: Vec<f64>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
 }
@@ -144,6 +146,7 @@ impl MonotoneMeans {
 struct Step {
     row: String,
     p: f64,
+    /// Whether the two quantiles are in the opposite order.
     reversed: bool,
 }
 

@@ -15,6 +15,7 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct ReportedValues {
     pub(super) transport: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The metric.

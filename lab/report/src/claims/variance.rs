@@ -16,6 +16,7 @@ pub struct FactorEffect {
     pub(super) transports: Vec<String>,
     /// The swept key.
     factor: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The metric whose variance is analysed.

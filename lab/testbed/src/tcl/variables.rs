@@ -46,6 +46,7 @@ impl From<String> for Value {
 /// The variables of one call of a procedure.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
+    /// The variables of this call, by name.
     pub own: BTreeMap<String, Value>,
     /// Names, without index, that refer to a variable of another scope: `global`, `upvar` and `instvar`.
     pub linked: BTreeMap<String, Place>,

@@ -23,6 +23,7 @@ pub(crate) struct Streamer {
     packets: Packets,
     /// Frames not yet due.
     frames_left: u64,
+    /// Whether the number of frames is unlimited.
     endless: bool,
     openings: ConnectionOpenings,
     /// When the last connection opened, which starts the clock.

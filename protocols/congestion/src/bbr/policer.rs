@@ -45,8 +45,9 @@ pub(crate) struct Policer {
     sampling: bool,
     /// The bandwidth of the previous interval, or the bandwidth in use.
     bandwidth: Option<Bandwidth>,
+    /// Whether the pacing rate is limited to `bandwidth`.
     in_use: bool,
-    /// Rounds since the start of the interval.
+    /// Rounds since the start of the interval, or since `bandwidth` has been in use.
     rounds: u32,
     start: Tally,
 }
