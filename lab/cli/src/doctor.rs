@@ -29,6 +29,7 @@ struct Check {
     is_required: bool,
 }
 
+/// The result of a check of this machine.
 enum CheckResult {
     /// Available, with a description.
     Available(String),

@@ -40,6 +40,7 @@ pub struct Progress {
     earlier: hol_lab::Progress,
 }
 
+/// How progress is shown.
 enum Display {
     /// No output.
     Quiet,

@@ -54,6 +54,7 @@ pub(crate) fn simulation<'t>(
     Ok(Simulation::new(network, host_addresses, hosts, running_flows, first_client_port, wake_ups))
 }
 
+/// Builds a simulation.
 struct Builder<'a> {
     topology: &'a Topology,
     /// The processors of nodes with a `service` time, by name.

@@ -25,6 +25,7 @@ pub(crate) struct Queue {
     order: Order,
 }
 
+/// The order in which a queue releases packets.
 #[derive(Debug)]
 enum Order {
     /// First in first out.
@@ -39,6 +40,7 @@ enum Order {
     DualPi2(Box<DualPi2Queue>),
 }
 
+/// Packets in the order of their arrival.
 #[derive(Debug, Default)]
 struct Fifo {
     queued: VecDeque<Transit>,

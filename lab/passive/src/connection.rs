@@ -53,6 +53,7 @@ pub(crate) struct Piece {
     pub payload: Bytes,
 }
 
+/// A stream of a connection.
 #[derive(Debug, Default)]
 struct Stream {
     exchange: Exchange,

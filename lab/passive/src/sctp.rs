@@ -28,6 +28,7 @@ struct Tag {
     initial_tsn: Tsn,
 }
 
+/// An SCTP association.
 #[derive(Debug)]
 struct Association {
     connection: usize,

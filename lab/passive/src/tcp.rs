@@ -23,6 +23,7 @@ pub(crate) struct Subflows {
     sessions: Sessions,
 }
 
+/// A TCP connection, or a subflow of an MPTCP connection.
 #[derive(Debug)]
 struct Subflow {
     connection: usize,

@@ -40,6 +40,7 @@ pub(crate) struct FlowSide {
     sending: Vec<ConnectionId>,
 }
 
+/// A connection of one end of a flow.
 struct Connection {
     transceiver: Box<dyn Transceiver>,
     is_open: bool,

@@ -10,6 +10,7 @@ use crate::quantity::{any_number, bits_per_second, positive, seconds, switch};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
+/// An application of a script: a traffic source that is attached to an agent.
 #[derive(Debug)]
 pub(crate) struct Application {
     /// Position in the script at which the application is created.

@@ -9,6 +9,7 @@ pub(crate) struct Sources {
     texts: Vec<Source>,
 }
 
+/// A file of the script.
 #[derive(Debug)]
 struct Source {
     name: String,

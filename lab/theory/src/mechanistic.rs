@@ -30,6 +30,7 @@ type Channel = (usize, usize);
 const UP: usize = 0;
 const DOWN: usize = 1;
 
+/// An event of the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The client sends this request.
@@ -63,6 +64,7 @@ struct Receiver {
     log: Vec<usize>,
 }
 
+/// The state of the simulation.
 struct Transmission<'a> {
     transfer: &'a Transfer,
     /// The time, in ns.

@@ -148,6 +148,7 @@ pub(crate) struct Pacer {
     end: Time,
 }
 
+/// The times between messages.
 #[derive(Debug)]
 enum Gaps {
     Constant(Duration),

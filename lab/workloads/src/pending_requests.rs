@@ -30,6 +30,7 @@ type RequestId = u64;
 /// A callback that is called when there is work.
 pub type WakeCallback = Box<dyn Fn() + Send>;
 
+/// Requests to a server that wait for replies of other servers.
 #[derive(Debug)]
 struct RequestQueues {
     /// Requests that wait for each client, by index.

@@ -33,6 +33,7 @@ pub(crate) struct Connection {
     pub deadline: Option<Time>,
 }
 
+/// The stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Messages are exchanged.

@@ -21,6 +21,7 @@ pub(crate) struct Shape {
     destination: EndShape,
 }
 
+/// The fields of a key that describe one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EndShape {
     /// Bits of the prefix.

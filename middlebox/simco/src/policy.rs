@@ -80,6 +80,7 @@ struct Permit {
     quota: Quota,
 }
 
+/// The agents whose rules an agent may access.
 #[derive(Debug, Clone)]
 enum Accesses {
     All,
@@ -114,6 +115,7 @@ fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map_or(", define it".to_owned(), |name| format!("; did you mean `{name}`?"))
 }
 
+/// A policy file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PolicyFile {
@@ -127,6 +129,7 @@ struct PolicyFile {
     agents: BTreeMap<String, AgentTable>,
 }
 
+/// The table of an agent in a policy file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AgentTable {

@@ -103,6 +103,7 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<()
     if rules.strict { player.expect_no_packet().map_err(|problem| problem.at(last)) } else { Ok(()) }
 }
 
+/// Plays a script against an endpoint.
 pub(crate) struct Player<'a> {
     pub(crate) script: &'a Script,
     stack: &'a str,

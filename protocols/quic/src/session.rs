@@ -41,6 +41,7 @@ pub(crate) struct SessionFactory {
     pub(crate) origin: [u8; CONNECTION_ID_OCTETS],
 }
 
+/// The handshake of one endpoint.
 struct Session {
     side: Side,
     sessions: Arc<SessionFactory>,

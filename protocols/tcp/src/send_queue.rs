@@ -25,6 +25,7 @@ pub(crate) struct Block {
     pub(crate) pushed: bool,
 }
 
+/// The state of the sending direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Fin {
     /// The application may still write.

@@ -13,6 +13,7 @@ use crate::timers::Purpose;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LossProbe(Option<Probe>);
 
+/// The last tail loss probe. RFC 8985 section 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
     /// TLP.end_seq: SND.NXT when the probe was sent.

@@ -18,6 +18,7 @@ const MANIFEST_FILE: &str = "manifest.json";
 const WHITEOUT_PREFIX: &str = ".wh.";
 const OPAQUE_WHITEOUT: &str = ".wh..wh..opq";
 
+/// The manifest of a container image: its layers, lowest first.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Manifest {

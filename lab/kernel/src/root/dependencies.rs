@@ -80,6 +80,7 @@ pub fn local_file_names(program: &Program) -> BTreeSet<String> {
     program.command.names().into_iter().filter(is_here).map(str::to_owned).collect()
 }
 
+/// Collects the files and packages that programs need.
 struct DependencyCollector<'t> {
     packages: Packages,
     /// The names of the programs' packages.

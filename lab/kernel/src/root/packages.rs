@@ -23,6 +23,7 @@ pub(super) struct Packages {
     owners: BTreeMap<PathBuf, String>,
 }
 
+/// An installed package.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Package {
     /// The name of the package's list of files; it includes the architecture if several are installed.

@@ -70,6 +70,7 @@ fn interface_towards(socket: &Socket, address: IpAddr) -> Result<Interface, Stri
     }
 }
 
+/// A route of the kernel's table.
 struct Route {
     /// Whether the route leads to another host.
     is_onward: bool,

@@ -57,6 +57,7 @@ struct Overtaking {
     before: u64,
 }
 
+/// What is known about the fate of a packet.
 #[derive(Debug, PartialEq, Eq)]
 enum PacketState {
     Unknown,

@@ -85,6 +85,7 @@ impl EquivalentWorkloads {
     }
 }
 
+/// A point, and the difference that was measured there.
 struct ComparedPoint<'a> {
     cell: &'a Cell,
     comparison: Comparison,

@@ -109,6 +109,7 @@ pub struct PacketCollector {
     pub omitted: u64,
 }
 
+/// A packet between client and server.
 #[derive(Debug)]
 struct TracedPacket {
     packet: Packet,

@@ -63,6 +63,7 @@ struct Job {
     counted_until: f64,
 }
 
+/// Starts and ends the processes of queued experiments.
 struct Scheduler {
     server: Arc<Server>,
     sender: Sender<SchedulerMessage>,

@@ -27,6 +27,7 @@ struct Frame {
     is_playable: bool,
 }
 
+/// The parts of an MP3 frame, in octets.
 #[derive(Debug, Clone, Copy)]
 struct Head {
     octets: usize,

@@ -21,6 +21,7 @@ pub(super) struct Repair {
     groups: BTreeMap<u64, Group>,
 }
 
+/// Packets that are protected together, and their parity.
 #[derive(Debug)]
 struct Group {
     /// Number of sequence numbers from the first packet to the last.

@@ -37,6 +37,7 @@ pub(crate) struct Browser {
     ledger: Ledger,
 }
 
+/// An output that waits to be returned.
 #[derive(Debug)]
 enum Action {
     Open(ConnectionId),

@@ -34,6 +34,7 @@ struct Connection {
     is_half_closed: bool,
 }
 
+/// A response that is being sent.
 #[derive(Debug)]
 struct Response {
     entry: EntryId,

@@ -12,12 +12,14 @@ use hol_simco::AgentId;
 #[derive(Debug)]
 pub(super) struct Writer(Arc<Shared>);
 
+/// The state that the log shares with the writing thread.
 #[derive(Debug, Default)]
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
+/// Lines that have not been written.
 #[derive(Debug, Default)]
 struct Queue {
     octets: Vec<u8>,

@@ -25,6 +25,7 @@ const WORDS_PER_BLOCK: usize = 64;
 const PORTS_PER_BLOCK: u32 = 64 * WORDS_PER_BLOCK as u32;
 const BLOCK_COUNT: usize = (1 << 16) / PORTS_PER_BLOCK as usize;
 
+/// Consecutive ports.
 #[derive(Debug)]
 struct Block {
     /// The taken ports, one bit each.
