@@ -36,7 +36,7 @@ pub(crate) type Metadata<'a> = &'a [(&'a str, String)];
 
 impl RowsFile {
     /// Creates `<dir>/<name>.parquet`, whose rows have these `columns` after those that identify the run.
-    pub(crate) fn begin(
+    pub(crate) fn create(
         path: PathBuf,
         point: &Point,
         repetition: u32,

@@ -24,7 +24,7 @@ use crate::plain_network::plain;
 use crate::relay::Route;
 use crate::secret::Secret;
 use crate::session::Session;
-use crate::warnings::{background_not_reached, check_clock_uncertainty, check_server_reached};
+use crate::warnings::{background_not_reached, warn_of_clock_uncertainty, warn_of_unreached_server};
 
 /// The ends of flows of a host, by flow number.
 type Ends = Vec<(usize, EndResult)>;
@@ -247,11 +247,11 @@ impl<'a> HostRun<'a> {
     fn add_host_reports(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
         let (server_host, world_report) =
             (self.server_host(), run.summary.world_report.as_deref_mut().expect("a live run has a report"));
-        world_report.add_caution(check_clock_uncertainty(
+        world_report.add_caution(warn_of_clock_uncertainty(
             &run.records,
             Duration::from_nanos(clocks[server_host].uncertainty()),
         ));
-        world_report.add_caution(check_server_reached(
+        world_report.add_caution(warn_of_unreached_server(
             &run.records,
             &run.summary.run_end,
             &self.others.peers[server_host].address.host,

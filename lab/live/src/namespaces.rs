@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::check;
 use crate::host::Host;
 use crate::router;
-use crate::warnings::{check_host_load, check_socket_waits};
+use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 use crate::world::COST;
 
 /// The part after the colon in the world's name.
@@ -57,8 +57,8 @@ impl Namespaces {
     fn measured(&self, mut run: Run) -> Run {
         if let Some(world_report) = &mut run.summary.world_report {
             world_report.provenance = provenance();
-            world_report.add_caution(check_host_load(&run.records));
-            world_report.add_caution(check_socket_waits(&run.records, &world_report.waited));
+            world_report.add_caution(warn_of_host_load(&run.records));
+            world_report.add_caution(warn_of_socket_waits(&run.records, &world_report.waited));
         }
         run
     }

@@ -7,7 +7,7 @@ use hol_scenario::{BackgroundRun, Run, RunEnd, RunError, RunSummary, Scenario, W
 use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 
 use crate::host::{self, Host};
-use crate::warnings::{check_host_load, check_socket_waits};
+use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 
 /// The interval at which an observer is asked whether the run continues.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -19,8 +19,8 @@ pub(crate) fn to_run(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
     let packets = counts().map(|counts| counts.packets_sent).sum();
     let mut world_report = world_report(scenario, &flows[0]);
-    world_report.add_caution(check_host_load(&flows[0].records));
-    world_report.add_caution(check_socket_waits(&flows[0].records, &world_report.waited));
+    world_report.add_caution(warn_of_host_load(&flows[0].records));
+    world_report.add_caution(warn_of_socket_waits(&flows[0].records, &world_report.waited));
     let mut flows = flows.into_iter();
     let FlowRun { records, connected, ended, run_end, .. } =
         flows.next().expect("the first flow is the measured one");

@@ -122,7 +122,7 @@ mod tests {
 
     fn counted(nanos: &[u64], missed: usize) -> Distribution {
         let mut recorder = Recorder::new();
-        nanos.iter().for_each(|ns| recorder.complete(Duration::from_nanos(*ns)));
+        nanos.iter().for_each(|ns| recorder.count_completed(Duration::from_nanos(*ns)));
         (0..missed).for_each(|_| recorder.count_failure());
         recorder.finish()
     }

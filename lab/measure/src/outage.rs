@@ -105,9 +105,9 @@ impl OutagesBuilder {
         let due = record.scheduled;
         match record.latency() {
             Some(latency) if due + latency <= *first => {
-                self.latencies_before.complete(latency);
+                self.latencies_before.count_completed(latency);
                 if let Some(last) = self.last_delivery.filter(|last| *last < due + latency) {
-                    self.silences.complete((due + latency).since(last));
+                    self.silences.count_completed((due + latency).since(last));
                 }
                 self.last_delivery = self.last_delivery.max(Some(due + latency));
                 if self.messages_before.len() == MESSAGES_BEFORE {

@@ -114,7 +114,7 @@ impl Summarizer {
                 self.completed += 1;
                 self.bytes += record.octets();
                 self.split.add(&parts);
-                self.latency.complete(parts.total());
+                self.latency.count_completed(parts.total());
                 self.halves.add(Some(parts.total()));
             }
             None => {

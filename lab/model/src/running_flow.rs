@@ -60,14 +60,14 @@ impl RunningFlow {
     }
 
     /// Removes the records of settled messages and passes each to `record`.
-    pub(crate) fn settle(&mut self, record: impl FnMut(Record)) {
+    pub(crate) fn take_settled(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, ledger_join, .. } = self;
         ledger_join.settle(client.application.ledger(), server.application.ledger(), record);
     }
 
     /// Removes all other records and passes each to `record`: those of messages in flight, which will never
     /// be settled.
-    pub(crate) fn settle_all(&mut self, record: impl FnMut(Record)) {
+    pub(crate) fn take_rest(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, ledger_join, .. } = self;
         ledger_join.settle_all(client.application.ledger(), server.application.ledger(), record);
     }

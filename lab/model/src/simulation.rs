@@ -96,7 +96,7 @@ impl<'t> Simulation<'t> {
                 .set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start_time());
         }
         while self.running_flows[MEASURED_FLOW].flow.run_end().is_none() {
-            record_sink.settle(&mut self.running_flows)?;
+            record_sink.pass_on_settled(&mut self.running_flows)?;
             if !self.run_for(STEPS_AT_ONCE, sample_times.next()) {
                 self.sample(sample_times.next(), record_sink);
                 sample_times.advance();
@@ -135,13 +135,13 @@ impl<'t> Simulation<'t> {
     }
 
     /// Passes on the records that were not settled when the measured flow ended, and those of messages that were never due.
-    pub(crate) fn settle(&mut self, record_sink: &mut RecordSink<'_>) -> Result<(), RunError> {
+    pub(crate) fn pass_on_rest(&mut self, record_sink: &mut RecordSink<'_>) -> Result<(), RunError> {
         let ended = self.now;
         while !self.measured().client.application.end(ended) {
-            record_sink.settle_all(&mut self.running_flows[..=MEASURED_FLOW])?;
+            record_sink.pass_on_rest(&mut self.running_flows[..=MEASURED_FLOW])?;
         }
         self.measured().server.application.end(ended);
-        record_sink.settle_all(&mut self.running_flows)
+        record_sink.pass_on_rest(&mut self.running_flows)
     }
 
     /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was
@@ -181,8 +181,8 @@ impl<'t> Simulation<'t> {
     }
 
     /// Returns how often a queue marked a packet.
-    pub(crate) fn marked(&self) -> u64 {
-        self.network.marked()
+    pub(crate) fn marked_packets(&self) -> u64 {
+        self.network.marked_packets()
     }
 
     /// Returns the packets that did not arrive, by reason.

@@ -146,7 +146,7 @@ impl Codel {
     }
 
     /// Returns the packets marked instead of dropped, or above the threshold.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 
@@ -267,7 +267,7 @@ impl CodelQueue {
     }
 
     /// Returns the packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.codel.marked
     }
 
@@ -419,7 +419,7 @@ mod tests {
                     marked.push(at);
                 }
             }
-            assert_eq!(codel.marked(), marked.len() as u64);
+            assert_eq!(codel.marked_packets(), marked.len() as u64);
             (marked, dropped)
         };
         let dropped = outcome(Ecn::NotCapable).1;
@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(leaves(2, Ecn::Capable), Ecn::Capable);
         assert_eq!(leaves(3, Ecn::Capable), Ecn::Congested);
         assert_eq!(leaves(3, Ecn::NotCapable), Ecn::NotCapable);
-        assert_eq!(codel.marked(), 1);
+        assert_eq!(codel.marked_packets(), 1);
     }
 
     #[test]

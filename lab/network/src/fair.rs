@@ -128,8 +128,8 @@ impl FairQueue {
     }
 
     /// Returns the packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.codel.marked()).sum()
+    pub(crate) fn marked_packets(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.codel.marked_packets()).sum()
     }
 
     /// Returns the queued packets and their octets.

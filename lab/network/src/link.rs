@@ -132,8 +132,8 @@ impl Link {
     }
 
     /// Returns the packets that the link's queue has marked with congestion.
-    pub(crate) fn marked(&self) -> u64 {
-        self.queue.marked() + self.red.as_ref().map_or(0, Red::marked)
+    pub(crate) fn marked_packets(&self) -> u64 {
+        self.queue.marked_packets() + self.red.as_ref().map_or(0, Red::marked_packets)
     }
 
     /// Returns whether a packet is queued that may be transmitted now.

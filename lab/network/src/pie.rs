@@ -200,7 +200,7 @@ impl PieQueue {
     }
 
     /// Returns the packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 
@@ -374,10 +374,15 @@ mod tests {
         assert!(dropped.is_empty());
         let mut heavy = queue(spec);
         let (dropped, _) = overload(&mut heavy, Ecn::Capable, 11, 10_000);
-        assert!(heavy.marked() > 10 && dropped.len() > 10, "{} {}", heavy.marked(), dropped.len());
+        assert!(
+            heavy.marked_packets() > 10 && dropped.len() > 10,
+            "{} {}",
+            heavy.marked_packets(),
+            dropped.len()
+        );
         let mut deaf = queue(PieSpec::default());
         overload(&mut deaf, Ecn::Capable, 20, 10_000);
-        assert_eq!(deaf.marked(), 0, "only if it is configured to");
+        assert_eq!(deaf.marked_packets(), 0, "only if it is configured to");
     }
 
     #[test]

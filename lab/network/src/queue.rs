@@ -99,13 +99,13 @@ impl Queue {
     }
 
     /// Returns the packets marked by the discipline.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         match &self.order {
             Order::Fifo(_) => 0,
-            Order::Codel(queue) => queue.marked(),
-            Order::Fair(queue) => queue.marked(),
-            Order::Pie(queue) => queue.marked(),
-            Order::DualPi2(queue) => queue.marked(),
+            Order::Codel(queue) => queue.marked_packets(),
+            Order::Fair(queue) => queue.marked_packets(),
+            Order::Pie(queue) => queue.marked_packets(),
+            Order::DualPi2(queue) => queue.marked_packets(),
         }
     }
 

@@ -153,7 +153,7 @@ impl Red {
     }
 
     /// Returns the packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 
@@ -262,7 +262,7 @@ mod tests {
         let capable = || Packet { ecn: Ecn::Capable, ..plain.clone() };
         let mut with = red(RedSpec { ecn: true, ..RedSpec::default() });
         assert!(with.mark_if_allowed(&mut capable()) && !with.mark_if_allowed(&mut plain.clone()));
-        assert_eq!(with.marked(), 1);
+        assert_eq!(with.marked_packets(), 1);
         assert!(!red(RedSpec::default()).mark_if_allowed(&mut capable()), "only if it is configured to");
     }
 

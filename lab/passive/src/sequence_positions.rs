@@ -12,7 +12,7 @@ pub(crate) struct SequencePositions {
 
 impl SequencePositions {
     /// Sets the number at position 0, unless it is already known.
-    pub fn begin(&mut self, origin: u32) {
+    pub fn set_origin(&mut self, origin: u32) {
         self.origin.get_or_insert(origin);
     }
 
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn numbers_wrap_and_positions_do_not() {
         let mut places = SequencePositions::default();
-        places.begin(u32::MAX - 1);
+        places.set_origin(u32::MAX - 1);
         assert_eq!([u32::MAX - 1, 1, u32::MAX, u32::MAX - 3].map(|n| places.position(n)), [0, 3, 1, -2]);
         let turns: Vec<_> = (0..10).map(|turn| places.position((turn as u32) << 30)).collect();
         let expected: Vec<_> = (0..10).map(|turn| (turn << 30) + 2).collect();

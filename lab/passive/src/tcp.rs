@@ -142,7 +142,7 @@ impl Side {
     fn position_of(&mut self, segment: &Segment) -> i64 {
         let syn = u32::from(segment.flags.contains(Flags::SYN));
         if syn == 1 {
-            self.positions.begin(segment.seq.next().0);
+            self.positions.set_origin(segment.seq.next().0);
         }
         self.positions.position((segment.seq + syn).0)
     }

@@ -100,7 +100,7 @@ impl Cell {
                 let mut recorder = Recorder::new();
                 for value in self.of_runs(metric) {
                     match value {
-                        Some(ms) => recorder.complete(Duration::from_secs_f64(ms / 1000.0)),
+                        Some(ms) => recorder.count_completed(Duration::from_secs_f64(ms / 1000.0)),
                         None => recorder.count_failure(),
                     }
                 }

@@ -223,13 +223,13 @@ impl Ledger {
     }
 
     /// Ends a record of several messages with the reply to message `last`.
-    pub fn note_composite_reply(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
+    pub fn end_composite(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
         self.composites.insert(entry.0, CompositeEntry { message: last, part: ReplyPart::Last });
         self.note_composite_end(entry, reply);
     }
 
     /// Ends a record of several messages with the first part of the reply to its first message.
-    pub fn note_first_octets(&mut self, entry: EntryId, reply: MessageArrival) {
+    pub fn end_first_octets(&mut self, entry: EntryId, reply: MessageArrival) {
         self.note_composite_end(entry, reply);
     }
 

@@ -302,7 +302,7 @@ impl PortMapper {
     /// Returns true if no more than a quarter of the agent's mappings is free.
     fn is_scarce(&self, agent: AgentId, middlebox: &Middlebox) -> bool {
         let quota = middlebox.policy().quota(agent);
-        let is_nat = middlebox.capabilities().include(Capabilities::NAT);
+        let is_nat = middlebox.capabilities().includes(Capabilities::NAT);
         let max_mappings = if is_nat { quota.ports.min(quota.rules) } else { quota.rules };
         let pending_count = self.pending.values().filter(|pending| pending.agent == agent).count();
         self.table.count_of(agent) + pending_count >= max_mappings - max_mappings / 4

@@ -598,7 +598,8 @@ impl Settings {
             (None, Some(path), Some(secrets)) => (path, Policy::of_agents(secrets.names())),
             _ => {
                 let stranger = self.sockets().into_iter().find(|at| !at.address.ip().is_loopback());
-                return stranger.map_or(Ok(Policy::open()), |at| Err(SetupError::OpenToAll(at.address)));
+                return stranger
+                    .map_or(Ok(Policy::permissive()), |at| Err(SetupError::OpenToAll(at.address)));
             }
         };
         policy.map_err(|source| SetupError::Policy { path: path.clone(), source })

@@ -131,14 +131,15 @@ impl Middlebox {
     }
 
     fn expect_disabling(&mut self) {
-        let has_pdr = self.config.capabilities.include(Capabilities::PDR);
+        let has_pdr = self.config.capabilities.includes(Capabilities::PDR);
         self.rules.expect_disabling(has_pdr && self.policy.permitted_to_any(Right::Disable));
     }
 
     /// Creates a pure firewall without authentication, for measurements.
     pub fn firewall(max_lifetime: Lifetime) -> Self {
         let config = Config::firewall(max_lifetime);
-        Self::new(config, Policy::open(), Box::new(Unauthenticated)).expect("a pure firewall is consistent")
+        Self::new(config, Policy::permissive(), Box::new(Unauthenticated))
+            .expect("a pure firewall is consistent")
     }
 
     /// Adds a connection of an agent.

@@ -180,7 +180,7 @@ fn describe_error(error: &toml::de::Error) -> String {
 impl Policy {
     /// Returns a policy that gives every agent all rights without authentication, and does not distinguish
     /// agents.
-    pub fn open() -> Self {
+    pub fn permissive() -> Self {
         let quota = Quota::UNLIMITED;
         let anybody =
             Permit { may: all_rights(), accesses: Accesses::All, quota, ..Permit::without_rights("") };

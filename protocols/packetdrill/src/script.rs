@@ -66,7 +66,7 @@ impl Script {
         };
         for Statement { line, text } in statements(text, &rules.defines)? {
             let read = if text.starts_with("--") {
-                text.split_whitespace().try_for_each(|word| script.set(word))
+                text.split_whitespace().try_for_each(|word| script.parse_option(word))
             } else {
                 parse_step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
             };
@@ -108,7 +108,7 @@ impl Script {
 
     /// Parses an option: `--stack=rfc,linux-6.12`, `--tolerance_usecs=4000`, another option of packetdrill, or an option of a
     /// specification such as `--sack=false`.
-    fn set(&mut self, word: &str) -> Result<(), String> {
+    fn parse_option(&mut self, word: &str) -> Result<(), String> {
         let option = word
             .strip_prefix("--")
             .ok_or_else(|| format!("{word:?} is not a setting; begin it with \"--\""))?;

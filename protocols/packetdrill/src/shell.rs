@@ -47,7 +47,7 @@ fn parse_simple_command(
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let name = command.rsplit('/').next().unwrap_or_default();
     match (name, &arguments[..]) {
-        ("sysctl" | "set_sysctls.py", _) => set(&arguments, settings).map_err(Some),
+        ("sysctl" | "set_sysctls.py", _) => parse_assignment(&arguments, settings).map_err(Some),
         ("echo", [value, ">", file]) if file.starts_with("/proc/sys/") => {
             settings.extend(sysctl::parse(file, value).map_err(Some)?);
             Ok(())
@@ -64,7 +64,7 @@ fn parse_simple_command(
 }
 
 /// Parses `name=value` and `name value` after any flags.
-fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
+fn parse_assignment(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
     let arguments = arguments
         .iter()
         .filter(|word| !word.starts_with('-'))

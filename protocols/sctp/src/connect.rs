@@ -360,7 +360,7 @@ impl Endpoint {
         self.reconfig = self.config.reconfig && peer.reconfig;
         self.own_reconfig_requests = OwnReconfigRequests::new(ReconfigSerial(self.initial_tsn.0));
         self.peer_reconfig_requests = PeerReconfigRequests::new(ReconfigSerial(peer.initial_tsn.0));
-        self.own_addresses.begin(AsconfSerial(self.initial_tsn.0));
+        self.own_addresses.set_first_serial(AsconfSerial(self.initial_tsn.0));
         self.peer_addresses = PeerAddresses::new(AsconfSerial(peer.initial_tsn.0));
         let streams = self.config.streams.min(peer.inbound_streams);
         for stream in self.streams_out.negotiate(streams, self.interleaving) {

@@ -70,7 +70,7 @@ impl Endpoint {
 
     /// Chooses a random initial sequence number. RFC 9293 section 3.4.1. Zero is reserved for "never opened".
     fn choose_sequence_number(&mut self) {
-        self.snd.begin(SeqNum(self.rng.next_u32().max(1)));
+        self.snd.set_iss(SeqNum(self.rng.next_u32().max(1)));
     }
 
     /// Sends the SYN, which is added to the retransmission queue.
@@ -170,7 +170,7 @@ impl Endpoint {
         let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags, false));
         self.negotiated.answers_again += 1;
         // A retransmitted SYN-ACK provides no round-trip sample (Karn).
-        self.board.resend(0, now, true, None);
+        self.board.note_retransmission(0, now, true, None);
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
         // This counts as a retransmission: the next one is not due before the peer could answer. Linux: tcp_check_req.
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());

@@ -302,7 +302,7 @@ impl Scoreboard {
 
     /// Notes that a segment was retransmitted. A probe does not count as a retransmission in flight, because
     /// the original is not considered lost.
-    pub(crate) fn resend(
+    pub(crate) fn note_retransmission(
         &mut self,
         index: usize,
         now: Time,
@@ -550,7 +550,7 @@ mod tests {
         board.sack(2);
         board.mark_lost(0);
         assert_eq!(flight(&board), (2, 200));
-        board.resend(0, Time::from_millis(1), false, None);
+        board.note_retransmission(0, Time::from_millis(1), false, None);
         assert_eq!(flight(&board), (3, 300));
         board.mark_lost(0);
         assert_eq!(board.losses(), 2, "the retransmission is lost, too");
@@ -563,7 +563,7 @@ mod tests {
     fn merged_segment_stays_marked_as_retransmitted() {
         // RFC 6298 section 3, Karn's algorithm.
         let mut board = four();
-        board.resend(1, Time::from_millis(1), false, None);
+        board.note_retransmission(1, Time::from_millis(1), false, None);
         board.collapse(0, 0, 1000, SeqNum(10_000));
         assert_eq!((board.len(), board.get(0).ever_resent, board.get(0).payload.len()), (1, true, 400));
     }
@@ -572,7 +572,7 @@ mod tests {
     fn acknowledging_everything_clears_the_counts() {
         let mut board = four();
         board.mark_lost(0);
-        board.resend(0, Time::from_millis(1), false, None);
+        board.note_retransmission(0, Time::from_millis(1), false, None);
         board.sack(1);
         while board.pop_acknowledged(SeqNum(u32::MAX - 149) + 400).is_some() {}
         let none = Tally::default();
@@ -622,7 +622,7 @@ mod tests {
         let ends: Vec<_> = (0..3)
             .map(|index| {
                 let goes_on = board.is_in_block_of_previous(index, now);
-                board.resend(index, now, false, None);
+                board.note_retransmission(index, now, false, None);
                 (goes_on, board.ends_block_resent(index))
             })
             .collect();

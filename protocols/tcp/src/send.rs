@@ -298,7 +298,7 @@ impl Endpoint {
             self.board.collapse(index, self.config.collapse_limit, limit, edge);
         }
         let departure = self.departure(now, true);
-        self.board.resend(index, now, probe, departure);
+        self.board.note_retransmission(index, now, probe, departure);
         let segment = self.board.get(index);
         let (seq, flags, first_sent) =
             (segment.seq, self.marks.in_syn_again(segment.flags, true), segment.first_sent);

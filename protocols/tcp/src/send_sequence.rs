@@ -31,7 +31,7 @@ pub(crate) struct SendSequence {
 
 impl SendSequence {
     /// Sets ISS, which is not zero: zero means "never opened".
-    pub(crate) fn begin(&mut self, iss: SeqNum) {
+    pub(crate) fn set_iss(&mut self, iss: SeqNum) {
         (self.una, self.nxt) = (iss, iss);
     }
 

@@ -35,7 +35,7 @@ impl Deadline {
     }
 
     /// Returns how long to wait before the next [`Deadline::check`].
-    pub(super) fn wait(&self) -> Duration {
+    pub(super) fn wait_time(&self) -> Duration {
         self.remaining().min(CHECK_INTERVAL)
     }
 

@@ -98,7 +98,7 @@ impl Conversation {
 
     fn open(&mut self, at: u64, side: usize, fields: &SequenceFields) {
         if let Some(first) = fields.initial_number {
-            self.traces[side].begin(first);
+            self.traces[side].set_first_number(first);
         }
         self.mss = fields.mss.map(|mss| self.mss.map_or(mss, |other| other.min(mss))).or(self.mss);
         match fields.handshake {

@@ -2,7 +2,7 @@
 
 use super::{Curves, Figure, PanelData};
 use crate::plot::{
-    self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, draw_key, mark_key, side_labels,
+    self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, draw_key, draw_mark_key, side_labels,
 };
 
 const WIDTH: f64 = 880.0;
@@ -88,7 +88,7 @@ fn draw_row(figure: &Figure, title: &str, right_margins: &[f64]) -> Svg {
     let words = marks.iter().map(|(_, words)| words.chars().count() + 6).sum::<usize>();
     let whole = used.max(LEFT_MARGIN + LETTER_WIDTH * words as f64).min(WIDTH);
     let mut svg = Svg::new(&figure.id, whole, HEIGHT + marks_line_height(&marks), title);
-    mark_key(&mut svg, (LEFT_MARGIN, HEIGHT + 2.0), &marks);
+    draw_mark_key(&mut svg, (LEFT_MARGIN, HEIGHT + 2.0), &marks);
     let mut left = LEFT_MARGIN + more;
     for (index, data) in figure.panels.iter().enumerate() {
         let panel = panel(figure, Frame { left, top: TOP_MARGIN, width, height }, [true, index == 0]);
@@ -113,7 +113,7 @@ fn draw_grid(figure: &Figure, title: &str) -> Svg {
     let top = TOP_MARGIN + KEY_HEIGHT * lines as f64;
     let (marks, bottom) = (marks(figure), top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * rows as f64 - 14.0);
     let mut svg = Svg::new(&figure.id, WIDTH, bottom + marks_line_height(&marks), title);
-    mark_key(&mut svg, (LEFT_MARGIN, bottom + 2.0), &marks);
+    draw_mark_key(&mut svg, (LEFT_MARGIN, bottom + 2.0), &marks);
     draw_key(&mut svg, (LEFT_MARGIN, 14.0), &entries);
     let more = extra_tick_width(figure);
     let width = (WIDTH - LEFT_MARGIN - 16.0) / columns as f64 - PANEL_GAP / 2.0 - more;

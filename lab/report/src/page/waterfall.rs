@@ -7,7 +7,7 @@ use hol_measure::waterfall::{Waterfall, WaterfallFile};
 
 use super::selected_points::{selected_points, side_by_side};
 use crate::data::Cell;
-use crate::plot::{Anchor, Scale, Svg, component_key, escape, number};
+use crate::plot::{Anchor, Scale, Svg, draw_component_key, escape, number};
 use crate::report::Report;
 
 const WIDTH: f64 = 880.0;
@@ -64,7 +64,7 @@ fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
     let x = |ms: f64| LEFT_MARGIN + MAX_PAGE_WIDTH * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
-    component_key(&mut svg, WIDTH, DelayComponent::label_for_file);
+    draw_component_key(&mut svg, WIDTH, DelayComponent::label_for_file);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
         svg.line("grid", (x(tick.value), TOP_MARGIN - 6.0), (x(tick.value), bottom));
         svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);

@@ -115,7 +115,7 @@ impl Browser {
             let stream = self.tracks.request_stream(track);
             let entry = is_first.then_some(entry);
             let outgoing = Outgoing { connection, stream, payload, delivery: None, entry };
-            self.pending_actions.extend(loading.send(outgoing).map(Action::Send));
+            self.pending_actions.extend(loading.send_or_keep(outgoing).map(Action::Send));
         }
     }
 
@@ -127,7 +127,7 @@ impl Browser {
         let octets = frame::octets(self.page.way, frame, delivery.payload.len());
         let Part { is_first_of_page, is_last_of_file } = loading.receive(frame.number, octets)?;
         if is_first_of_page {
-            self.ledger.note_first_octets(loading.first_octets, arrived);
+            self.ledger.end_first_octets(loading.first_octets, arrived);
             self.pages_done += 1;
         }
         if is_last_of_file { self.finish(now, frame.number, arrived) } else { Ok(()) }
@@ -156,7 +156,7 @@ impl Browser {
     /// Finishes the page with its last file, whose record has this number.
     fn end_page(&mut self, now: Time, last: u32, arrived: MessageArrival) {
         let Some(loading) = self.loading.take() else { return };
-        self.ledger.note_composite_reply(loading.page, last, arrived);
+        self.ledger.end_composite(loading.page, last, arrived);
         self.pages_done += 1;
         self.pending_actions.extend(loading.into_connections().map(Action::Close));
         self.next_page_at = Some(if self.pages_left > 0 { now + self.page.pause } else { Time::MAX });

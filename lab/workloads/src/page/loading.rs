@@ -147,7 +147,7 @@ impl PageLoad {
     }
 
     /// Returns a request if its connection is open; otherwise keeps the request until then.
-    pub(super) fn send(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
+    pub(super) fn send_or_keep(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
         let connection =
             self.connection_states.get_mut(&outgoing.connection).expect("the connection was requested");
         if connection.is_open {

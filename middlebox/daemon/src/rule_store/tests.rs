@@ -12,7 +12,7 @@ use self::limit::{is_own_process, limit_files};
 use super::*;
 
 fn rule(pid: u32, expires: Time) -> Rule {
-    let policy = Policy::open();
+    let policy = Policy::permissive();
     let owner = policy.anonymous().unwrap();
     let end = |location| AddressTuple::of_host(location, 17, "10.0.0.5:5004".parse().unwrap());
     let action = Action::Disable { internal: end(Location::Internal), external: end(Location::External) };
@@ -41,7 +41,7 @@ fn a_change_refused_without_a_standby_is_reversed_despite_a_full_disk() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
+    let (policy, now) = (Policy::permissive(), Time::from_millis(1_700_000_000_000));
     let later = now + Duration::from_secs(60);
     let mut rule_store = rule_store(directory.path(), Replicator::silent());
     let size = || std::fs::metadata(directory.path().join("journal.0000000001")).unwrap().len();
@@ -66,7 +66,7 @@ fn a_change_refused_without_a_standby_is_reversed_despite_a_full_disk() {
 #[test]
 fn a_newly_connected_standby_gets_the_reversal() {
     let directory = tempfile::tempdir().unwrap();
-    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
+    let (policy, now) = (Policy::permissive(), Time::from_millis(1_700_000_000_000));
     let mut rule_store = rule_store(directory.path(), Replicator::copying());
     let change = begin(rule(7, now + Duration::from_secs(60)));
     let failure = rule_store.record(&[change], &policy).unwrap_err();
@@ -82,7 +82,7 @@ fn a_newly_connected_standby_gets_the_reversal() {
 #[test]
 fn rules_expire_without_the_required_standby() {
     let directory = tempfile::tempdir().unwrap();
-    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
+    let (policy, now) = (Policy::permissive(), Time::from_millis(1_700_000_000_000));
     let [over, held, next] =
         [(7, 0), (8, 60), (9, 60)].map(|(pid, left)| rule(pid, now + Duration::from_secs(left)));
     let mut rule_store = rule_store(directory.path(), Replicator::absent());

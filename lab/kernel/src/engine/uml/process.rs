@@ -103,7 +103,7 @@ impl Process {
 
     /// Waits until the process ends, as long as `goes_on` returns true.
     pub(super) fn wait(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<ExitStatus, KernelError> {
-        while !self.has_ended(self.deadline.wait()) {
+        while !self.has_ended(self.deadline.wait_time()) {
             let asked = self.deadline.check("running", goes_on);
             asked.map_err(|problem| problem.with_console(self.console()))?;
         }

@@ -51,7 +51,7 @@ impl Default for Plan {
         Self {
             transport: Transport::Tcp,
             limits: Limits::default(),
-            policy: Policy::open(),
+            policy: Policy::permissive(),
             filter: Box::new(NullFilter),
             journal: None,
             authentication: Box::new(Unauthenticated),
