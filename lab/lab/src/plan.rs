@@ -60,7 +60,7 @@ impl Plan {
 
     /// Returns the number of messages of all points, for the smallest number of repetitions.
     pub fn message_count(&self) -> u64 {
-        self.next_runs(&RunResults::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
+        self.next_runs(&RunResults::default()).iter().map(Job::message_count).fold(0, u64::saturating_add)
     }
 
     /// Returns the number of messages with the largest number of repetitions that `precision` may require.
