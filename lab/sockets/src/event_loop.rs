@@ -67,6 +67,7 @@ pub(crate) struct EventLoop<'p> {
     /// Clients on another host whose datagrams have a socket of their own.
     pub(crate) remote_clients: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
+    /// The changes of paths so far.
     pub(crate) paths: Vec<PathChange>,
     /// Sampling times, if samples are requested.
     pub(crate) sample_timer: Option<SampleTimer>,

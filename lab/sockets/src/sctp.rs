@@ -29,7 +29,9 @@ pub(crate) struct Sctp {
     pub(crate) config: hol_sctp::Config,
     /// Number of parallel associations.
     pub(crate) associations: u16,
+    /// Whether only the first address of each end is used.
     pub(crate) single_homed: bool,
+    /// Whether messages are sent unordered.
     pub(crate) unordered: bool,
     pub(crate) reliability: Reliability,
 }

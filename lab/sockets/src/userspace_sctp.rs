@@ -27,6 +27,7 @@ use crate::transceiver::{SenderState, failed_to};
 #[derive(Debug)]
 pub(crate) struct UserspaceSctp {
     config: Arc<Config>,
+    /// Whether messages are sent unordered.
     unordered: bool,
     reliability: Reliability,
     /// Whether several datagrams are sent or read at a time.

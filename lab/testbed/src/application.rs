@@ -15,6 +15,7 @@ use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 pub(crate) struct Application {
     /// Position in the script at which the application is created.
     pub at: usize,
+    /// The class in ns.
     pub class: &'static str,
     /// Whether the application sends as fast as the transport accepts data.
     pub greedy: bool,
@@ -64,7 +65,9 @@ pub(crate) struct SendingPeriod {
 /// Packets that a script sends at one time, in addition to the packets that applications schedule themselves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Produced {
+    /// When the script requests the packets.
     pub at: Duration,
+    /// Number of packets.
     pub count: u64,
     /// Octets of each packet; `None`: the packet size of the agent.
     pub octets: Option<u64>,

@@ -36,6 +36,7 @@ pub(crate) struct Bursts {
     shape: f64,
     /// Telnet's mean interval.
     interval: Duration,
+    /// Index of the random generator.
     pub generator: usize,
     bursts: Vec<Burst>,
     /// The number of packets of all bursts.

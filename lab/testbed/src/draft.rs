@@ -42,7 +42,9 @@ pub(crate) struct Draft {
 /// A change of a segment, or of one of its directions, during the run.
 #[derive(Debug)]
 pub(crate) struct Event {
+    /// When the event happens, from the start of the simulation.
     pub at: Duration,
+    /// Index of the link or LAN.
     pub segment: usize,
     pub line: Option<usize>,
     pub change: LinkChange,

@@ -48,10 +48,12 @@ pub(crate) struct SentEntry {
     /// When the transport accepted the message.
     pub(crate) written: Time,
     pub(crate) lane: u16,
+    /// Octets of the message.
     pub(crate) size: u32,
     pub(crate) kind: RecordKind,
     /// The record that contains the message.
     pub(crate) parent: Option<u32>,
+    /// When and how the reply arrived; `None` before.
     pub(crate) reply: Option<MessageArrival>,
     /// Octets of the reply.
     #[serde(default)]
@@ -79,7 +81,9 @@ pub(crate) enum ReplyPart {
 /// The receiver's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReceivedEntry {
+    /// When and how the request arrived.
     pub(crate) request: MessageArrival,
+    /// When the transport accepted the reply.
     pub(crate) reply_written: Time,
     /// Whether the message arrived too late.
     #[serde(default)]

@@ -36,6 +36,7 @@ pub(crate) struct Sample {
     pub(crate) delivered: u32,
     /// The sending or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,
+    /// Whether the application, not the network, limited sending.
     pub(crate) application_limited: bool,
     /// Units in flight when the segment was sent.
     pub(crate) in_flight: u32,

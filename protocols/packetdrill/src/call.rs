@@ -20,6 +20,7 @@ pub(crate) struct Expectation {
 /// The result of a call, with the name of its error, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
+    /// The value that the call returns.
     pub(crate) value: i64,
     pub(crate) error: String,
 }

@@ -107,6 +107,7 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<()
 pub(crate) struct Player<'a> {
     pub(crate) script: &'a Script,
     stack: &'a str,
+    /// Whether every outbound packet must be in the script.
     pub(crate) strict: bool,
     protocol: Option<Box<dyn Protocol>>,
     /// The settings of sysctls and socket options, the latest last.

@@ -17,8 +17,10 @@ pub(crate) const MAX_OCTETS: usize = 1 << 24;
 /// A received message, with the attributes that a script may check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ArrivedMessage {
+    /// Octets of the message.
     pub(crate) length: usize,
     pub(crate) stream: u16,
+    /// Whether the message was sent unordered.
     pub(crate) unordered: bool,
     pub(crate) ppid: u32,
     /// SSN or MID and TSN of the message's first fragment, if its octets identify the fragment.

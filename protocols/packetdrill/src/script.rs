@@ -32,6 +32,7 @@ pub(crate) enum Action {
 /// An action and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
+    /// The line of the script.
     pub(crate) line: usize,
     pub(crate) time: StepTime,
     pub(crate) action: Action,

@@ -51,6 +51,7 @@ pub(crate) struct Socket {
 /// A blocked call.
 pub(crate) struct BlockedCall<'a> {
     pub(crate) call: &'a Call,
+    /// The line of the call in the script.
     pub(crate) line: usize,
     /// When the call starts.
     first: Time,

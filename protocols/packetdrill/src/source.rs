@@ -5,6 +5,7 @@ use crate::PlayError;
 /// An option, a step or a command block, with the line at which it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
+    /// The line on which the statement begins.
     pub(crate) line: usize,
     pub(crate) text: String,
 }

@@ -46,10 +46,12 @@ pub struct Endpoint {
     /// Events that wait for the application.
     pub(crate) reader: ReceivingApplication,
 
+    /// Our addresses.
     pub(crate) local: Vec<Address>,
     /// Octets of a packet before its chunks.
     pub(crate) headers: usize,
     pub(crate) local_port: u16,
+    /// Our verification tag.
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
     pub(crate) secret: Secret,

@@ -42,6 +42,7 @@ pub(crate) struct AckInfo {
     pub(crate) delivered: u32,
     /// Newly delivered octets of data.
     pub(crate) delivered_octets: u32,
+    /// Number of newly acknowledged segments.
     pub(crate) acked_segments: u32,
     /// Segments newly considered lost.
     pub(crate) newly_lost: u32,
@@ -49,6 +50,7 @@ pub(crate) struct AckInfo {
     pub(crate) prior_in_flight: u32,
     /// The latest round-trip sample.
     pub(crate) rtt: Option<Duration>,
+    /// When the oldest segment that is newly acknowledged was sent.
     pub(crate) first_acked: Option<Time>,
     pub(crate) last_acked: Option<Time>,
     pub(crate) first_sacked: Option<Time>,

@@ -25,7 +25,9 @@ pub(crate) enum Push {
 /// A segment that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NextSegment {
+    /// Octets of data.
     pub(crate) size: usize,
+    /// Whether the segment has a FIN.
     pub(crate) fin: bool,
     /// Whether the segment is smaller than a full-sized one.
     pub(crate) is_small: bool,
@@ -33,6 +35,7 @@ pub(crate) struct NextSegment {
     pub(crate) pushed: bool,
     /// Whether the segment is cut from a block of several; PSH is then set at the end of the block.
     pub(crate) is_part_of_block: bool,
+    /// Whether the segment is the last of its block.
     pub(crate) ends_block: bool,
     /// Memory in the send buffer in addition to the segment's octets.
     pub(crate) overhead: u32,

@@ -9,6 +9,7 @@ use hol_sockets::setting;
 /// An interface of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interface {
+    /// The kernel's index of the interface.
     pub(super) index: u32,
     pub(super) name: String,
 }

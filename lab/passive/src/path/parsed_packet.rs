@@ -9,7 +9,9 @@ use smallvec::SmallVec;
 /// A parsed packet of TCP, SCTP or another protocol over IP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParsedPacket {
+    /// The addresses of sender and receiver.
     pub hosts: [IpAddr; 2],
+    /// The ports of sender and receiver.
     pub ports: [u16; 2],
     /// Octets of the whole IP packet.
     pub length: u32,

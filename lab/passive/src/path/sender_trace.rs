@@ -74,6 +74,7 @@ enum PacketState {
 /// The time from data to an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AckDelay {
+    /// The delay in ns.
     pub delay: u64,
     /// Whether nothing else was in flight in this direction.
     pub is_alone: bool,
@@ -85,16 +86,20 @@ pub(crate) struct AckDelay {
 /// packets before and after the hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OvertakenDelay {
+    /// The lower bound, in ns.
     pub min: u64,
+    /// The upper bound, in ns.
     pub max: u64,
 }
 
 /// A delivery of octets, and its delay if known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delivery {
+    /// When the octets were delivered, in ns.
     pub at: u64,
     /// Octets of the IP packet.
     pub octets: u32,
+    /// The delay in ns, if known.
     pub delay: Option<u64>,
 }
 

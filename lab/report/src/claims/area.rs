@@ -11,6 +11,7 @@ use crate::region::Requirement;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
+    /// Labels of the transports about which the claim is.
     pub(super) transports: Vec<String>,
     #[serde(rename = "than")]
     reference: String,

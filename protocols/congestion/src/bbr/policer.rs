@@ -19,6 +19,7 @@ const ROUNDS_OF_USE: u32 = 48;
 /// Units delivered and lost up to a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
+    /// The time up to which units are counted.
     pub(crate) at: Time,
     /// Units delivered.
     pub(crate) delivered: u32,
@@ -32,6 +33,7 @@ pub(crate) struct PolicerUpdate {
     pub(crate) tally: Tally,
     /// Whether units were newly marked lost.
     pub(crate) losses: bool,
+    /// Whether the application, not the network, limited sending.
     pub(crate) application_limited: bool,
     /// Whether a round trip started.
     pub(crate) round_began: bool,
