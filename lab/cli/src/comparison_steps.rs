@@ -14,6 +14,7 @@ const PACKETS_PER_SECOND: f64 = 1.4e6;
 const FIRST_STEP_SECONDS: f64 = 2.0;
 /// Numbers of messages for the first step, which has the largest of them that fits into `FIRST_STEP_SECONDS`.
 const FIRST_MESSAGES: [u64; 5] = [200_000, 100_000, 50_000, 20_000, 10_000];
+/// Repetitions of the first step.
 const FIRST_REPETITIONS: u32 = 10;
 /// Messages in each of the two pilot runs, which measure the packets per message and whether runs differ.
 const PILOT_MESSAGES: u64 = 100;

@@ -284,6 +284,7 @@ impl<'p> PlannedPoint<'p> {
 
 /// Returns the conclusions as sentences.
 fn conclusions(report: &hol_report::Report) -> String {
+    /// Maximum number of sentences that are shown.
     const MAX_SENTENCES: usize = 12;
     let headlines = report.surveys.iter().map(|survey| &survey.headline);
     let mut sentences: Vec<String> = headlines
@@ -313,6 +314,7 @@ fn format_points(results: &Results) -> String {
 
 /// Returns the points of as many conditions as fit on a screen, with all transports of each.
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
+    /// Number of points that fit on a screen.
     const MAX_POINTS: usize = 24;
     let mut conditions: Vec<_> = Vec::new();
     let mut taken = 0;

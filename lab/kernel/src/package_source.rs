@@ -336,6 +336,7 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
 
 /// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
 fn last_lines(error_output: &str) -> &str {
+    /// Number of last lines that are returned.
     const MAX_LINES: usize = 20;
     error_output
         .rmatch_indices('\n')

@@ -24,6 +24,7 @@ pub(crate) const GATE_PORTS: [u64; 2] = [0xe9, 0xea];
 const INTERRUPTS_OFFSET: u64 = 0;
 /// Offset of the kind of the fragment, 0 if there is none, and its length.
 const HEADER_OFFSET: u64 = 8;
+/// Offset of the octets of the fragment.
 const TEXT_OFFSET: u64 = 24;
 /// The largest fragment in octets.
 pub(crate) const MAX_FRAGMENT: usize = (SIZE - TEXT_OFFSET) as usize;

@@ -202,10 +202,11 @@ impl Link {
     /// Shrinks the ring buffer after a burst; otherwise each access would touch another cache line.
     #[inline]
     fn shrink_ring(&mut self) {
-        const SMALL_RING: usize = 64;
+        /// A ring with room for this many packets is not shrunk.
+        const SMALL_RING_PACKETS: usize = 64;
         let (length, room) = (self.in_flight.len(), self.in_flight.capacity());
-        if room > SMALL_RING && length < room / 8 {
-            self.in_flight.shrink_to((2 * length).max(SMALL_RING));
+        if room > SMALL_RING_PACKETS && length < room / 8 {
+            self.in_flight.shrink_to((2 * length).max(SMALL_RING_PACKETS));
         }
     }
 

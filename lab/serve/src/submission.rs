@@ -23,6 +23,7 @@ const MAX_NAME_LENGTH: usize = 64;
 const MAX_TITLE_LENGTH: usize = 200;
 /// Maximum of `idle_swap` and `auto_swap`, in seconds.
 const MAX_SWAP_SECONDS: u32 = 366 * 86_400;
+/// The highest priority; the lowest is its negative.
 const MAX_PRIORITY: i64 = 1000;
 
 /// A new experiment.

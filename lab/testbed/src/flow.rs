@@ -60,7 +60,8 @@ pub enum FlowLoad {
 /// Octets of the headers of UDP and TCP, as ns and IPv4 count them.
 const UDP_HEADERS: u64 = 28;
 
-const TCP_HEADERS: u64 = 40;
+/// Octets of the headers of IPv4 and TCP.
+const TCP_HEADER_OCTETS: u64 = 40;
 
 /// Maximum number of packets of a scripted flow.
 pub(crate) const MAX_SCRIPTED: usize = 100_000;
@@ -81,7 +82,7 @@ impl Flow {
     pub(crate) fn longest_packet(&self) -> u64 {
         match &self.load {
             _ if self.label.is_none() && self.transport != "udp" => 0,
-            FlowLoad::Greedy { size, .. } => size.saturating_add(TCP_HEADERS),
+            FlowLoad::Greedy { size, .. } => size.saturating_add(TCP_HEADER_OCTETS),
             // TCP cuts messages, UDP does not.
             FlowLoad::Every { size, .. } if self.transport == "udp" => size.saturating_add(UDP_HEADERS),
             FlowLoad::Scripted(packets) if self.transport == "udp" => {

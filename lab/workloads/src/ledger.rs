@@ -167,8 +167,11 @@ impl Ledger {
     /// Reserves room for this many sent and received messages, so that a run in real time that settles
     /// nothing before its end is not delayed by reallocation.
     pub fn make_room(&mut self, sent: u64, received: u64) {
-        const MAX_RESERVED: u64 = 1 << 20;
-        let room = |messages: u64| if messages == ENDLESS { 0 } else { messages.min(MAX_RESERVED) as usize };
+        /// Maximum number of messages for which room is reserved.
+        const MAX_RESERVED_MESSAGES: u64 = 1 << 20;
+        let room = |messages: u64| {
+            if messages == ENDLESS { 0 } else { messages.min(MAX_RESERVED_MESSAGES) as usize }
+        };
         self.sent_messages.make_room(room(sent));
         self.received_messages.make_room(room(received));
     }

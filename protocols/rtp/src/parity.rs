@@ -46,10 +46,10 @@ pub struct Parity<'p> {
 
 /// Octets of the header: the first sequence number, k, n and the place among n.
 const HEADER_LENGTH: usize = 5;
-const LENGTH_FIELD: usize = 2;
+const LENGTH_FIELD_OCTETS: usize = 2;
 
 /// Octets by which a parity payload exceeds the longest packet of its group.
-pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD;
+pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD_OCTETS;
 
 /// Returns the parity payloads of a group, whose packets are in the order of their sequence numbers, from `first` on.
 /// Returns as many payloads as `code` defines, however many packets the group has.
@@ -62,7 +62,7 @@ pub fn build_payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl I
         .filter(|k| *k <= code.k)
         .expect("the packets are at most those of a group");
     let n = k + (code.n - code.k);
-    let octets = LENGTH_FIELD + group.iter().map(Vec::len).max().unwrap_or(0);
+    let octets = LENGTH_FIELD_OCTETS + group.iter().map(Vec::len).max().unwrap_or(0);
     let symbols: Vec<Vec<u8>> = group.iter().map(|packet| padded(packet, octets)).collect();
     (k..n).map(move |place| {
         let known: Vec<(u8, &[u8])> = (0..k).zip(symbols.iter().map(Vec::as_slice)).collect();
@@ -86,7 +86,8 @@ impl<'p> Parity<'p> {
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("a parity packet has no header"))?;
-        let code = ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH_FIELD);
+        let code =
+            ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH_FIELD_OCTETS);
         let code = code.ok_or(Malformed("a parity packet names an invalid group"))?;
         Ok(Self { first: u16::from_be_bytes([high, low]), code, position: place, symbol })
     }
@@ -102,7 +103,8 @@ pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec
     let octets = symbol.len();
     let alike = parities.iter().filter(|parity| parity.code == *code && parity.symbol.len() == octets);
     // A packet or payload that does not fit belongs to another group.
-    let fits = |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH_FIELD <= octets;
+    let fits =
+        |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH_FIELD_OCTETS <= octets;
     let symbols: Vec<(u8, Vec<u8>)> =
         received.iter().filter(fits).map(|(place, packet)| (*place, padded(packet, octets))).collect();
     let mut known: Vec<(u8, &[u8])> = symbols.iter().map(|(place, symbol)| (*place, &symbol[..])).collect();
@@ -118,7 +120,7 @@ pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec
 /// Returns the packet of a symbol; `None` if invalid.
 fn remove_padding(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::from_be_bytes(*symbol.first_chunk()?);
-    symbol.drain(..LENGTH_FIELD);
+    symbol.drain(..LENGTH_FIELD_OCTETS);
     (symbol.len() >= usize::from(length)).then(|| {
         symbol.truncate(length.into());
         symbol
@@ -142,7 +144,7 @@ mod tests {
         let payload = build_payloads(0x1234, &group, ParityCode::new(5, 7).unwrap()).last().unwrap();
         assert_eq!(
             (&payload[..HEADER_LENGTH], payload.len()),
-            (&[0x12, 0x34, 2, 4, 3][..], HEADER_LENGTH + LENGTH_FIELD + 3)
+            (&[0x12, 0x34, 2, 4, 3][..], HEADER_LENGTH + LENGTH_FIELD_OCTETS + 3)
         );
         let parity = Parity::read(&payload).unwrap();
         assert_eq!(

@@ -203,7 +203,7 @@ impl Endpoint {
 
     /// Returns the minimum length of a cookie for the peer of an INIT, in octets (`net/sctp/sm_make_chunk.c` sctp_pack_cookie).
     fn cookie_length(&self, init: &Init) -> usize {
-        const BEFORE_STATE: usize = 36;
+        const OCTETS_BEFORE_STATE: usize = 36;
         let state = self.config.cookie_state.0 as usize;
         if state == 0 {
             return 0;
@@ -212,7 +212,7 @@ impl Endpoint {
         let addresses: usize = addresses.iter().map(|address| Parameter::of_address(*address).length()).sum();
         let parameters: usize = init.parameters.iter().map(Parameter::length).sum();
         let init = Chunk::HEADER + Init::FIXED_OCTETS + parameters;
-        BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
+        OCTETS_BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
     }
 
     /// Reports unknown parameters in an answer while there is room. Section 3.2.2.

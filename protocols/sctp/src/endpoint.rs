@@ -324,14 +324,15 @@ impl Endpoint {
 
     /// Returns the largest size of a message's first fragment, in octets (`net/sctp/chunk.c` sctp_datamsg_from_user).
     fn first_fragment(&self, length: usize) -> usize {
-        const COOKIE_ECHO: usize = 200;
+        const COOKIE_ECHO_OCTETS: usize = 200;
         let max = self.largest_fragment();
         if !self.config.fragments_leave_room {
             return max;
         }
         let is_idle = self.streams_out.is_empty() && self.flight.lost() == 0;
         let sack = if self.timers.sack.is_some() && is_idle && length > max { Sack::FIXED_OCTETS } else { 0 };
-        let echo = if matches!(self.state, State::Closed | State::CookieWait) { COOKIE_ECHO } else { 0 };
+        let echo =
+            if matches!(self.state, State::Closed | State::CookieWait) { COOKIE_ECHO_OCTETS } else { 0 };
         max - sack - echo
     }
 

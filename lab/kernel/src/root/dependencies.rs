@@ -204,8 +204,8 @@ impl DependencyCollector<'_> {
 
     /// Returns the packages whose files a directory of settings links to, such as /etc/nginx/modules-enabled.
     fn linked_packages(&self, place: &Path) -> Vec<String> {
-        const MAX_DEPTH: usize = 4;
-        if !place.starts_with("/etc") || place.components().count() < MAX_DEPTH || !place.is_dir() {
+        const MIN_COMPONENTS: usize = 4;
+        if !place.starts_with("/etc") || place.components().count() < MIN_COMPONENTS || !place.is_dir() {
             return Vec::new();
         }
         let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());

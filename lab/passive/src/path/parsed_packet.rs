@@ -91,14 +91,14 @@ impl ParsedPacket {
 /// Returns whether a datagram may have a long header of QUIC: the two highest bits are set, and there is a version; identifiers have at
 /// most 20 octets. RFC 8999 section 5.1, RFC 9000 section 17.2
 fn is_long_quic(datagram: &[u8]) -> bool {
-    const MAX_CONNECTION_ID: usize = 20;
+    const MAX_CONNECTION_ID_OCTETS: usize = 20;
     let Some((version, own)) = read_u32(datagram, 1).zip(datagram.get(5)) else { return false };
     let own = usize::from(*own);
     let other = datagram.get(6 + own).map(|length| usize::from(*length));
     datagram[0] & 0xc0 == 0xc0
         && version != 0
-        && own <= MAX_CONNECTION_ID
-        && other.is_some_and(|other| other <= MAX_CONNECTION_ID)
+        && own <= MAX_CONNECTION_ID_OCTETS
+        && other.is_some_and(|other| other <= MAX_CONNECTION_ID_OCTETS)
 }
 
 /// Returns the verification tag of an SCTP packet, and the one that an INIT or INIT ACK announces for all packets to its sender. RFC 9260

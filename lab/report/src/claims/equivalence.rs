@@ -96,11 +96,11 @@ struct ComparedPoint<'a> {
 /// Returns the Kolmogorov–Smirnov distance after the best shift of at most `margin_ms`: if every message takes a round
 /// trip, a single octet more would otherwise shift the whole distribution.
 fn distance(one: &Distribution, other: &Distribution, margin_ms: f64) -> Option<f64> {
-    const PER_DECADE: u32 = 24;
+    const POINTS_PER_DECADE: u32 = 24;
     let margin = Duration::from_secs_f64(margin_ms / 1000.0);
     let mut largest: f64 = 0.0;
     for (a, b) in [(one, other), (other, one)] {
-        for corner in b.ccdf(PER_DECADE, CONFIDENCE) {
+        for corner in b.ccdf(POINTS_PER_DECADE, CONFIDENCE) {
             largest = largest.max(a.share_above(corner.latency + margin)? - b.share_above(corner.latency)?);
         }
     }

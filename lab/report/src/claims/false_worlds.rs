@@ -12,6 +12,7 @@ use crate::data::{Cell, Dataset, Flows};
 use crate::figures::{StackView, StudyFigures};
 use crate::testing::summary;
 
+/// Repetitions of each point.
 const REPETITIONS: usize = 6;
 
 /// The measurements at a point of a world.

@@ -5,10 +5,13 @@ use crate::plot::{
     self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, draw_key, draw_mark_key, side_labels,
 };
 
+/// The width, in px.
 const WIDTH: f64 = 880.0;
+/// The height, in px.
 const HEIGHT: f64 = 340.0;
 /// The minimum margin left of the first panel, for tick labels and the name of the axis.
 const LEFT_MARGIN: f64 = 56.0;
+/// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM_MARGIN: f64 = 46.0;
@@ -23,6 +26,7 @@ const PANEL_GAP: f64 = 58.0;
 
 /// The largest number of columns in a grid of panels.
 const GRID_COLUMNS: usize = 3;
+/// The height of a panel in a grid, in px.
 const GRID_PANEL_HEIGHT: f64 = 170.0;
 /// The margin below each panel of a grid.
 const GRID_PANEL_MARGIN: f64 = 62.0;
@@ -57,6 +61,7 @@ fn right_margins(figure: &Figure) -> Vec<f64> {
 
 /// Returns the largest width of a panel. A panel with few names is narrow, so that a telephone shows all of them.
 fn max_panel_width(figure: &Figure) -> f64 {
+    /// The maximum width, in px.
     const MAX_WIDTH: f64 = 560.0;
     let Scale::Names(names) = &figure.x.scale else { return MAX_WIDTH };
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);

@@ -7,12 +7,15 @@ use crate::data::Cell;
 use crate::plot::{Anchor, Svg, component_key_height, draw_component_key, escape};
 use crate::report::Report;
 
+/// The height of a bar, in px.
 const BAR_HEIGHT: f64 = 14.0;
 /// The height of a bar with the gap below it.
 const LINE_HEIGHT: f64 = 20.0;
 /// The least margin for the names of transports.
 const LEFT_MARGIN: f64 = 110.0;
+/// The average width of a letter, in px.
 const LETTER_WIDTH: f64 = 6.8;
+/// The width, in px.
 const WIDTH: f64 = 880.0;
 /// The width right of the longest bar, for its time.
 const TIME_WIDTH: f64 = 90.0;

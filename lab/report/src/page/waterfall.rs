@@ -10,7 +10,9 @@ use crate::data::Cell;
 use crate::plot::{Anchor, Scale, Svg, draw_component_key, escape, number};
 use crate::report::Report;
 
+/// The width, in px.
 const WIDTH: f64 = 880.0;
+/// The left margin, in px.
 const LEFT_MARGIN: f64 = 150.0;
 /// The width of the longest page.
 const MAX_PAGE_WIDTH: f64 = 640.0;
@@ -20,7 +22,9 @@ const TOP_MARGIN: f64 = 36.0;
 const PAGE_GAP: f64 = 14.0;
 /// The height that the bars of a page share, as long as they stay distinguishable.
 const PAGE_HEIGHT: f64 = 130.0;
+/// The minimum height of a bar, in px.
 const MIN_BAR_HEIGHT: f64 = 2.0;
+/// The maximum height of a bar, in px.
 const MAX_BAR_HEIGHT: f64 = 9.0;
 
 /// Returns the section.

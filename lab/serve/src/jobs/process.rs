@@ -275,6 +275,7 @@ fn read_lines(stream: impl Read, line: impl Fn(String)) {
 
 /// Appends a line to a log of limited size.
 pub fn append_to_log(dir: &Path, line: &str) {
+    /// Octets from which on nothing is appended.
     const MAX_LOG_SIZE: u64 = 1 << 20;
     let write = || -> io::Result<()> {
         let mut file = File::options().create(true).append(true).open(dir.join("log"))?;
