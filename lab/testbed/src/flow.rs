@@ -58,7 +58,7 @@ pub enum FlowLoad {
 }
 
 /// Octets of the headers of UDP and TCP, as ns and IPv4 count them.
-const UDP_HEADERS: u64 = 28;
+const UDP_HEADER_OCTETS: u64 = 28;
 
 /// Octets of the headers of IPv4 and TCP.
 const TCP_HEADER_OCTETS: u64 = 40;
@@ -84,10 +84,10 @@ impl Flow {
             _ if self.label.is_none() && self.transport != "udp" => 0,
             FlowLoad::Greedy { size, .. } => size.saturating_add(TCP_HEADER_OCTETS),
             // TCP cuts messages, UDP does not.
-            FlowLoad::Every { size, .. } if self.transport == "udp" => size.saturating_add(UDP_HEADERS),
+            FlowLoad::Every { size, .. } if self.transport == "udp" => size.saturating_add(UDP_HEADER_OCTETS),
             FlowLoad::Scripted(packets) if self.transport == "udp" => {
                 let longest = packets.iter().map(|(_, size)| *size).max().unwrap_or_default();
-                longest.saturating_add(UDP_HEADERS)
+                longest.saturating_add(UDP_HEADER_OCTETS)
             }
             _ => 0,
         }
@@ -229,7 +229,7 @@ impl Division {
     /// its size only. ns 2.35, apps/udp.cc `UdpAgent::sendmsg`, tcp/tcp.cc `TcpAgent::sendmsg`. FullTcp and SCTP count
     /// octets.
     fn of(agent: &Agent, is_emulab: bool) -> Result<Self, WordError> {
-        let headers = if agent.class == Class::Udp { UDP_HEADERS } else { 0 };
+        let headers = if agent.class == Class::Udp { UDP_HEADER_OCTETS } else { 0 };
         let is_even = matches!(agent.class, Class::Tcp { .. }) && !agent.is_full_tcp() && !is_emulab;
         let has_packets = is_even || agent.class == Class::Udp && !is_emulab;
         let max = if has_packets { agent.packet()? } else { u64::MAX };

@@ -329,7 +329,7 @@ impl<R: RequestSource> Application for Sender<R> {
 mod tests {
     use super::*;
     use crate::WorkloadSpec;
-    use crate::padding;
+    use crate::padded_messages;
     use hol_base::Seed;
     use hol_transport::DeliveryTimes;
 

@@ -17,11 +17,11 @@ const EXTENSION_AND_LONG: u8 = 0xc0;
 /// Octets of the FEC header.
 const HEADER_LENGTH: usize = 10;
 /// Octets of the protection length before the mask.
-const LENGTH_FIELD: usize = 2;
+const LENGTH_FIELD_OCTETS: usize = 2;
 
 /// Returns the octets by which the parity packet of `k` packets is longer than the longest of these packets.
 pub const fn overhead(k: u8) -> usize {
-    HEADER_LENGTH + LENGTH_FIELD + mask_octets(k > SHORT_MASK_BITS)
+    HEADER_LENGTH + LENGTH_FIELD_OCTETS + mask_octets(k > SHORT_MASK_BITS)
 }
 
 const fn mask_octets(is_long: bool) -> usize {
@@ -81,7 +81,7 @@ impl<'p> Protection<'p> {
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (header, rest) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("an FEC packet has no header"))?;
-        let (&[high, low], rest) = rest.split_first_chunk::<LENGTH_FIELD>().ok_or(NO_LEVEL)?;
+        let (&[high, low], rest) = rest.split_first_chunk::<LENGTH_FIELD_OCTETS>().ok_or(NO_LEVEL)?;
         let (mask, rest) =
             rest.split_at_checked(mask_octets(header[0] & LONG_MASK_BIT != 0)).ok_or(NO_LEVEL)?;
         let level = rest.get(..usize::from(u16::from_be_bytes([high, low]))).ok_or(NO_LEVEL)?;

@@ -13,7 +13,7 @@ const TRAIN_LENGTH: usize = 16;
 const MAX_RATE_RATIO: f64 = 1.02;
 /// Minimum number of trains with the same rate for an estimate. They must also be a large share of all trains that queued.
 const MIN_TRAINS: usize = 8;
-/// Their minimum share.
+/// Minimum share of these trains among all trains that queued.
 const MIN_TRAIN_SHARE: f64 = 0.1;
 
 /// The estimate of a link's rate in bit/s; the size of a packet includes its octets beyond IP.
