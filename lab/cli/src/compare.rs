@@ -212,7 +212,7 @@ fn run_unfinished(
         return Err(Failure::Failed("interrupted".to_owned()));
     }
     warn_of_engine(finished);
-    Ok(plan.results(finished))
+    Ok(plan.point_results(finished))
 }
 
 /// Returns an error if runs failed.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hol_lab::{Results, repeatable, verify};
+use hol_lab::{Results, check_repeatable, verify};
 
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
@@ -65,7 +65,7 @@ impl Verify {
 
     /// Returns an error if there is nothing to repeat, or if this program cannot repeat it.
     fn check_repeatable(&self, results: &Results) -> Result<(), Failure> {
-        repeatable(results)?;
+        check_repeatable(results)?;
         let dir = self.dir.display();
         if results.points.iter().all(|point| point.runs.is_empty()) {
             let problem =

@@ -186,6 +186,6 @@ mod tests {
             finished.insert(RunResult::with_mean(RunKey { point, repetition }, mean));
         }
         assert_eq!(repetitions_needed(&plan.points[0], &finished), 4);
-        assert_eq!(plan.results(&finished)[0].runs.len(), 4);
+        assert_eq!(plan.point_results(&finished)[0].runs.len(), 4);
     }
 }

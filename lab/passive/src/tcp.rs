@@ -122,7 +122,8 @@ impl Subflows {
 
     /// Opens a subflow: a further one of its MPTCP connection, or the first of a new connection.
     fn open(&self, segment: &Segment, now: Time, connections: &mut Vec<Connection>) -> Subflow {
-        let joined = segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined(option));
+        let joined =
+            segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined_connection(option));
         let (connection, turned) = joined.unwrap_or((connections.len(), 0));
         match joined {
             Some(_) => connections[connection].add_subflow(),

@@ -117,7 +117,7 @@ impl Draft {
     }
 
     /// Returns the last link from one node to another, and which of its directions leads there.
-    pub fn between(&self, ends: [usize; 2]) -> Option<(usize, usize)> {
+    pub fn find_link(&self, ends: [usize; 2]) -> Option<(usize, usize)> {
         self.links.get(&ends).copied()
     }
 

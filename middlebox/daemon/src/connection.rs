@@ -136,7 +136,7 @@ impl Connection {
     }
 
     /// Returns the reason for closing the connection at its deadline.
-    pub fn overdue(&self) -> EndReason {
+    pub fn overdue_reason(&self) -> EndReason {
         if self.stage == Stage::Lingering { EndReason::Closed } else { EndReason::Overdue }
     }
 

@@ -355,7 +355,7 @@ impl Daemon {
 
     /// Closes connections past their deadline.
     fn close_overdue(&mut self, now: Time) {
-        for (id, reason) in self.connections.overdue(now) {
+        for (id, reason) in self.connections.overdue_connections(now) {
             self.remove(now, id, &reason);
         }
     }

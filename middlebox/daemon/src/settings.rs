@@ -282,7 +282,7 @@ impl Settings {
     }
 
     /// Returns the names of the settings that differ and take effect only after a restart.
-    pub fn restarts(&self, other: &Self) -> Vec<&'static str> {
+    pub fn settings_needing_restart(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             listen,
             listen_sctp,

@@ -94,7 +94,7 @@ impl<'p> Parity<'p> {
 }
 
 /// Returns the missing packets of a group, with their places; `None` while too few are present. `received` are the received packets, by place.
-pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
+pub fn restore_packets(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
     let Parity { code, symbol, .. } = parities.first()?;
     let k = usize::from(code.k);
     if received.len() + parities.len() < k {
@@ -172,7 +172,7 @@ mod tests {
             let kept: Vec<usize> = order.into_iter().filter(|at| *at < k + usize::from(parity)).take(k - lacking).collect();
             let received: Vec<(u8, &[u8])> = kept.iter().filter(|at| **at < k).map(|at| (*at as u8, &group[*at][..])).collect();
             let parities: Vec<Parity<'_>> = kept.iter().filter(|at| **at >= k).map(|at| Parity::read(&payloads[*at - k]).unwrap()).collect();
-            match restored(&received, &parities) {
+            match restore_packets(&received, &parities) {
                 None => prop_assert!(lacking > 0 || parities.is_empty()),
                 Some(missing) => {
                     prop_assert_eq!(lacking, 0);
@@ -186,7 +186,7 @@ mod tests {
         fn any_octets_restore_something_or_nothing(payloads: Vec<Vec<u8>>, packets: Vec<(u8, Vec<u8>)>) {
             let parities: Vec<Parity<'_>> = payloads.iter().filter_map(|payload| Parity::read(payload).ok()).collect();
             let received: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
-            drop(restored(&received, &parities));
+            drop(restore_packets(&received, &parities));
         }
     }
 }

@@ -107,7 +107,7 @@ impl AccurateEcn {
     }
 
     /// Returns how many of our packets the peer has reported as marked.
-    pub(crate) fn reported(&self) -> u32 {
+    pub(crate) fn reported_marks(&self) -> u32 {
         self.reported
     }
 

@@ -149,8 +149,8 @@ impl EcnState {
     }
 
     /// Returns how many of our packets the peer has reported as marked, if marks are counted.
-    pub(crate) fn reported(&self) -> u32 {
-        self.accurate.reported()
+    pub(crate) fn reported_marks(&self) -> u32 {
+        self.accurate.reported_marks()
     }
 
     /// Returns the state of accurate feedback.

@@ -48,7 +48,7 @@ impl Endpoint {
             },
             mss: self.negotiated.mss(),
             sack: self.negotiated.uses_sack(),
-            marked: self.marks.reported(),
+            marked: self.marks.reported_marks(),
             delivered_octets: self.marks.reported_octets(),
         }
     }

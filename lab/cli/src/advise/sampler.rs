@@ -180,7 +180,7 @@ impl Sampler<'_> {
         if let Some(first) = self.finished.failed().next() {
             return Err(Failure::Failed(format!("a run failed: {first}")));
         }
-        Ok(plan.results(&self.finished))
+        Ok(plan.point_results(&self.finished))
     }
 }
 

@@ -140,7 +140,7 @@ impl DependencyCollector<'_> {
         if !self.visited.insert(whole.clone()) {
             return Ok(());
         }
-        let owner = self.packages.owner(&whole).or_else(|| self.packages.owner(path));
+        let owner = self.packages.package_of_file(&whole).or_else(|| self.packages.package_of_file(path));
         let owner = owner.map(str::to_owned);
         let words = interpreter(&whole).unwrap_or_default();
         if owner.is_some() && words.first().is_some_and(|first| first.ends_with("sh")) {
@@ -183,7 +183,7 @@ impl DependencyCollector<'_> {
     fn add_packages(&mut self) {
         let mut names = BTreeSet::new();
         loop {
-            let closure = self.packages.closure(self.names.iter().map(String::as_str));
+            let closure = self.packages.with_dependencies(self.names.iter().map(String::as_str));
             let more = closure.difference(&names).flat_map(|name| self.packages.files(name));
             let more: Vec<String> = more.flat_map(|place| self.linked_packages(&place)).collect();
             names = closure;
@@ -210,7 +210,7 @@ impl DependencyCollector<'_> {
         }
         let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
         let links = entries.filter(|path| path.is_symlink()).filter_map(|path| fs::canonicalize(path).ok());
-        links.filter_map(|target| self.packages.owner(&target).map(str::to_owned)).collect()
+        links.filter_map(|target| self.packages.package_of_file(&target).map(str::to_owned)).collect()
     }
 
     /// Adds the links at the root of the file system: /bin may be a link.

@@ -54,7 +54,7 @@ impl Daemon {
             ruled.map_err(|source| SetupError::Policy { path, source })?;
             self.listeners.iter_mut().for_each(|listeners| listeners.set_tls(tls.clone()));
             self.log.change(settings.log, settings.format);
-            Ok(first.restarts(&settings).join(", "))
+            Ok(first.settings_needing_restart(&settings).join(", "))
         });
         match reloaded {
             Ok(changed) => {

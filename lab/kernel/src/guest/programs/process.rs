@@ -69,7 +69,7 @@ impl Process {
         let control_group = ControlGroup::new(number)?;
         let output =
             ["out", "err"].map(|name| Path::new(CONTAINER_DIRECTORY).join(format!("{number}.{name}")));
-        let words = program.command.words();
+        let words = program.command.argument_vector();
         let (first, rest) = words.split_first().ok_or("the program has no command")?;
         let variables: BTreeMap<String, String> = DEFAULT_ENVIRONMENT
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
