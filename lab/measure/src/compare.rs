@@ -226,8 +226,8 @@ fn normal_quantile(confidence: f64) -> f64 {
 }
 
 /// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by chance
-/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`adjust_by_holm`] requires that no
-/// cell is wrong.
+/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`adjust_by_holm`] requires
+/// that no cell is wrong.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

@@ -15,8 +15,8 @@ use std::collections::btree_map::Entry;
 use super::kernel::{Kernel, KernelElement, Tables};
 use crate::FilterError;
 
-/// How often one set is listed at most. A kernel worker rebuilds the hash table each time the number of elements doubles
-/// or halves.
+/// How often one set is listed at most. A kernel worker rebuilds the hash table each time the number of elements
+/// doubles or halves.
 const MAX_LIST_ATTEMPTS: usize = 16;
 
 /// Calls `list` until it returns false because its list contained nothing new. Returns false if none of
