@@ -7,7 +7,8 @@ use hol_rtp::{AduConverter, Deinterleaver, FrameRestorer, Header, mpa};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|packets: Vec<Vec<u8>>| {
-    let (mut adus, mut deinterleaver, mut frames) = (AduConverter::default(), Deinterleaver::default(), FrameRestorer::default());
+    let (mut adus, mut deinterleaver, mut frames) =
+        (AduConverter::default(), Deinterleaver::default(), FrameRestorer::default());
     let mut come: Vec<(u8, &[u8])> = Vec::new();
     for packet in &packets {
         let Ok((header, payload)) = Header::read(packet) else { continue };
@@ -21,10 +22,10 @@ fuzz_target!(|packets: Vec<Vec<u8>>| {
             }
         }
         if let Ok(parity) = Parity::read(payload) {
-            let _ = parity::restored(&come, &[parity]);
+            let _ = parity::restore_packets(&come, &[parity]);
         }
         if let Ok(protection) = Protection::read(payload) {
-            let _ = protection.restored(&come, header.source);
+            let _ = protection.restore_packet(&come, header.source);
         }
         come.push((header.sequence as u8, packet));
     }

@@ -130,7 +130,7 @@ mod tests {
         let mut recorder = Recorder::new();
         for index in 0..10_000 {
             let ms = if index % 100 < slow { 200 } else { 20 };
-            recorder.complete(Duration::from_millis(ms));
+            recorder.count_completed(Duration::from_millis(ms));
         }
         recorder.finish()
     }

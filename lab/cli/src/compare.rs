@@ -14,7 +14,7 @@ use hol_report::survey::{describe_outage, main_metric, verdict};
 use crate::comparison_flags::ComparisonFlags;
 use crate::comparison_steps::ComparisonSteps;
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::progress::{Progress, ProgressOutput};
 use crate::row::{Row, describe_breakdown};
 use crate::run_plan::{self, RunOptions, perform_missing_runs, stop_on_interrupt, threads, warn_of_engine};
@@ -61,7 +61,7 @@ pub struct Compare {
     #[arg(long)]
     json: bool,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
 }
 
@@ -95,8 +95,10 @@ impl Compare {
             run_unfinished(&mut finished, experiment, &Archive::default(), self.jobs, is_quiet || self.json)
         };
         if steps.is_some() {
-            experiment =
-                ComparisonSteps::first(&experiment, &run(&ComparisonSteps::pilot(&experiment), true)?);
+            experiment = ComparisonSteps::first_step(
+                &experiment,
+                &run(&ComparisonSteps::pilot_experiment(&experiment), true)?,
+            );
         }
         if let (Some(out), Some(_)) = (&self.out, steps) {
             experiment = resume_step(experiment, out)?;
@@ -110,7 +112,7 @@ impl Compare {
                 }
                 None => (run(&experiment, false)?, Ok(())),
             };
-            match steps.filter(|_| outcome.is_ok()).and_then(|steps| steps.next(&experiment, &results)) {
+            match steps.filter(|_| outcome.is_ok()).and_then(|steps| steps.next_step(&experiment, &results)) {
                 Some(next) => experiment = next,
                 None => break Ok((results, outcome.and_then(|()| check_no_failures(&finished)))),
             }
@@ -127,7 +129,7 @@ impl Compare {
             let problem = "only the model world supports it, and only without --count and --repetitions";
             return Err(wrong(problem.to_owned()));
         }
-        Ok((is_simulated && self.flags.leaves_count_open()).then(|| ComparisonSteps::within(time)))
+        Ok((is_simulated && self.flags.leaves_count_open()).then(|| ComparisonSteps::with_budget(time)))
     }
 
     /// Runs an experiment; writes the results and the report to a directory.
@@ -211,7 +213,7 @@ fn run_unfinished(
         return Err(Failure::Failed("interrupted".to_owned()));
     }
     warn_of_engine(finished);
-    Ok(plan.results(finished))
+    Ok(plan.point_results(finished))
 }
 
 /// Returns an error if runs failed.

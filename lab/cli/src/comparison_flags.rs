@@ -7,7 +7,7 @@ use hol_stack::TransportSpec;
 use hol_workloads::Kind;
 
 use crate::failure::Failure;
-use crate::number::{positive, whole};
+use crate::number::{parse_positive_number, parse_whole_number};
 use crate::peer::Peer;
 
 /// The workload and the conditions of a comparison.
@@ -38,7 +38,7 @@ pub struct ComparisonFlags {
     #[arg(long, value_parser = ["none", "nftables"])]
     filter: Option<String>,
     /// Number of messages of all repetitions together [default: 10000]
-    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_whole_number, allow_negative_numbers = true)]
     count: Option<u64>,
     #[command(flatten)]
     conditions: Conditions,
@@ -66,10 +66,10 @@ pub struct Conditions {
     #[arg(long, value_name = "1000p", allow_hyphen_values = true)]
     queue: Option<String>,
     /// Number of independent repetitions; each has its own random losses, the same for all transports [default: 10]
-    #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = parse_positive_number, allow_negative_numbers = true)]
     repetitions: Option<usize>,
     /// Seed of all random numbers [default: 1]
-    #[arg(long, value_name = "S", value_parser = whole, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", value_parser = parse_whole_number, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Where to run: model (simulated), kernel (Linux in a virtual machine; kernel:6.1 chooses a version, kernel:uml is
     /// User-Mode Linux) or live (this machine's sockets; live:namespaces uses network namespaces; --peer and --router use
@@ -257,7 +257,7 @@ pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
         transport.parse::<TransportSpec>().map_err(|e| input_error(&place, e.to_string()))?;
     }
     // Relative paths refer to the working directory.
-    let mut source = Source::new("command line", "").within(std::path::PathBuf::new());
+    let mut source = Source::new("command line", "").with_directory(std::path::PathBuf::new());
     source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
     Ok(source)
 }

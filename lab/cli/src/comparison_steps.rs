@@ -14,6 +14,7 @@ const PACKETS_PER_SECOND: f64 = 1.4e6;
 const FIRST_STEP_SECONDS: f64 = 2.0;
 /// Numbers of messages for the first step, which has the largest of them that fits into `FIRST_STEP_SECONDS`.
 const FIRST_MESSAGES: [u64; 5] = [200_000, 100_000, 50_000, 20_000, 10_000];
+/// Repetitions of the first step.
 const FIRST_REPETITIONS: u32 = 10;
 /// Messages in each of the two pilot runs, which measure the packets per message and whether runs differ.
 const PILOT_MESSAGES: u64 = 100;
@@ -26,18 +27,18 @@ pub struct ComparisonSteps {
 
 impl ComparisonSteps {
     /// Creates steps within this much processor time.
-    pub fn within(budget: Duration) -> Self {
+    pub fn with_budget(budget: Duration) -> Self {
         Self { packets: budget.as_secs_f64() * PACKETS_PER_SECOND }
     }
 
     /// Returns short runs of the same points.
-    pub fn pilot(experiment: &Experiment) -> Experiment {
+    pub fn pilot_experiment(experiment: &Experiment) -> Experiment {
         with_repetitions(experiment, PILOT_MESSAGES, 2)
     }
 
     /// Returns the first step, sized by the packets of the pilot runs; if these show that nothing is random, this step
     /// is the only one.
-    pub fn first(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
+    pub fn first_step(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
         let min = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
         if pilot.iter().all(is_deterministic) {
             return with_repetitions(experiment, min / u64::from(FIRST_REPETITIONS), 2);
@@ -49,7 +50,7 @@ impl ComparisonSteps {
     }
 
     /// Returns the next step; `None` if each conclusion is clear, or if the budget is exhausted.
-    pub fn next(self, experiment: &Experiment, results: &[PointResult]) -> Option<Experiment> {
+    pub fn next_step(self, experiment: &Experiment, results: &[PointResult]) -> Option<Experiment> {
         let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
         let metric = main_metric(cells.iter());
         let is_decisive =

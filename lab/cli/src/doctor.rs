@@ -29,6 +29,7 @@ struct Check {
     is_required: bool,
 }
 
+/// The result of a check of this machine.
 enum CheckResult {
     /// Available, with a description.
     Available(String),
@@ -67,7 +68,7 @@ impl Doctor {
 }
 
 fn run_checks() -> [Check; 11] {
-    let host = Host::this();
+    let host = Host::current();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
         CheckResult::Available(format!("{memory} MiB"))

@@ -12,7 +12,7 @@ use toml::{Table, Value};
 use crate::compare::{check_no_failures, run_experiment, verdicts};
 use crate::comparison_flags::{Conditions, source_over};
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::row::{self, Row};
 use crate::service::{Service, table};
 use crate::terminal::say;
@@ -60,7 +60,7 @@ pub struct Exec {
     #[arg(long)]
     json: bool,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Program on the client, with its arguments
     #[arg(last = true, value_name = "COMMAND")]

@@ -72,16 +72,19 @@ fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let found: Vec<String> = found.collect();
     // A word that names a table does not also mean the keys of this name.
     if found.is_empty() {
-        [options(word), keys(&all, word), flags(command, word)].into_iter().flatten().collect()
+        [describe_option(word), describe_key(&all, word), describe_flag(command, word)]
+            .into_iter()
+            .flatten()
+            .collect()
     } else {
         found
     }
 }
 
 /// Describes the option `word` of each transport that has it; `None` if none does.
-fn options(word: &str) -> Option<String> {
+fn describe_option(word: &str) -> Option<String> {
     let of_kind = |kind: Kind| {
-        let options = transport_option::of(kind).into_iter().filter(|option| option.name == word);
+        let options = transport_option::options_of(kind).into_iter().filter(|option| option.name == word);
         options.map(move |option| format!("  {:<6}{}", kind.name(), option.line()))
     };
     let lines: String = Kind::ALL.into_iter().flat_map(of_kind).collect();
@@ -89,7 +92,7 @@ fn options(word: &str) -> Option<String> {
 }
 
 /// Describes the key `word` of each table that has it; `None` if none does.
-fn keys(all: &[Section], word: &str) -> Option<String> {
+fn describe_key(all: &[Section], word: &str) -> Option<String> {
     let of_table = |section: &Section| {
         let keys = section.keys.iter().filter(|key| key.name == word);
         keys.map(|key| format!("  {}: {}. {}\n", section.table, key.value, sentence(&key.about)))
@@ -100,7 +103,7 @@ fn keys(all: &[Section], word: &str) -> Option<String> {
 }
 
 /// Describes the flag `--word` of each command that has it; `None` if none does.
-fn flags(command: &Command, word: &str) -> Option<String> {
+fn describe_flag(command: &Command, word: &str) -> Option<String> {
     let of_command = |command: &Command| {
         let about = |flag: &Arg| flag.get_help().map(ToString::to_string).unwrap_or_default();
         let flags = command.get_arguments().filter(|flag| flag.get_long() == Some(word));

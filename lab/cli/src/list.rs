@@ -113,8 +113,10 @@ fn list_names() -> String {
 /// Returns a transport's options with their default values.
 pub fn options(kind: Kind) -> String {
     let name = kind.name();
-    let lines =
-        transport_option::of(kind).iter().map(transport_option::TransportOption::line).collect::<String>();
+    let lines = transport_option::options_of(kind)
+        .iter()
+        .map(transport_option::TransportOption::line)
+        .collect::<String>();
     format!("{name}: {}. Options, as in {name}:KEY=VALUE,KEY=VALUE:\n{lines}", kind.about())
 }
 
@@ -141,7 +143,7 @@ fn print_entry(what: &'static str, name: &str, about: &str) {
 
 fn print_options_json(kind: Kind) {
     let transport = Some(kind.name());
-    for option in transport_option::of(kind) {
+    for option in transport_option::options_of(kind) {
         let transport_option::TransportOption { name, default, about } = option;
         say(&json(&Entry { what: "option", name: &name, about, transport, default }));
     }

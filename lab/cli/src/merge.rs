@@ -41,7 +41,7 @@ impl Merge {
         }
         let results = merged.store.write_tables(&merged.finished)?;
         print_results(&results, &self.out, self.json)?;
-        if results.complete() {
+        if results.is_complete() {
             return Ok(());
         }
         let of = |(shard, missing): &(_, u64)| format!("{} of part {shard}", grouped(*missing));

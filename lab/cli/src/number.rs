@@ -1,7 +1,7 @@
 //! Whole numbers on the command line; an error contains the range.
 
 /// Parses a number from 0 on.
-pub fn whole(text: &str) -> Result<u64, String> {
+pub fn parse_whole_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| match suggestion(text) {
         Some(number) => format!("write {number}"),
         None => format!("write a whole number from 0 to {}", u64::MAX),
@@ -15,7 +15,7 @@ fn suggestion(text: &str) -> Option<u64> {
 }
 
 /// Parses a number from 1 on.
-pub fn positive(text: &str) -> Result<usize, String> {
+pub fn parse_positive_number(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| match suggestion(text).filter(|number| *number > 0) {
         Some(number) => format!("write {number}"),
@@ -29,17 +29,23 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_refused_with_the_range() {
-        assert_eq!((whole("0"), whole("18446744073709551615")), (Ok(0), Ok(u64::MAX)));
+        assert_eq!(
+            (parse_whole_number("0"), parse_whole_number("18446744073709551615")),
+            (Ok(0), Ok(u64::MAX))
+        );
         for wrong in ["-1", "18446744073709551616", "99999999999999999999999", "x", ""] {
-            assert!(whole(wrong).unwrap_err().contains("from 0 to 18446744073709551615"), "{wrong}");
+            assert!(
+                parse_whole_number(wrong).unwrap_err().contains("from 0 to 18446744073709551615"),
+                "{wrong}"
+            );
         }
         assert_eq!(
-            ["1e6", "10,000", "5.0"].map(|text| whole(text).unwrap_err()),
+            ["1e6", "10,000", "5.0"].map(|text| parse_whole_number(text).unwrap_err()),
             ["write 1000000", "write 10000", "write 5"]
         );
-        assert_eq!(positive("1"), Ok(1));
+        assert_eq!(parse_positive_number("1"), Ok(1));
         for wrong in ["0", "-1", "x"] {
-            assert!(positive(wrong).unwrap_err().contains("at least 1"), "{wrong}");
+            assert!(parse_positive_number(wrong).unwrap_err().contains("at least 1"), "{wrong}");
         }
     }
 }

@@ -27,7 +27,9 @@ impl Peer {
     /// Sets the secret for runs; to be called before the first run.
     pub fn set_secret(&self) -> Result<(), Failure> {
         let Some(file) = &self.secret_file else { return Ok(()) };
-        Secret::read(file).map_err(|problem| Failure::Usage(format!("--secret-file {problem}")))?.give();
+        Secret::read(file)
+            .map_err(|problem| Failure::Usage(format!("--secret-file {problem}")))?
+            .set_for_process();
         Ok(())
     }
 

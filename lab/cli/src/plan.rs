@@ -4,7 +4,7 @@ use clap::Args;
 use hol_lab::{Estimate, Plan as Runs};
 
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::progress::format_seconds;
 use crate::run::{ExperimentArgs, describe_cost};
 use crate::run_plan::threads;
@@ -16,10 +16,10 @@ pub struct Plan {
     #[command(flatten)]
     experiment_args: ExperimentArgs,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Also show the cost of each of N parts for `hol run --shard`
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     shards: Option<usize>,
     /// Print a JSON object for each point, one per line, in the order of the plan
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hol_lab::table::object;
+use hol_lab::table::row_as_json;
 use hol_lab::{EndedRun, LabError, PointId, Results, RunResults, Stopwatch, Store};
 
 use crate::terminal::note;
@@ -55,7 +55,7 @@ impl PointReporter {
 fn report_changes(changed: &mut BTreeSet<PointId>, results: &Results) {
     let reported: BTreeSet<PointId> = changed.iter().copied().take(MAX_POINTS).collect();
     for result in results.points.iter().filter(|result| reported.contains(&result.point.id)) {
-        note!("{}", serde_json::json!({ "point": object(result) }));
+        note!("{}", serde_json::json!({ "point": row_as_json(result) }));
     }
     changed.retain(|id| !reported.contains(id));
 }

@@ -17,6 +17,7 @@ const OBJECT_INTERVAL: f64 = 1.0;
 /// From this share of the estimated work on, with at least `MIN_LAST_RUNS` runs left, the remaining time is estimated
 /// from runs: the work counts messages, so the work of runs with few messages is almost zero.
 const LAST_RUNS_SHARE: f64 = 0.99;
+/// The minimum number of runs left for that.
 const MIN_LAST_RUNS: u64 = 50;
 
 /// The form of progress output.
@@ -40,6 +41,7 @@ pub struct Progress {
     earlier: hol_lab::Progress,
 }
 
+/// How progress is shown.
 enum Display {
     /// No output.
     Quiet,

@@ -75,7 +75,7 @@ impl Report {
 
 fn load(dir: &Path) -> Result<Results, Failure> {
     let results = Results::load(dir)?;
-    if !results.complete() {
+    if !results.is_complete() {
         note!("warning: {} is incomplete; missing runs are left out", dir.display());
     }
     Ok(results)

@@ -8,7 +8,7 @@ use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, WorldName};
 use hol_report::claims::{JudgedClaim, Verdict};
 
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::progress_args::ProgressArgs;
 use crate::report;
 use crate::row::{SweepRow, json};
@@ -41,7 +41,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Show the points and their cost without running them
     #[arg(long)]

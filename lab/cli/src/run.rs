@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::comparison_flags::set_all;
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::peer::Peer;
 use crate::progress::format_seconds;
 use crate::progress_args::ProgressArgs;
@@ -38,7 +38,7 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Continue in a directory with results of a different experiment, and reuse the runs that match
     #[arg(long)]
@@ -241,7 +241,7 @@ pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String 
     let jobs = threads(jobs);
     let Estimate { min, max } = plan.estimate(jobs.min(threads(None)));
     let range = |min: String, max: String| if min == max { min } else { format!("{min} to {max}") };
-    let messages = range(grouped(plan.messages()), grouped(plan.max_messages()));
+    let messages = range(grouped(plan.message_count()), grouped(plan.max_messages()));
     let time = range(format_seconds(min), format_seconds(max));
     format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
 }
@@ -285,6 +285,7 @@ impl<'p> PlannedPoint<'p> {
 
 /// Returns the conclusions as sentences.
 fn conclusions(report: &hol_report::Report) -> String {
+    /// Maximum number of sentences that are shown.
     const MAX_SENTENCES: usize = 12;
     let headlines = report.surveys.iter().map(|survey| &survey.headline);
     let mut sentences: Vec<String> = headlines
@@ -314,6 +315,7 @@ fn format_points(results: &Results) -> String {
 
 /// Returns the points of as many conditions as fit on a screen, with all transports of each.
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
+    /// Number of points that fit on a screen.
     const MAX_POINTS: usize = 24;
     let mut conditions: Vec<_> = Vec::new();
     let mut taken = 0;

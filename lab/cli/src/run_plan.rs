@@ -72,7 +72,7 @@ pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions)
         Some(_) => Results::new(store.manifest().clone(), &finished),
         None => store.write_tables(&finished)?,
     };
-    if results.complete() || !stop.load(Ordering::Relaxed) {
+    if results.is_complete() || !stop.load(Ordering::Relaxed) {
         return Ok(results);
     }
     if progress_output == ProgressOutput::Json {
@@ -121,7 +121,7 @@ fn finished_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     });
     jobs.fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
         runs: sum.runs + 1,
-        messages: sum.messages.saturating_add(job.messages()),
+        messages: sum.messages.saturating_add(job.message_count()),
         work: sum.work.saturating_add(job.work()),
         ..sum
     })
@@ -132,7 +132,7 @@ fn missing_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let jobs = plan.next_runs(finished);
     jobs.iter().fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
         runs_wanted: sum.runs_wanted + 1,
-        messages_wanted: sum.messages_wanted.saturating_add(job.messages()),
+        messages_wanted: sum.messages_wanted.saturating_add(job.message_count()),
         work_wanted: sum.work_wanted.saturating_add(job.work()),
         ..sum
     })

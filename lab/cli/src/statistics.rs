@@ -13,7 +13,7 @@ use hol_report::survey::{Contest, Outcome, main_metric};
 use crate::compare::run_experiment;
 use crate::comparison_steps::with_repetitions;
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::terminal::say;
 
 /// Repetitions at the steps of a comparison.
@@ -145,10 +145,10 @@ const TRUTHS: [Truth; 11] = [
 #[derive(Debug, Args)]
 pub struct Statistics {
     /// Number of trials per case
-    #[arg(long, value_name = "N", value_parser = positive, default_value = "1000")]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, default_value = "1000")]
     trials: usize,
     /// Number of runs per case; each trial draws its repetitions from them
-    #[arg(long, value_name = "N", value_parser = positive, default_value = "400")]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, default_value = "400")]
     pool: usize,
     /// Run only the cases whose name contains this text
     #[arg(long, value_name = "NAME")]

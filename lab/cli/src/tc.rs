@@ -65,16 +65,16 @@ fn without_handle_and_parent<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
 type OptionParser = fn(&mut ShapedDirection, &mut Words<'_>) -> Result<(), String>;
 
 const DISCIPLINES: [(&str, OptionParser); 10] = [
-    ("netem", netem),
-    ("tbf", tbf),
-    ("htb", htb),
+    ("netem", parse_netem),
+    ("tbf", parse_tbf),
+    ("htb", parse_htb_class),
     ("pfifo", |shaped, words| fifo(shaped, words, "p")),
     ("bfifo", |shaped, words| fifo(shaped, words, "B")),
     ("fq_codel", |shaped, words| queue_management(shaped, words, "fq_codel")),
     ("codel", |shaped, words| queue_management(shaped, words, "codel")),
     ("pie", |shaped, words| queue_management(shaped, words, "pie")),
     ("dualpi2", |shaped, words| queue_management(shaped, words, "dualpi2")),
-    ("red", red),
+    ("red", parse_red),
 ];
 
 /// The remaining words of a line.
@@ -116,7 +116,7 @@ impl<'w> Words<'w> {
 }
 
 /// Parses a time; a bare number is in microseconds. tc(8), UNITS.
-fn time(word: &str) -> Option<Duration> {
+fn parse_time(word: &str) -> Option<Duration> {
     word.parse().or_else(|_| format!("{word}us").parse()).ok()
 }
 
@@ -126,7 +126,7 @@ fn share(word: &str) -> Option<Ratio> {
 }
 
 /// Parses a rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
-fn rate(word: &str) -> Option<BitRate> {
+fn parse_rate(word: &str) -> Option<BitRate> {
     let small = word.to_ascii_lowercase();
     if let Some(octets) = small.strip_suffix("bps") {
         let digits = octets.trim_end_matches(char::is_alphabetic);
@@ -143,7 +143,7 @@ fn rate(word: &str) -> Option<BitRate> {
 }
 
 /// Parses a number of octets; `k` and `kb` are 1024. tc(8), UNITS.
-fn octets(word: &str) -> Option<u64> {
+fn parse_octets(word: &str) -> Option<u64> {
     let small = word.to_ascii_lowercase();
     let digits = small.trim_end_matches(char::is_alphabetic);
     let factor = match &small[digits.len()..] {
@@ -173,14 +173,14 @@ impl ShapedDirection {
 }
 
 /// Parses the options of netem. tc-netem(8).
-fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
+fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_DEFAULT_LIMIT);
     while let Some(word) = words.next() {
         match word {
             "limit" => limit = words.read(word, count)?,
             "delay" | "latency" => {
-                delay = words.read(word, time)?;
-                if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
+                delay = words.read(word, parse_time)?;
+                if let Some(jitter) = words.optional(parse_time).filter(|jitter| *jitter > Duration::ZERO) {
                     shaped.set("jitter", jitter);
                     shaped.notes.push(
                         "netem reorders packets if the delay varies by more than the interval between them; hol keeps their order"
@@ -209,7 +209,7 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
                 }
             }
             "rate" => {
-                speed = Some(words.read(word, rate)?);
+                speed = Some(words.read(word, parse_rate)?);
                 if words.optional(count).is_some_and(|overhead| overhead > 0) {
                     return Err(OVERHEAD_UNSUPPORTED.to_owned());
                 }
@@ -304,18 +304,18 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
 }
 
 /// Parses the options of tbf. tc-tbf(8).
-fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
+fn parse_tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut speed, mut burst, mut limit, mut latency) = (None, 0, None, None);
     while let Some(word) = words.next() {
         match word {
-            "rate" => speed = Some(words.read(word, rate)?),
+            "rate" => speed = Some(words.read(word, parse_rate)?),
             "burst" | "buffer" | "maxburst" => {
                 let own = words.value(word)?;
-                burst = octets(own.split('/').next().unwrap_or_default())
+                burst = parse_octets(own.split('/').next().unwrap_or_default())
                     .ok_or_else(|| format!("{word} {own}: write a size such as 32kbit"))?;
             }
-            "limit" => limit = Some(words.read(word, octets)?),
-            "latency" | "lat" => latency = Some(words.read(word, time)?),
+            "limit" => limit = Some(words.read(word, parse_octets)?),
+            "latency" | "lat" => latency = Some(words.read(word, parse_time)?),
             "mtu" | "minburst" | "mpu" | "linklayer" => drop(words.next()),
             other => {
                 return Err(format!(
@@ -346,12 +346,12 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
 }
 
 /// Parses the rate of an HTB class. tc-htb(8).
-fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
+fn parse_htb_class(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut speed, mut ceiling) = (None, None);
     while let Some(word) = words.next() {
         match word {
-            "rate" => speed = Some(words.read(word, rate)?),
-            "ceil" => ceiling = Some(words.read(word, rate)?),
+            "rate" => speed = Some(words.read(word, parse_rate)?),
+            "ceil" => ceiling = Some(words.read(word, parse_rate)?),
             "default"
             | "burst"
             | "cburst"
@@ -380,7 +380,7 @@ fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Resu
     while let Some(word) = words.next() {
         match word {
             "limit" => {
-                let limit = words.read(word, |text| octets(text.strip_suffix('p').unwrap_or(text)))?;
+                let limit = words.read(word, |text| parse_octets(text.strip_suffix('p').unwrap_or(text)))?;
                 shaped.set("queue", format!("{limit}{unit}"));
             }
             other => return Err(format!("option {other:?} of a fifo is not supported; supported is limit")),
@@ -403,10 +403,10 @@ fn queue_management(
                 shaped.set("queue", format!("{limit}p"));
             }
             (_, "target") | ("codel" | "fq_codel", "interval" | "ce_threshold") => {
-                let own = words.read(word, time)?;
+                let own = words.read(word, parse_time)?;
                 keys.push(format!("{word} = \"{own}\""));
             }
-            ("dualpi2", "step_thresh") => keys.push(format!("step = \"{}\"", words.read(word, time)?)),
+            ("dualpi2", "step_thresh") => keys.push(format!("step = \"{}\"", words.read(word, parse_time)?)),
             ("dualpi2", "coupling_factor") => keys.push(format!("coupling = {}", words.read(word, count)?)),
             ("dualpi2", "classic_protection") => {
                 let percent = words.read(word, |text| count(text.strip_suffix('%').unwrap_or(text)))?;
@@ -414,7 +414,9 @@ fn queue_management(
             }
             // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
-            ("pie" | "dualpi2", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
+            ("pie" | "dualpi2", "tupdate") => {
+                keys.push(format!("update = \"{}\"", words.read(word, parse_time)?))
+            }
             // In pie the value is a number without a unit, in dualpi2 it is in Hz, as in hol.
             ("pie" | "dualpi2", "alpha" | "beta") => {
                 keys.push(format!("{word} = {}", words.read(word, number)?));
@@ -423,7 +425,9 @@ fn queue_management(
                 words.next();
             }
             ("fq_codel", "flows") => keys.push(format!("flows = {}", words.read(word, count)?)),
-            ("fq_codel", "quantum") => keys.push(format!("quantum = \"{}B\"", words.read(word, octets)?)),
+            ("fq_codel", "quantum") => {
+                keys.push(format!("quantum = \"{}B\"", words.read(word, parse_octets)?))
+            }
             ("codel" | "fq_codel" | "pie", "ecn") => keys.push("ecn = true".to_owned()),
             ("codel" | "fq_codel" | "pie", "noecn") => keys.push("ecn = false".to_owned()),
             ("fq_codel", "memory_limit" | "drop_batch") => drop(words.next()),
@@ -436,16 +440,16 @@ fn queue_management(
 }
 
 /// Parses the options of RED. tc-red(8).
-fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
+fn parse_red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
         match word {
             "limit" => {
-                let limit = words.read(word, octets)?;
+                let limit = words.read(word, parse_octets)?;
                 shaped.set("queue", ByteCount(limit));
             }
-            "min" | "max" => keys.push(format!("{word} = \"{}B\"", words.read(word, octets)?)),
-            "avpkt" => keys.push(format!("packet = \"{}B\"", words.read(word, octets)?)),
+            "min" | "max" => keys.push(format!("{word} = \"{}B\"", words.read(word, parse_octets)?)),
+            "avpkt" => keys.push(format!("packet = \"{}B\"", words.read(word, parse_octets)?)),
             "probability" => {
                 let own: f64 = words.read(word, |word| word.parse().ok())?;
                 keys.push(format!(

@@ -133,10 +133,10 @@ fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     let Emulator { delay, jitter, rate, overhead, limit, loss, overtaking, corrupt, .. } = emulator;
     let mut words = String::new();
     if !delay.is_zero() || !jitter.is_zero() {
-        let _ = write!(words, "delay {} ", time(*delay));
+        let _ = write!(words, "delay {} ", format_time(*delay));
     }
     if !jitter.is_zero() {
-        let _ = write!(words, "{} ", time(*jitter));
+        let _ = write!(words, "{} ", format_time(*jitter));
         match settings.jitter_distribution {
             Distribution::Normal => words += "distribution normal ",
             Distribution::Pareto => words += "distribution pareto ",
@@ -196,15 +196,18 @@ fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
 
 fn discipline_arguments(discipline: &Discipline, packets: u64) -> String {
     let ecn = |ecn: bool| if ecn { " ecn" } else { " noecn" };
-    let marked =
-        |from: Option<Duration>| from.map_or(String::new(), |from| format!(" ce_threshold {}", time(from)));
+    let marked = |from: Option<Duration>| {
+        from.map_or(String::new(), |from| format!(" ce_threshold {}", format_time(from)))
+    };
     match discipline {
         Discipline::Codel(CodelSpec { target, interval, ecn: marks, ce_threshold }) => {
-            let (target, interval, from) = (time(*target), time(*interval), marked(*ce_threshold));
+            let (target, interval, from) =
+                (format_time(*target), format_time(*interval), marked(*ce_threshold));
             format!("codel limit {packets} target {target} interval {interval}{}{from}", ecn(*marks))
         }
         Discipline::FairCodel(FairSpec { target, interval, quantum, ecn: marks, ce_threshold, flows }) => {
-            let (target, interval, from) = (time(*target), time(*interval), marked(*ce_threshold));
+            let (target, interval, from) =
+                (format_time(*target), format_time(*interval), marked(*ce_threshold));
             format!(
                 "fq_codel limit {packets} flows {flows} quantum {} target {target} interval {interval}{}{from}",
                 quantum.0,
@@ -212,7 +215,7 @@ fn discipline_arguments(discipline: &Discipline, packets: u64) -> String {
             )
         }
         Discipline::Pie(PieSpec { target, update, alpha, beta, ecn: marks }) => {
-            let (target, update) = (time(*target), time(*update));
+            let (target, update) = (format_time(*target), format_time(*update));
             format!(
                 "pie limit {packets} target {target} tupdate {update} alpha {alpha} beta {beta}{}",
                 ecn(*marks)
@@ -227,7 +230,7 @@ fn discipline_arguments(discipline: &Discipline, packets: u64) -> String {
             coupling,
             classic_protection,
         }) => {
-            let (target, update, step) = (time(*target), time(*update), time(*step));
+            let (target, update, step) = (format_time(*target), format_time(*update), format_time(*step));
             format!(
                 "dualpi2 limit {packets} target {target} tupdate {update} alpha {alpha} beta {beta} step_thresh {step} \
                  coupling_factor {coupling} classic_protection {classic_protection}%"
@@ -240,7 +243,7 @@ fn discipline_arguments(discipline: &Discipline, packets: u64) -> String {
 }
 
 /// Formats a time; only newer versions of tc accept fractions of microseconds. tc(8), UNITS.
-fn time(duration: Duration) -> String {
+fn format_time(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     if nanos.is_multiple_of(1000) { format!("{}us", nanos / 1000) } else { format!("{nanos}ns") }
 }

@@ -174,7 +174,7 @@ impl Trace {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let world = point.world.open().map_err(LabError::from)?;
         let workload = &scenario.workload;
-        let mut collector = PacketCollector::between([workload.from(), workload.to()]);
+        let mut collector = PacketCollector::between([workload.client_node(), workload.server_node()]);
         let run = world.trace(&scenario, seed, &mut collector).map_err(LabError::from)?;
         let size = workload.size().and_then(|size| u32::try_from(size).ok());
         let sequence = Sequence::new(&collector, &run.records, size);
@@ -226,7 +226,7 @@ impl Trace {
         let world = point.world.open().map_err(LabError::from)?;
         let mut out = open_output(path)?;
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
-        let mut log = Qlog::between([scenario.workload.from(), scenario.workload.to()]);
+        let mut log = Qlog::between([scenario.workload.client_node(), scenario.workload.server_node()]);
         world.trace(&scenario, seed, &mut log).map_err(LabError::from)?;
         // The same run again, since the model's runs do not depend on who observes them.
         world.follow(&scenario, seed, &mut log).map_err(LabError::from)?;

@@ -14,7 +14,7 @@ pub struct TransportOption {
 }
 
 /// Returns all options of a transport. `mptcp` has the options of `tcp`.
-pub fn of(kind: Kind) -> Vec<TransportOption> {
+pub fn options_of(kind: Kind) -> Vec<TransportOption> {
     let uses = kind.application_options().iter();
     let uses = uses.map(|&(name, about)| TransportOption { name: name.to_owned(), default: None, about });
     let spec: TransportSpec = kind.name().parse().expect("a protocol without options is a transport");

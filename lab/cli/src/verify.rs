@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hol_lab::{Results, repeatable, verify};
+use hol_lab::{Results, check_repeatable, verify};
 
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::row::json;
 use crate::run_plan::{stop_on_interrupt, threads};
 use crate::terminal::{grouped, say};
@@ -18,10 +18,10 @@ pub struct Verify {
     /// Result directory of `hol run` or `hol reproduce`
     dir: PathBuf,
     /// Repeat only this many runs, spread over the directory [default: all]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     sample: Option<usize>,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Print one JSON object
     #[arg(long)]
@@ -65,7 +65,7 @@ impl Verify {
 
     /// Returns an error if there is nothing to repeat, or if this program cannot repeat it.
     fn check_repeatable(&self, results: &Results) -> Result<(), Failure> {
-        repeatable(results)?;
+        check_repeatable(results)?;
         let dir = self.dir.display();
         if results.points.iter().all(|point| point.runs.is_empty()) {
             let problem =

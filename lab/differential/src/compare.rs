@@ -8,8 +8,8 @@ use hol_measure::{RankSum, RecordKind, quantile};
 use hol_scenario::{Run, RunError, World};
 
 use crate::random_scenario::{RandomScenario, has_instant_computation};
+use crate::run_values::RunValues;
 use crate::trace::{Difference, SAME_TIME, Trace};
-use crate::values::Values;
 
 /// Runs of a scenario with randomness in the first and in the second world; the worlds use different seeds.
 const RUNS_PER_WORLD: [u32; 2] = [20, 6];
@@ -68,7 +68,7 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// The values in both worlds, if both ran the scenario: those of one run each, or the medians of several
     /// runs.
-    pub values: Option<[Values; 2]>,
+    pub values: Option<[RunValues; 2]>,
 }
 
 /// Runs a scenario in both worlds and compares them: by their packets if these do not depend on the seed,
@@ -89,7 +89,7 @@ fn compare_runs(
     scenario: &RandomScenario,
     first: &dyn World,
     second: &dyn World,
-) -> Result<(Verdict, [Values; 2]), RunError> {
+) -> Result<(Verdict, [RunValues; 2]), RunError> {
     let refused = |problem: InputError| RunError::Refused(problem.to_string());
     let (first_point, point) = (scenario.first_point().map_err(refused)?, scenario.point().map_err(refused)?);
     first.check(&first_point.scenario(0))?;
@@ -104,7 +104,7 @@ fn compare_runs(
     trace.remove_after(end);
     other.remove_after(end);
     let kind = point.workload.record_kind();
-    let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
+    let values = [RunValues::of(&run, kind), RunValues::of(&other_run, kind)];
     let values_agree = values[0].agree(&values[1]);
     let instant = [first, second].into_iter().all(|world| has_instant_computation(&world.name()));
     let mut difference =
@@ -139,7 +139,7 @@ impl RandomParts {
         (point, world): (&Point, &dyn World),
         own: &Trace,
         end: Time,
-        values: &Values,
+        values: &RunValues,
     ) -> Result<Self, RunError> {
         let mut parts = Self { start: Time::MAX, affects_values: false };
         for repetition in OTHER_REPETITIONS {
@@ -147,7 +147,7 @@ impl RandomParts {
             trace.remove_after(end);
             let start = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
             parts.start = parts.start.min(start);
-            parts.affects_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
+            parts.affects_values |= !RunValues::of(&run, point.workload.record_kind()).agree(values);
         }
         Ok(parts)
     }
@@ -167,13 +167,13 @@ fn run_traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run,
     Ok((run, trace))
 }
 
-fn compare_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Values; 2]), RunError> {
+fn compare_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [RunValues; 2]), RunError> {
     let kind: RecordKind = first.0.workload.record_kind();
     let runs = |(point, world): (&Point, &dyn World), repetitions: std::ops::Range<u32>| {
         let run = |repetition| world.run(&point.scenario(repetition), point.seed_of(repetition));
         repetitions
-            .map(|repetition| run(repetition).map(|run| Values::of(&run, kind)))
-            .collect::<Result<Vec<Values>, RunError>>()
+            .map(|repetition| run(repetition).map(|run| RunValues::of(&run, kind)))
+            .collect::<Result<Vec<RunValues>, RunError>>()
     };
     // The worlds use different seeds, so that two worlds of one kind are independent, too.
     let values = [
@@ -191,7 +191,7 @@ fn compare_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict,
 }
 
 /// The values that are ranked. A run that delivers nothing has an infinite latency.
-const METRICS: [fn(&Values) -> f64; 4] = [
+const METRICS: [fn(&RunValues) -> f64; 4] = [
     |values| values.median_ms.unwrap_or(f64::INFINITY),
     |values| values.p99_ms.unwrap_or(f64::INFINITY),
     |values| values.throughput_kbps,
@@ -199,11 +199,11 @@ const METRICS: [fn(&Values) -> f64; 4] = [
 ];
 
 /// Returns the median of each value.
-fn medians(runs: &[Values]) -> Values {
+fn medians(runs: &[RunValues]) -> RunValues {
     let [latency, p99, throughput_kbps, failed] =
         METRICS.map(|metric| median(&runs.iter().map(metric).collect::<Vec<f64>>()));
     let finite = |value: f64| value.is_finite().then_some(value);
-    Values { median_ms: finite(latency), p99_ms: finite(p99), throughput_kbps, failed: failed as u64 }
+    RunValues { median_ms: finite(latency), p99_ms: finite(p99), throughput_kbps, failed: failed as u64 }
 }
 
 fn median(values: &[f64]) -> f64 {

@@ -67,7 +67,7 @@ impl Coverage {
     }
 
     /// Returns the number of keys and options that both worlds ran.
-    pub fn keys(&self) -> usize {
+    pub fn key_count(&self) -> usize {
         // A discipline counts once.
         self.keys.keys().filter(|key| !key.contains(" = ")).count()
     }
@@ -79,7 +79,7 @@ impl Coverage {
     }
 
     /// Returns the number of combinations of a family and a network condition that both worlds ran.
-    pub fn pairs(&self) -> usize {
+    pub fn pair_count(&self) -> usize {
         self.pairs.len()
     }
 }

@@ -69,7 +69,7 @@ impl<'w> Generator<'w> {
     /// Returns scenario `number`, and the keys that were left out because a world refused them, each with the reason. An error says why no
     /// scenario is possible.
     pub fn scenario(&self, number: u64) -> Result<(RandomScenario, Vec<(String, String)>), String> {
-        let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
+        let mut rng = Seed(self.seed).derive("scenario").derive_for_index(number).rng();
         let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let (mut scenario, more) = self.draw_base(number, &mut rng);
@@ -221,7 +221,7 @@ impl<'w> Generator<'w> {
     fn redraw(&self, extra: Extra, scenario: &RandomScenario, rng: &mut Rng) -> Extra {
         match extra {
             Extra::Option(key, value) => {
-                let mut options = self.space.options(&scenario.protocol, rng);
+                let mut options = self.space.draw_options(&scenario.protocol, rng);
                 options.retain(|(known, _)| *known == key);
                 let value = pick(rng, &options).map_or(value, |(_, value)| value.clone());
                 Extra::Option(key, value)
@@ -229,7 +229,7 @@ impl<'w> Generator<'w> {
             Extra::Key(path, value) => {
                 let keys = self.space.keys(scenario.kind());
                 let key = keys.iter().find(|key| key.path == path);
-                let value = key.and_then(|key| self.space.value(key, rng)).unwrap_or(value);
+                let value = key.and_then(|key| self.space.draw_value(key, rng)).unwrap_or(value);
                 Extra::Key(path, value)
             }
         }
@@ -245,17 +245,17 @@ impl<'w> Generator<'w> {
             .filter(|key| key.path != *path && key.path.rsplit_once('.').is_some_and(|(of, _)| of == table))
             .collect();
         let key = pick(rng, &neighbours)?;
-        Some(Extra::Key(key.path.clone(), self.space.value(key, rng)?))
+        Some(Extra::Key(key.path.clone(), self.space.draw_value(key, rng)?))
     }
 
     fn draw_extra(&self, protocol: &str, kind: &str, rng: &mut Rng) -> Option<Extra> {
         if rng.chance(0.5) {
-            let options = self.space.options(protocol, rng);
+            let options = self.space.draw_options(protocol, rng);
             return pick(rng, &options).cloned().map(|(key, value)| Extra::Option(key, value));
         }
         let keys = self.space.keys(kind);
         let key = pick(rng, &keys)?;
-        Some(Extra::Key(key.path.clone(), self.space.value(key, rng)?))
+        Some(Extra::Key(key.path.clone(), self.space.draw_value(key, rng)?))
     }
 }
 

@@ -63,7 +63,7 @@ impl KeySpace {
     }
 
     /// Draws a value of a key, as TOML; `None` if no valid value can be drawn, as for the name of a file.
-    pub(crate) fn value(&self, key: &Key<'_>, rng: &mut Rng) -> Option<String> {
+    pub(crate) fn draw_value(&self, key: &Key<'_>, rng: &mut Rng) -> Option<String> {
         self.draw(key.schema, rng, 0)
     }
 
@@ -83,7 +83,7 @@ impl KeySpace {
             "boolean" => Some(rng.chance(0.5).to_string()),
             "integer" => Some(whole_number(schema, rng).to_string()),
             "number" => Some(format!("{:.4}", log_uniform(rng, 0.001, 1.0))),
-            "string" => quantity(schema["description"].as_str().unwrap_or_default(), rng),
+            "string" => draw_quantity(schema["description"].as_str().unwrap_or_default(), rng),
             "object" if depth < MAX_TABLE_DEPTH => self.draw_table(schema, rng, depth + 1),
             "array" if depth < MAX_TABLE_DEPTH => {
                 let items = (0..1 + rng.below(2)).map(|_| self.draw(&schema["items"], rng, depth + 1));
@@ -110,7 +110,7 @@ impl KeySpace {
     }
 
     /// Draws options of a transport with valid values. Options whose values are names are left out, because the schema does not list these.
-    pub(crate) fn options(&self, protocol: &str, rng: &mut Rng) -> Vec<(String, String)> {
+    pub(crate) fn draw_options(&self, protocol: &str, rng: &mut Rng) -> Vec<(String, String)> {
         let Ok(spec) = protocol.parse::<TransportSpec>() else { return Vec::new() };
         let varied = |(key, value): (&String, &toml::Value)| Some((key.clone(), vary(value, rng)?));
         let mut options: Vec<(String, String)> = spec.option_values().iter().filter_map(varied).collect();
@@ -183,7 +183,7 @@ fn whole_number(schema: &Value, rng: &mut Rng) -> u64 {
 }
 
 /// Draws a quantity in the unit that its type's description names.
-fn quantity(about: &str, rng: &mut Rng) -> Option<String> {
+fn draw_quantity(about: &str, rng: &mut Rng) -> Option<String> {
     let text = if about.starts_with("a time") {
         format!("{:.1}ms", log_uniform(rng, 0.2, 300.0))
     } else if about.starts_with("a percentage") {
@@ -221,21 +221,21 @@ mod tests {
             "network.path",
         ] {
             let key = keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("{path}"));
-            assert!((0..20).any(|_| space.value(key, &mut rng).is_some()), "{path}");
+            assert!((0..20).any(|_| space.draw_value(key, &mut rng).is_some()), "{path}");
         }
         assert!(space.workloads().contains(&"bulk"));
     }
 
     #[test]
     fn options_are_varied_except_those_with_names_as_values() {
-        let options = KeySpace::new().options("sctp", &mut Seed(1).rng());
+        let options = KeySpace::new().draw_options("sctp", &mut Seed(1).rng());
         let value =
             |key: &str| options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
         assert_eq!(value("partial_reliability"), Some("false"));
         assert!(value("rto_min").is_some_and(|value| value.ends_with('s')));
         assert_eq!(value("idle_decay"), None);
         // Options that are off by default are drawn, too.
-        let options = KeySpace::new().options("tcp", &mut Seed(1).rng());
+        let options = KeySpace::new().draw_options("tcp", &mut Seed(1).rng());
         for key in ["user_timeout", "keepalive", "keepalive_interval", "keepalive_probes"] {
             assert!(options.iter().any(|(known, value)| known == key && value != "0s"), "{key}");
         }

@@ -11,14 +11,14 @@ mod generator;
 mod key_space;
 mod random_scenario;
 mod relative_numbers;
+mod run_values;
 mod shrink;
 mod trace;
-mod values;
 
 pub use compare::{Comparison, Verdict, compare, trace};
 pub use coverage::{Coverage, Tally};
 pub use generator::Generator;
 pub use random_scenario::{RandomScenario, point_to_compare};
+pub use run_values::RunValues;
 pub use shrink::shrink;
 pub use trace::{Difference, PacketOutcome, SentPacket, Trace, TraceRow, align};
-pub use values::Values;

@@ -55,6 +55,7 @@ pub enum PacketOutcome {
 /// The packets of a run in the order of transmission.
 #[derive(Debug, Default)]
 pub struct Trace {
+    /// The sent packets, in order.
     sent: Vec<SentPacket>,
     end: Option<Time>,
     numbers: RelativeNumbers,
@@ -178,7 +179,7 @@ impl Trace {
         alone && self.end.is_some_and(|end| difference.time() + NEAR_END >= end)
     }
 
-    fn of<'t>(&'t self, interface: &'t str) -> impl Iterator<Item = &'t SentPacket> {
+    fn packets_of_interface<'t>(&'t self, interface: &'t str) -> impl Iterator<Item = &'t SentPacket> {
         self.sent.iter().filter(move |sent| sent.interface == interface)
     }
 
@@ -202,7 +203,8 @@ impl Trace {
         let all = self.sent.iter().chain(&other.sent);
         let interfaces: BTreeSet<&str> = all.map(|sent| sent.interface.as_str()).collect();
         let differences = interfaces.into_iter().filter_map(|interface| {
-            let (mut first, mut second) = (self.of(interface), other.of(interface));
+            let (mut first, mut second) =
+                (self.packets_of_interface(interface), other.packets_of_interface(interface));
             loop {
                 let difference = match (first.next(), second.next()) {
                     (None, None) => return None,

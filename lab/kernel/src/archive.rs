@@ -16,19 +16,19 @@ mod mode {
 
 impl Archive {
     /// Adds a directory and, before it, its missing ancestors.
-    pub(crate) fn directory(&mut self, path: &str) {
+    pub(crate) fn add_directory(&mut self, path: &str) {
         for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
             self.entry(&path[..end], mode::DIRECTORY, (0, 0), &[]);
         }
     }
 
     /// Adds a file that everybody may read and execute.
-    pub(crate) fn file(&mut self, path: &str, content: &[u8]) {
+    pub(crate) fn add_file(&mut self, path: &str, content: &[u8]) {
         self.entry(path, mode::PROGRAM, (0, 0), content);
     }
 
     /// Adds a character device.
-    pub(crate) fn device(&mut self, path: &str, major: u32, minor: u32) {
+    pub(crate) fn add_device(&mut self, path: &str, major: u32, minor: u32) {
         self.entry(path, mode::CHARACTER_DEVICE, (major, minor), &[]);
     }
 
@@ -68,8 +68,8 @@ mod tests {
     #[test]
     fn entries_are_aligned_and_the_trailer_ends_them() {
         let mut archive = Archive::default();
-        archive.directory("lib/modules");
-        archive.file("init", b"12345");
+        archive.add_directory("lib/modules");
+        archive.add_file("init", b"12345");
         let octets = archive.finish();
         let text = String::from_utf8_lossy(&octets);
         assert_eq!(octets.len() % 4, 0);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_header_names_mode_size_and_name_length() {
         let mut archive = Archive::default();
-        archive.file("init", b"12345");
+        archive.add_file("init", b"12345");
         let octets = archive.finish();
         assert_eq!(&octets[14..22], b"000081ed");
         assert_eq!(&octets[54..62], b"00000005");

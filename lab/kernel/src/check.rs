@@ -80,7 +80,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     flows.add("transport", &scenario.transport, &scenario.workload)?;
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
-        if scenario.filtered_node() == Some(entry.workload.to()) {
+        if scenario.filtered_node() == Some(entry.workload.server_node()) {
             let why = "only the middlebox of a host may use its packet filter; move this end to another node";
             return Err(unsupported(&what, why.to_owned()));
         }
@@ -158,7 +158,9 @@ fn conflict(
     (workload, settings): (&WorkloadSpec, &[Sysctl]),
     (other, others): &(&WorkloadSpec, Vec<Sysctl>),
 ) -> Option<String> {
-    let node = [workload.from(), workload.to()].into_iter().find(|n| [other.from(), other.to()].contains(n));
+    let node = [workload.client_node(), workload.server_node()]
+        .into_iter()
+        .find(|n| [other.client_node(), other.server_node()].contains(n));
     settings.iter().find_map(|Sysctl { name, value }| {
         let theirs = &others.iter().find(|their| their.name == *name && their.value != *value)?.value;
         if name.starts_with("module/") {

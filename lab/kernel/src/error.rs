@@ -184,6 +184,7 @@ impl Console {
 
 impl fmt::Display for Console {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// Number of last lines of the console that are shown.
         const MAX_LINES: usize = 20;
         let lines: Vec<&str> = self.0.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(MAX_LINES)..];

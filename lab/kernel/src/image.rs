@@ -49,10 +49,10 @@ impl Image {
     }
 
     /// Reads the image and checks that it is complete.
-    pub(crate) fn octets(&self) -> Result<Vec<u8>, KernelError> {
+    pub(crate) fn read_octets(&self) -> Result<Vec<u8>, KernelError> {
         let path = self.file();
         let octets = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
-        match release(&octets) {
+        match read_release(&octets) {
             Ok(_) => Ok(octets),
             Err(problem) => Err(KernelError::image(&path, problem)),
         }
@@ -126,7 +126,7 @@ impl Image {
     /// `directory`, searches for the modules where packages have them.
     pub fn adopt(path: &Path, directory: Option<&Path>) -> Result<Self, KernelError> {
         let octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
-        let release = release(&octets).map_err(|problem| KernelError::image(path, problem))?;
+        let release = read_release(&octets).map_err(|problem| KernelError::image(path, problem))?;
         let directory = match directory {
             Some(directory) => directory.to_owned(),
             None => find_modules(path, &release).ok_or_else(|| {
@@ -218,7 +218,7 @@ fn lacks_namespaces(modules: &Path, image: &Path, release: &str) -> bool {
 }
 
 /// Returns the release in a bzImage, and checks that it is complete. Documentation/arch/x86/boot.rst.
-fn release(octets: &[u8]) -> Result<String, String> {
+fn read_release(octets: &[u8]) -> Result<String, String> {
     const SETUP_SECTS: usize = 0x1f1;
     const SYSSIZE_OFFSET: usize = 0x1f4;
     const MAGIC_OFFSET: usize = 0x202;
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn an_image_names_its_release() {
-        assert_eq!(release(&image(4, 64, 5 * 512 + 1024)), Ok("6.12.0".to_owned()));
+        assert_eq!(read_release(&image(4, 64, 5 * 512 + 1024)), Ok("6.12.0".to_owned()));
     }
 
     #[test]
@@ -313,13 +313,13 @@ mod tests {
 
     #[test]
     fn a_truncated_image_is_refused() {
-        let problem = release(&image(4, 64_000, 5 * 512 + 1024)).unwrap_err();
+        let problem = read_release(&image(4, 64_000, 5 * 512 + 1024)).unwrap_err();
         assert!(problem.contains("truncated"), "{problem}");
     }
 
     #[test]
     fn a_text_is_no_kernel() {
-        assert!(release(b"hello").unwrap_err().contains("bzImage"));
+        assert!(read_release(b"hello").unwrap_err().contains("bzImage"));
     }
 
     #[test]

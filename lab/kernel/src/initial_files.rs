@@ -43,13 +43,13 @@ impl InitialFiles {
     /// Returns the files as an initramfs, with a console device for the first process.
     pub(crate) fn archive(&self) -> Vec<u8> {
         let mut archive = Archive::default();
-        self.directories.iter().for_each(|directory| archive.directory(directory));
-        archive.device("dev/console", 5, 1);
+        self.directories.iter().for_each(|directory| archive.add_directory(directory));
+        archive.add_device("dev/console", 5, 1);
         for (place, octets) in &self.files {
             if let Some((directory, _)) = place.rsplit_once('/') {
-                archive.directory(directory);
+                archive.add_directory(directory);
             }
-            archive.file(place, octets);
+            archive.add_file(place, octets);
         }
         archive.finish()
     }

@@ -133,7 +133,7 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
 
 /// Returns a module without the signature at its end, so that the kernel need not verify it, which takes as long as four hundred messages.
 /// linux/module_signature.h
-pub(crate) fn unsigned(module: &[u8]) -> &[u8] {
+pub(crate) fn without_signature(module: &[u8]) -> &[u8] {
     const SIGNATURE_MAGIC: &[u8] = b"~Module signature appended~\n";
     /// The size of the trailer: algorithm, hash, type, length of the signer's name, length of the key's name, three octets of padding,
     /// length of the signature.
@@ -212,9 +212,9 @@ mod tests {
     fn only_the_signature_is_removed() {
         let head = [0, 0, 2, 1, 2, 0, 0, 0, 0, 0, 0, 4];
         let signed = [b"module", &b"sNNdata"[..], &head, b"~Module signature appended~\n"].concat();
-        assert_eq!(unsigned(&signed), b"module");
+        assert_eq!(without_signature(&signed), b"module");
         for whole in [&signed[8..], &signed[..signed.len() - 1], b"module"] {
-            assert_eq!(unsigned(whole), whole);
+            assert_eq!(without_signature(whole), whole);
         }
     }
 

@@ -213,7 +213,7 @@ impl Apt {
         match run(apt.command("apt-get").arg("update"), "apt") {
             Ok(_) => Ok(Ok(apt)),
             Err(KernelError::Program { error_output, .. }) if !is_full(&error_output) => {
-                Ok(Err(problem(suite, mirror, keyring, &error_output)))
+                Ok(Err(diagnose_failure(suite, mirror, keyring, &error_output)))
             }
             Err(error) => Err(error),
         }
@@ -284,7 +284,7 @@ Dir::Log "{place}";
 }
 
 /// Finds out from apt's output why the lists of a suite could not be downloaded.
-fn problem(suite: &str, mirror: &str, keyring: &Path, error_output: &str) -> Problem {
+fn diagnose_failure(suite: &str, mirror: &str, keyring: &Path, error_output: &str) -> Problem {
     let has = |words: &[&str]| words.iter().any(|word| error_output.contains(word));
     let of_suite =
         |what, cure| Problem { what, cure, error_output: error_output.to_owned(), is_of_suite: true };
@@ -336,6 +336,7 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
 
 /// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
 fn last_lines(error_output: &str) -> &str {
+    /// Number of last lines that are returned.
     const MAX_LINES: usize = 20;
     error_output
         .rmatch_indices('\n')
@@ -420,7 +421,7 @@ mod tests {
             ),
         ];
         for (error_output, (what, cure, is_of_suite)) in cases {
-            let problem = problem("x", "http://m", Path::new("keys"), error_output);
+            let problem = diagnose_failure("x", "http://m", Path::new("keys"), error_output);
             assert!(problem.what.starts_with(what) && problem.cure.contains(cure), "{error_output}");
             assert_eq!(problem.is_of_suite, is_of_suite, "{error_output}");
             assert!(KernelError::from(problem).to_string().ends_with(error_output));
@@ -461,7 +462,7 @@ mod tests {
     #[test]
     fn an_empty_search_names_the_searched_suites_and_the_alternatives() {
         let mut search = Search::default();
-        search.problems.push(problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E"));
+        search.problems.push(diagnose_failure("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E"));
         search.add("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
         let error = search.into_error(&kernel()).to_string();
         assert!(
@@ -472,7 +473,7 @@ mod tests {
             error.contains("\nnot searched: keys has no key for sid of http://m; a new suite"),
             "{error}"
         );
-        let problems = vec![problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E")];
+        let problems = vec![diagnose_failure("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E")];
         let nowhere = Search { problems, ..Search::default() }.into_error(&kernel()).to_string();
         assert!(nowhere.starts_with("keys has no key for sid") && nowhere.contains("--keyring"), "{nowhere}");
     }

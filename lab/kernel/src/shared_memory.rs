@@ -24,6 +24,7 @@ pub(crate) const GATE_PORTS: [u64; 2] = [0xe9, 0xea];
 const INTERRUPTS_OFFSET: u64 = 0;
 /// Offset of the kind of the fragment, 0 if there is none, and its length.
 const HEADER_OFFSET: u64 = 8;
+/// Offset of the octets of the fragment.
 const TEXT_OFFSET: u64 = 24;
 /// The largest fragment in octets.
 pub(crate) const MAX_FRAGMENT: usize = (SIZE - TEXT_OFFSET) as usize;
@@ -46,12 +47,13 @@ pub(crate) const MESSAGE_FRAGMENTS: [FragmentKind; 2] = [FragmentKind::Part, Fra
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     memory: File,
+    /// Offset in `memory` of its first octet.
     begin: u64,
 }
 
 impl SharedMemory {
     /// Opens the shared memory that starts at octet `begin` of a file.
-    pub(crate) const fn at(begin: u64, memory: File) -> Self {
+    pub(crate) const fn open_at(begin: u64, memory: File) -> Self {
         Self { memory, begin }
     }
 
@@ -98,7 +100,7 @@ impl SharedMemory {
 }
 
 /// Splits a message into fragments with their kinds.
-pub(crate) fn fragments(message: &[u8]) -> impl Iterator<Item = (FragmentKind, &[u8])> {
+pub(crate) fn split_into_fragments(message: &[u8]) -> impl Iterator<Item = (FragmentKind, &[u8])> {
     let number = message.len().div_ceil(MAX_FRAGMENT);
     (1..).zip(message.chunks(MAX_FRAGMENT)).map(move |(this, part)| {
         let kind = if this < number { FragmentKind::Part } else { FragmentKind::End };
@@ -114,7 +116,7 @@ mod tests {
     fn both() -> [SharedMemory; 2] {
         let file = tempfile::tempfile().unwrap();
         file.set_len(ADDRESS + SIZE).unwrap();
-        [(); 2].map(|()| SharedMemory::at(ADDRESS, file.try_clone().unwrap()))
+        [(); 2].map(|()| SharedMemory::open_at(ADDRESS, file.try_clone().unwrap()))
     }
 
     #[test]
@@ -135,7 +137,7 @@ mod tests {
         let [host, guest] = both();
         let message: Vec<u8> = (0..MAX_FRAGMENT + 3).map(|octet| octet as u8).collect();
         let mut whole = Vec::new();
-        for (kind, part) in fragments(&message) {
+        for (kind, part) in split_into_fragments(&message) {
             guest.write(kind, part).unwrap();
             let (heard, part) = host.take(&MESSAGE_FRAGMENTS).unwrap().unwrap();
             whole.extend(part);
@@ -145,7 +147,7 @@ mod tests {
             );
         }
         assert!(whole == message);
-        assert_eq!(fragments(b"short").collect::<Vec<_>>(), [(FragmentKind::End, &b"short"[..])]);
+        assert_eq!(split_into_fragments(b"short").collect::<Vec<_>>(), [(FragmentKind::End, &b"short"[..])]);
     }
 
     #[test]

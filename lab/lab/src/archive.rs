@@ -89,7 +89,7 @@ impl Archive {
     }
 
     /// Creates `records/<point>-<repetition>.parquet` for the records of this many flows.
-    pub(crate) fn begin_records(
+    pub(crate) fn create_records_file(
         &self,
         point: &Point,
         repetition: u32,
@@ -97,11 +97,11 @@ impl Archive {
     ) -> Result<Option<RecordsFile>, LabError> {
         let Some(dir) = &self.records else { return Ok(None) };
         let path = table(dir, RunKey { point: point.id, repetition });
-        RecordsFile::begin(path, point, repetition, flows).map(Some)
+        RecordsFile::create(path, point, repetition, flows).map(Some)
     }
 
     /// Creates `series/<point>-<repetition>.parquet` for this many flows.
-    pub(crate) fn begin_series(
+    pub(crate) fn create_series_file(
         &self,
         point: &Point,
         repetition: u32,
@@ -109,6 +109,6 @@ impl Archive {
     ) -> Result<Option<SeriesFile>, LabError> {
         let (Some(dir), Some(interval)) = (&self.series, self.interval) else { return Ok(None) };
         let path = table(dir, RunKey { point: point.id, repetition });
-        SeriesFile::begin(path, point, repetition, flows, interval).map(Some)
+        SeriesFile::create(path, point, repetition, flows, interval).map(Some)
     }
 }

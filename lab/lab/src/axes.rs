@@ -51,7 +51,7 @@ impl<'s> Assignment<'s> {
 }
 
 /// Removes `sweep` and `zip` from `table`; returns every combination of their values, the last axis changing fastest.
-pub(crate) fn combinations<'s>(
+pub(crate) fn take_combinations<'s>(
     table: &mut DeTable<'s>,
     source: &Source,
 ) -> Result<Vec<Vec<Assignment<'s>>>, InputError> {
@@ -173,7 +173,7 @@ mod tests {
 
     fn read(source: &Source) -> Result<Vec<String>, InputError> {
         let mut table = source.table()?;
-        let combinations = combinations(&mut table, source)?;
+        let combinations = take_combinations(&mut table, source)?;
         let show = |step: Vec<Assignment<'_>>| {
             step.iter().map(|a| format!("{}={}", a.key, a.text())).collect::<Vec<_>>().join(" ")
         };

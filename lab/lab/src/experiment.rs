@@ -8,7 +8,7 @@ use hol_workloads::Kind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::axes::{Assignment, combinations};
+use crate::axes::{Assignment, take_combinations};
 use crate::combination::{resolved, with_step, with_values};
 use crate::dotted_key::span_of_named_key;
 use crate::error::InputError;
@@ -75,7 +75,7 @@ impl Experiment {
     /// names its world.
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;
-        let combinations = combinations(&mut table, source)?;
+        let combinations = take_combinations(&mut table, source)?;
         // Each combination has at least one transport, so too many are refused before any of them is read.
         let checked = source.permission().check_size(combinations.len(), 0);
         checked.map_err(|problem| source.error(&(0..0), problem))?;
@@ -86,7 +86,7 @@ impl Experiment {
             let file = read_combination(&table, step, source)?;
             let transports = file.transports.get_ref().len();
             count += transports;
-            routes += transports * permission::routes(file.network.get_ref());
+            routes += transports * permission::count_routes(file.network.get_ref());
             let checked = source.permission().check_size(count, routes);
             checked.map_err(|problem| source.error(&file.network.span(), problem))?;
             files.push(file);
@@ -205,7 +205,7 @@ fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
 /// Returns the span of the key that the world's `problem` with a point names.
 fn span_of_problem(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
     let mut table = source.table().ok()?;
-    let combinations = combinations(&mut table, source).ok()?;
+    let combinations = take_combinations(&mut table, source).ok()?;
     let table = with_values(&table, &combinations[point % combinations.len()], source).ok()?;
     let own = ["workload", "network"].into_iter().find_map(|at| span_of_named_key(&table, at, problem));
     own.or_else(|| programs::command_in(&table, problem))

@@ -164,7 +164,7 @@ const COMPARED_QUANTITIES: [ComparedQuantity; 5] = [
         unit: "/s",
         values_of: |point| {
             let of_each = point.workload.rate().map(|rate| rate.per_second());
-            of_each.map(|rate| rate * f64::from(point.workload.sources())).into_iter().collect()
+            of_each.map(|rate| rate * f64::from(point.workload.source_count())).into_iter().collect()
         },
         compared: COMPARED_RANGES.rate,
     },

@@ -18,13 +18,13 @@ impl Job<'_> {
     }
 
     /// Returns the number of messages in the run.
-    pub fn messages(&self) -> u64 {
+    pub fn message_count(&self) -> u64 {
         self.point.messages_in(self.repetition)
     }
 
     /// Returns the approximate processor time of the run, in µs.
     pub fn work(&self) -> u64 {
         let cost = self.point.world.open().map(|world| world.cost());
-        cost.map_or(0, |cost| cost.run.saturating_add(cost.message.saturating_mul(self.messages())))
+        cost.map_or(0, |cost| cost.run.saturating_add(cost.message.saturating_mul(self.message_count())))
     }
 }

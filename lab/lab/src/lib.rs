@@ -106,5 +106,5 @@ pub use store::Store;
 pub use study::Study;
 pub use sweep::{EndedRun, Progress, execute};
 pub use validate::BothWorlds;
-pub use verify::{Difference, repeatable, verify};
+pub use verify::{Difference, check_repeatable, verify};
 pub use worlds::WorldName;

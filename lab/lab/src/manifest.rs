@@ -110,7 +110,7 @@ impl Manifest {
             shard: None,
             records: if keep { RecordsKept::All } else { RecordsKept::None },
             series: experiments.iter().filter_map(|e| e.series).min(),
-            host: Host::this(),
+            host: Host::current(),
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
             figures: requested_figures(experiments),
             points: experiments.iter().flat_map(|e| e.points.clone()).collect(),
@@ -151,7 +151,7 @@ fn distinct(experiments: &[Experiment], of: impl Fn(&Point) -> String) -> String
 
 impl Host {
     /// Returns a description of this machine.
-    pub fn this() -> Self {
+    pub fn current() -> Self {
         let line = |file: &str, key: &str| {
             let text = fs::read_to_string(file).ok()?;
             let value = text.lines().find_map(|line| line.strip_prefix(key))?;

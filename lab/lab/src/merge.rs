@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::point::RunKey;
 use crate::run_result::RunResult;
 use crate::run_results::RunResults;
-use crate::shard::{Shard, shares};
+use crate::shard::{Shard, divide_runs};
 use crate::store::{Store, is_result_directory, load};
 use crate::verify::differences;
 
@@ -201,7 +201,7 @@ fn missing_runs(
     let points = &store.manifest().points;
     let missing = Plan::of_points(points.clone());
     let missing = missing.next_runs(finished);
-    let of_share = shares(points, of)
+    let of_share = divide_runs(points, of)
         .into_iter()
         .map(|share| missing.iter().filter(|run| share.includes(run.key())).count() as u64);
     Shard::all(of).zip(of_share).filter(|(_, missing)| *missing > 0).collect()

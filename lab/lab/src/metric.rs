@@ -504,7 +504,7 @@ impl Metric {
     }
 
     /// Returns the title of an axis of means.
-    pub fn axis(self) -> String {
+    pub fn axis_title(self) -> String {
         let MetricInfo { title, unit, .. } = self.info();
         match self {
             Self::Fairness => format!("{title} (1: equal shares)"),
@@ -531,12 +531,12 @@ impl Metric {
     }
 
     /// Returns the value that replaces a missing one where only the order of repetitions counts.
-    pub fn worst(self) -> f64 {
+    pub fn worst_value(self) -> f64 {
         self.gain(f64::NEG_INFINITY)
     }
 
     /// Returns a description of collapsed runs.
-    pub fn collapse(self) -> &'static str {
+    pub fn collapse_description(self) -> &'static str {
         match self.info().needs_load {
             true => "some runs collapsed: they ended early or fell behind",
             false => "some runs have no value",

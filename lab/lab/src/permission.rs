@@ -123,7 +123,7 @@ pub(crate) fn file_of_project(name: &Path, directory: Option<&Path>) -> Option<R
 }
 
 /// Returns the number of routes in a network: one from every node to every address.
-pub(crate) fn routes(network: &NetworkSpec) -> usize {
+pub(crate) fn count_routes(network: &NetworkSpec) -> usize {
     let stations: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
     let lines = (network.paths.len() + network.links.len()).max(1);
     network.nodes.len().max(2) * (2 * lines + stations)

@@ -13,7 +13,7 @@ use crate::manifest::Manifest;
 use crate::point::{Point, RunKey};
 use crate::repetitions::Repetitions;
 use crate::run_results::RunResults;
-use crate::shard::{Share, shares};
+use crate::shard::{Share, divide_runs};
 use crate::worlds::WorldName;
 
 /// All points of one or several experiments, in order.
@@ -45,7 +45,7 @@ impl Plan {
     /// Returns the approximate processor time, in µs, of each of `part_count` parts of the plan, for the smallest number of
     /// repetitions.
     pub fn work_of_parts(&self, part_count: usize) -> Vec<u64> {
-        shares(&self.points, part_count).iter().map(Share::work).collect()
+        divide_runs(&self.points, part_count).iter().map(Share::work).collect()
     }
 
     /// Returns whether a run is to be performed on this machine.
@@ -59,8 +59,8 @@ impl Plan {
     }
 
     /// Returns the number of messages of all points, for the smallest number of repetitions.
-    pub fn messages(&self) -> u64 {
-        self.next_runs(&RunResults::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
+    pub fn message_count(&self) -> u64 {
+        self.next_runs(&RunResults::default()).iter().map(Job::message_count).fold(0, u64::saturating_add)
     }
 
     /// Returns the number of messages with the largest number of repetitions that `precision` may require.
@@ -71,7 +71,7 @@ impl Plan {
             each.saturating_mul(point.max_repetitions().into())
         };
         let points = self.points.iter().filter(|point| seen.insert(point.id));
-        points.map(of).fold(0, u64::saturating_add).max(self.messages())
+        points.map(of).fold(0, u64::saturating_add).max(self.message_count())
     }
 
     /// Returns the runs to perform next, the longest first; among equally long runs the first repetitions, so that an
@@ -88,7 +88,7 @@ impl Plan {
                 }
             }
         }
-        jobs.sort_by_key(|job| (std::cmp::Reverse(job.messages()), job.repetition));
+        jobs.sort_by_key(|job| (std::cmp::Reverse(job.message_count()), job.repetition));
         jobs
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
     }
     let mut needed = min;
     while needed as usize <= means.len() {
-        needed = point.repetitions.after(needed);
+        needed = point.repetitions.next_target(needed);
     }
     needed
 }
@@ -167,13 +167,13 @@ mod tests {
     #[test]
     fn without_a_precision_the_minimum_number_is_enough() {
         let mut point = plan().points[0].clone();
-        assert!(Plan::of_points(vec![point.clone()]).max_messages() > 6 * plan().messages());
+        assert!(Plan::of_points(vec![point.clone()]).max_messages() > 6 * plan().message_count());
         point.precision = None;
         let plan = Plan::of_points(vec![point]);
         let mut finished = RunResults::default();
         finish(&plan, &mut finished, |repetition| 20 + u64::from(repetition));
         assert_eq!((finished.runs().count(), plan.next_runs(&finished).len()), (3, 0));
-        assert_eq!(plan.max_messages(), plan.messages());
+        assert_eq!(plan.max_messages(), plan.message_count());
     }
 
     #[test]
@@ -186,6 +186,6 @@ mod tests {
             finished.insert(RunResult::with_mean(RunKey { point, repetition }, mean));
         }
         assert_eq!(repetitions_needed(&plan.points[0], &finished), 4);
-        assert_eq!(plan.results(&finished)[0].runs.len(), 4);
+        assert_eq!(plan.point_results(&finished)[0].runs.len(), 4);
     }
 }

@@ -181,7 +181,7 @@ impl Point {
 
     /// Returns the seed of a repetition. It depends on nothing else, so that transports and points use common random numbers.
     pub fn seed_of(&self, repetition: u32) -> Seed {
-        Seed(self.seed).derive("repetition").derive_index(repetition.into())
+        Seed(self.seed).derive("repetition").derive_for_index(repetition.into())
     }
 
     /// Returns the offered rate in messages per second if messages have a schedule; otherwise 0.
@@ -250,7 +250,7 @@ impl Point {
     }
 
     /// Returns the value of a swept key, as written.
-    pub fn axis(&self, key: &str) -> Option<&str> {
+    pub fn axis_value(&self, key: &str) -> Option<&str> {
         self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }

@@ -72,7 +72,7 @@ struct UnwrittenRecords {
 
 impl RecordsFile {
     /// Creates the file at `path` for the records of this many flows.
-    pub(crate) fn begin(
+    pub(crate) fn create(
         path: PathBuf,
         point: &Point,
         repetition: u32,
@@ -83,7 +83,7 @@ impl RecordsFile {
             "required int64 {FLOW_COLUMN}; {numbers} required binary kind (utf8); required binary outcome (utf8);"
         );
         let about = [("schema", SCHEMA_VERSION.to_owned())];
-        let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
+        let file = RowsFile::create(path, point, repetition, &columns, &about)?;
         Ok(Self { file, flows: std::iter::repeat_with(UnwrittenRecords::default).take(flows).collect() })
     }
 
@@ -114,8 +114,8 @@ impl RecordsFile {
             for (_, number) in COLUMNS {
                 group.numbers_if_any(records.iter().map(number))?;
             }
-            group.texts(records.iter().map(|record| record.kind.name()))?;
-            group.texts(records.iter().map(|record| outcome(record.outcome)))
+            group.write_texts(records.iter().map(|record| record.kind.name()))?;
+            group.write_texts(records.iter().map(|record| outcome(record.outcome)))
         })?;
         records.clear();
         Ok(())
@@ -162,7 +162,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let point = point();
         let path = dir.path().join(format!("records/{}-3.parquet", point.id));
-        let mut file = RecordsFile::begin(path.clone(), &point, 3, 3).unwrap();
+        let mut file = RecordsFile::create(path.clone(), &point, 3, 3).unwrap();
         for (flow, id) in [(0, 0), (2, 0), (0, 1)] {
             file.add(flow, &record(id)).unwrap();
         }
@@ -191,7 +191,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let records = dir.path().join("records");
         let begin = |repetition: u32| {
-            RecordsFile::begin(records.join(format!("{repetition}.parquet")), &point(), repetition, 1)
+            RecordsFile::create(records.join(format!("{repetition}.parquet")), &point(), repetition, 1)
                 .unwrap()
         };
         let mut file = begin(0);

@@ -29,7 +29,7 @@ impl Repetitions {
 
     /// Returns the number of repetitions to reach next when `done` were not precise enough: half as many
     /// again, to keep all cores busy.
-    pub fn after(self, done: u32) -> u32 {
+    pub fn next_target(self, done: u32) -> u32 {
         (done + done.div_ceil(2)).clamp(self.min, self.max)
     }
 }
@@ -111,7 +111,7 @@ mod tests {
         let repetitions = Repetitions { min: 5, max: 40 };
         let mut done = vec![repetitions.min];
         while *done.last().unwrap() < 40 {
-            done.push(repetitions.after(*done.last().unwrap()));
+            done.push(repetitions.next_target(*done.last().unwrap()));
         }
         assert_eq!(done, [5, 8, 12, 18, 27, 40]);
     }

@@ -45,7 +45,7 @@ impl Results {
     }
 
     /// Returns whether no run is missing.
-    pub const fn complete(&self) -> bool {
+    pub const fn is_complete(&self) -> bool {
         self.missing == 0
     }
 
@@ -57,7 +57,7 @@ impl Results {
 
 impl Plan {
     /// Returns the points with the completed runs, without a directory.
-    pub fn results(&self, finished: &RunResults) -> Vec<PointResult> {
+    pub fn point_results(&self, finished: &RunResults) -> Vec<PointResult> {
         self.points().iter().map(|point| point_result(point, finished)).collect()
     }
 }

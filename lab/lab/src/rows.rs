@@ -36,7 +36,7 @@ pub(crate) type Metadata<'a> = &'a [(&'a str, String)];
 
 impl RowsFile {
     /// Creates `<dir>/<name>.parquet`, whose rows have these `columns` after those that identify the run.
-    pub(crate) fn begin(
+    pub(crate) fn create(
         path: PathBuf,
         point: &Point,
         repetition: u32,
@@ -96,7 +96,10 @@ impl Group<'_> {
     }
 
     /// Writes a column of texts.
-    pub(crate) fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Result<(), ParquetError> {
+    pub(crate) fn write_texts<'t>(
+        &mut self,
+        texts: impl Iterator<Item = &'t str>,
+    ) -> Result<(), ParquetError> {
         let texts: Vec<ByteArray> = texts.map(ByteArray::from).collect();
         self.column::<ByteArrayType>(&texts, None)
     }
@@ -111,7 +114,7 @@ impl Group<'_> {
     }
 
     /// Writes a column of numbers.
-    pub(crate) fn numbers(&mut self, numbers: impl Iterator<Item = i64>) -> Result<(), ParquetError> {
+    pub(crate) fn write_numbers(&mut self, numbers: impl Iterator<Item = i64>) -> Result<(), ParquetError> {
         self.column::<Int64Type>(&numbers.collect::<Vec<_>>(), None)
     }
 

@@ -36,8 +36,8 @@ pub(crate) fn run(
     let watch = Stopwatch::start();
     let (scenario, seed) = (point.scenario(repetition), point.seed_of(repetition));
     let flows = 1 + scenario.background_flows(seed).count() + scenario.onward.len();
-    let records = archive.begin_records(point, repetition, flows)?;
-    let series = archive.begin_series(point, repetition, flows)?;
+    let records = archive.create_records_file(point, repetition, flows)?;
+    let series = archive.create_series_file(point, repetition, flows)?;
     let disruptions = scenario.network.disruptions().into_iter().map(|one| Time::ZERO + one.at).collect();
     let mut following = RunObserver::new(point.timeline, records, report_progress)
         .with_disruptions(disruptions)

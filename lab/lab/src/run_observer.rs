@@ -25,6 +25,7 @@ pub(crate) struct RunObserver<'a> {
     waterfall: Option<WaterfallBuilder>,
     /// The classes of message sizes, each with the summary of its records of the kind by which the workload is measured.
     classes: Vec<(SizeClass, Summarizer)>,
+    /// The kind of records by which the workload is measured.
     measured: RecordKind,
     file: Option<RecordsFile>,
     series: Option<SeriesFile>,

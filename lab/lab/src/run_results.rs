@@ -11,6 +11,7 @@ use crate::run_result::RunResult;
 #[derive(Debug, Clone, Default)]
 pub struct RunResults {
     runs: BTreeMap<RunKey, Arc<RunResult>>,
+    /// The runs that failed, by key.
     failed: BTreeMap<RunKey, FailedRun>,
 }
 

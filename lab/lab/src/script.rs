@@ -32,7 +32,7 @@ pub(crate) fn hol_lines(text: &str) -> Option<String> {
 
 /// Converts the script to an experiment. The result contains `topology = name`, and the command line can
 /// override its keys.
-pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputError> {
+pub(crate) fn experiment_from_script(name: &str, script: &Script) -> Result<String, InputError> {
     let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
         if !programs.is_empty() {
@@ -191,7 +191,10 @@ mod tests {
         let points = parse(&text).unwrap().points;
         let [point] = &points[..] else { panic!("one point") };
         assert_eq!((point.workload.to_string().contains("bulk"), point.messages), (true, 1461));
-        assert_eq!((point.workload.from(), point.workload.to(), &*point.label), ("a", "b", "Agent/TCP"));
+        assert_eq!(
+            (point.workload.client_node(), point.workload.server_node(), &*point.label),
+            ("a", "b", "Agent/TCP")
+        );
         // ns sends the last packet at 2.5 s, because the sum of 200 intervals is slightly less.
         assert_eq!((point.background.len(), point.background[0].messages), (1, Some(201)));
         assert_eq!(point.background[0].workload.start.to_string(), "500ms");
@@ -238,7 +241,7 @@ mod tests {
         let said = "#hol transports = ['tcp', 'sctp']\n#hol messages = 100\n#hol [network.links.link0]\n#hol jitter = '2ms'\n\
                     #hol [workload]\n#hol kind = 'oneway'\n#hol size = '64B'\n#hol from = 'b'\n#hol to = 'a'\n";
         let points = parse(&format!("{NETWORK}{said}")).unwrap().points;
-        assert_eq!((points.len(), points[1].workload.from()), (2, "b"));
+        assert_eq!((points.len(), points[1].workload.client_node()), (2, "b"));
         let topology = Topology::new(&points[0].network).unwrap();
         assert_eq!(topology.links()[0].settings.jitter.to_string(), "2ms");
         let error = parse(&format!("{NETWORK}#hol transports = ['tpc']\n")).unwrap_err();

@@ -52,7 +52,7 @@ impl Shard {
 
     /// Returns the runs of this part.
     pub(crate) fn share(self, points: &[Point]) -> Share {
-        shares(points, self.part_count).swap_remove(self.part_number - 1)
+        divide_runs(points, self.part_count).swap_remove(self.part_number - 1)
     }
 }
 
@@ -70,7 +70,7 @@ impl Share {
 
 /// Divides the runs into parts of about equal processor time: the longest first, each to the part with the smallest sum so far. The
 /// division depends only on the points, so each machine computes the same one.
-pub(crate) fn shares(points: &[Point], part_count: usize) -> Vec<Share> {
+pub(crate) fn divide_runs(points: &[Point], part_count: usize) -> Vec<Share> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));
     let mut shares = vec![Share::default(); part_count];
@@ -173,7 +173,7 @@ mod tests {
         let all = plan.next_runs(&RunResults::default());
         let longest = all.iter().map(Job::work).max().unwrap();
         for of in [1, 2, 3, 5, 13, 14, 40] {
-            let shares = shares(&points, of);
+            let shares = divide_runs(&points, of);
             for run in &all {
                 assert_eq!(shares.iter().filter(|share| share.includes(run.key())).count(), 1, "{of}");
             }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_point_with_a_precision_is_in_one_shard() {
         let points = points("messages = 900\nrepetitions = '3..9'\nprecision = '1%'\n[sweep]\nseed = [1, 2]");
-        let shares = shares(&points, 3);
+        let shares = divide_runs(&points, 3);
         for point in &points {
             let has = |share: &&Share| {
                 (0..9).all(|repetition| share.includes(RunKey { point: point.id, repetition }))

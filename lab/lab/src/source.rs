@@ -114,7 +114,7 @@ impl Source {
 
     /// Returns the experiment in an ns script: its `#hol` lines, or else its traffic.
     pub fn of_script(name: &str, text: &str, permission: &Permission) -> Result<Self, InputError> {
-        Self::new(name, "").permitted(permission.clone()).with_script(text)
+        Self::new(name, "").with_permission(permission.clone()).with_script(text)
     }
 
     /// Returns this source with the experiment of an ns script, which keeps the name and the directory.
@@ -123,7 +123,7 @@ impl Source {
         let script = self.read_script(&name, text, Path::new(""))?;
         let with_text = |experiment: String| Self { text: experiment, ..self }.with_file(&name, text);
         let Some(experiment) = script::hol_lines(text) else {
-            return Ok(with_text(script::experiment(&name, &script)?));
+            return Ok(with_text(script::experiment_from_script(&name, &script)?));
         };
         let mut source = with_text(experiment);
         source.set(&name, "topology", &toml::Value::from(name.as_str()).to_string())?;
@@ -138,12 +138,12 @@ impl Source {
     }
 
     /// Sets the directory of the files that the experiment names.
-    pub fn within(self, directory: PathBuf) -> Self {
+    pub fn with_directory(self, directory: PathBuf) -> Self {
         Self { directory: Some(directory), ..self }
     }
 
     /// Sets the resources of this machine that the experiment may use.
-    pub fn permitted(self, permission: Permission) -> Self {
+    pub fn with_permission(self, permission: Permission) -> Self {
         Self { permission, ..self }
     }
 

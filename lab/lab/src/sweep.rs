@@ -126,7 +126,7 @@ fn run_and_report(
     report: &dyn Fn(Result<RunReport, LabError>) -> bool,
 ) -> Result<RunReport, LabError> {
     const MESSAGES_PER_REPORT: u64 = 1 << 16;
-    let whole = Step { messages: job.messages(), work: job.work() };
+    let whole = Step { messages: job.message_count(), work: job.work() };
     let (mut remaining, mut unreported) = (whole, 0);
     let (watch, mut last_report) = (Stopwatch::start(), 0.0);
     let outcome = run::run(job, archive, &mut |messages| {
@@ -152,7 +152,7 @@ impl Progress {
     fn add_wanted(&mut self, jobs: &[Job<'_>]) {
         self.runs_wanted += jobs.len() as u64;
         for job in jobs {
-            self.messages_wanted = self.messages_wanted.saturating_add(job.messages());
+            self.messages_wanted = self.messages_wanted.saturating_add(job.message_count());
             self.work_wanted = self.work_wanted.saturating_add(job.work());
         }
     }

@@ -18,7 +18,7 @@ pub(crate) fn rows(points: &[PointResult]) -> Vec<Row> {
 }
 
 /// Returns the row of a point as an object, as in points.json.
-pub fn object(result: &PointResult) -> Map<String, Value> {
+pub fn row_as_json(result: &PointResult) -> Map<String, Value> {
     row(result).into_iter().collect()
 }
 

@@ -30,7 +30,7 @@ impl ReadError {
     }
 
     /// Adds a position to an error without a position, so that the innermost position is kept.
-    fn within(mut self, span: &Range<usize>) -> Self {
+    fn with_position(mut self, span: &Range<usize>) -> Self {
         self.span.get_or_insert_with(|| span.clone());
         self
     }
@@ -150,7 +150,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                 }
             },
         };
-        value.map_err(|error| error.within(&self.span))
+        value.map_err(|error| error.with_position(&self.span))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -178,10 +178,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             Node::Table(table) => Self::entries(table),
             node => {
                 return Err(de::Error::invalid_type(unexpected(node), &visitor))
-                    .map_err(|e: ReadError| e.within(&span));
+                    .map_err(|e: ReadError| e.with_position(&span));
             }
         };
-        visitor.visit_map(entries).map_err(|error| error.within(&span))
+        visitor.visit_map(entries).map_err(|error| error.with_position(&span))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -203,7 +203,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             Some(variant) => visitor.visit_enum(variant),
             None => Err(de::Error::custom("wanted string or table")),
         };
-        value.map_err(|error| error.within(&span))
+        value.map_err(|error| error.with_position(&span))
     }
 
     serde::forward_to_deserialize_any! {
@@ -246,13 +246,13 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
         let Some((key, value)) = self.rest.next() else { return Ok(None) };
         self.value = Some(value);
         let span = key.span.clone();
-        seed.deserialize(key).map(Some).map_err(|error| error.within(&span))
+        seed.deserialize(key).map(Some).map_err(|error| error.with_position(&span))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
         let value = self.value.take().expect("a value is read after its key");
         let span = value.span.clone();
-        seed.deserialize(value).map_err(|error| error.within(&span))
+        seed.deserialize(value).map_err(|error| error.with_position(&span))
     }
 }
 
@@ -265,7 +265,7 @@ impl<'de> de::SeqAccess<'de> for Elements<'de> {
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
         let Some(element) = self.0.next() else { return Ok(None) };
         let span = element.span.clone();
-        seed.deserialize(element).map(Some).map_err(|error| error.within(&span))
+        seed.deserialize(element).map(Some).map_err(|error| error.with_position(&span))
     }
 }
 
@@ -305,9 +305,8 @@ impl<'de> de::VariantAccess<'de> for Content<'de> {
             {
                 Ok(())
             }
-            Some(content) => {
-                Err(de::Error::custom("wanted a string")).map_err(|e: ReadError| e.within(&content.span))
-            }
+            Some(content) => Err(de::Error::custom("wanted a string"))
+                .map_err(|e: ReadError| e.with_position(&content.span)),
         }
     }
 

@@ -31,7 +31,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Repeats all runs of [`repeatable`] worlds, or `sample` of them spread evenly; returns the number of
+/// Repeats all runs of [repeatable](check_repeatable) worlds, or `sample` of them spread evenly; returns the number of
 /// repeated runs, and those that differ.
 pub fn verify(
     results: &Results,
@@ -64,7 +64,7 @@ pub fn verify(
 }
 
 /// Returns an error if runs of a world cannot be repeated exactly.
-pub fn repeatable(results: &Results) -> Result<(), LabError> {
+pub fn check_repeatable(results: &Results) -> Result<(), LabError> {
     let mut points = results.points.iter().map(|result| &result.point);
     match points.find(|point| point.world.open().is_ok_and(|world| !world.is_repeatable())) {
         None => Ok(()),

@@ -25,7 +25,7 @@ impl Bottleneck {
         if spec.nodes.is_empty() {
             return Ok(Self {
                 network: spec.clone(),
-                client_side: [scenario.workload.from().to_owned()].into(),
+                client_side: [scenario.workload.client_node().to_owned()].into(),
             });
         }
         let link = only_shaped(spec)?;
@@ -42,7 +42,7 @@ impl Bottleneck {
             }
         }
         let mut network = network_of(&spec.links[link]);
-        let is_along = from_side.contains(scenario.workload.from());
+        let is_along = from_side.contains(scenario.workload.client_node());
         if !is_along {
             std::mem::swap(&mut network.up, &mut network.down);
         }

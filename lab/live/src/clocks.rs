@@ -7,30 +7,32 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// The time at which this host sent the query.
-    pub(crate) sent_at: u64,
+    pub(crate) query_sent_at: u64,
     /// The time at which the query arrived at the other host.
-    pub(crate) received: u64,
+    pub(crate) query_received_at: u64,
     /// The time at which the other host sent the reply.
-    pub(crate) sent: u64,
+    pub(crate) reply_sent_at: u64,
     /// The time at which the reply arrived at this host.
-    pub(crate) answered_at: u64,
+    pub(crate) reply_received_at: u64,
 }
 
 impl Comparison {
     /// Returns the time spent on the path, in ns.
     pub(crate) fn round_trip(self) -> u64 {
-        (self.answered_at - self.sent_at).saturating_sub(self.sent.saturating_sub(self.received))
+        (self.reply_received_at - self.query_sent_at)
+            .saturating_sub(self.reply_sent_at.saturating_sub(self.query_received_at))
     }
 
     /// Returns by how much the other clock is ahead, in ns.
     fn offset(self) -> i128 {
         let [sent_at, received, sent, answered_at] =
-            [self.sent_at, self.received, self.sent, self.answered_at].map(i128::from);
+            [self.query_sent_at, self.query_received_at, self.reply_sent_at, self.reply_received_at]
+                .map(i128::from);
         clamp_to_i64(((received - sent_at) + (sent - answered_at)) / 2).into()
     }
 
     fn middle(self) -> u64 {
-        self.sent_at.midpoint(self.answered_at)
+        self.query_sent_at.midpoint(self.reply_received_at)
     }
 
     /// Returns the comparison with the shortest round trip, which spent the least time in queues.
@@ -42,7 +44,9 @@ impl Comparison {
 /// Two clocks, compared before and after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clocks {
+    /// The comparison before the run.
     pub(crate) before: Comparison,
+    /// The comparison after the run.
     pub(crate) after: Comparison,
 }
 
@@ -54,7 +58,7 @@ impl Clocks {
         let passed = i128::from(there) - first - i128::from(self.before.middle());
         let whole = i128::from(self.after.middle() - self.before.middle()).max(1);
         let offset = first + (last - first) * passed.clamp(0, whole) / whole;
-        (i128::from(there) - offset).clamp(0, self.after.answered_at.into()) as u64
+        (i128::from(there) - offset).clamp(0, self.after.reply_received_at.into()) as u64
     }
 
     /// Returns by how much the other clock was ahead before the run.
@@ -92,7 +96,12 @@ mod tests {
     /// Returns a comparison: a query sent at `sent_at` to a clock that is `ahead`, with delays `there` and `back`; the reply takes 5 ns.
     fn comparison(sent_at: u64, ahead: i64, there: u64, back: u64) -> Comparison {
         let received = (sent_at + there).checked_add_signed(ahead).unwrap();
-        Comparison { sent_at, received, sent: received + 5, answered_at: sent_at + there + 5 + back }
+        Comparison {
+            query_sent_at: sent_at,
+            query_received_at: received,
+            reply_sent_at: received + 5,
+            reply_received_at: sent_at + there + 5 + back,
+        }
     }
 
     #[test]
@@ -137,7 +146,12 @@ mod tests {
 
         #[test]
         fn any_clock_values_can_be_converted(times in any::<[u64; 6]>(), there in any::<u64>()) {
-            let one = |sent_at: u64, received, sent| Comparison { sent_at, received, sent, answered_at: sent_at + 7 };
+            let one = |sent_at: u64, received, sent| Comparison {
+                query_sent_at: sent_at,
+                query_received_at: received,
+                reply_sent_at: sent,
+                reply_received_at: sent_at + 7,
+            };
             let [sent_at, received, sent, later, later_received, later_sent] = times;
             let (sent_at, later) = (sent_at >> 2, later >> 2);
             let [sent_at, later] = [sent_at.min(later), sent_at.max(later)];

@@ -20,7 +20,7 @@ pub struct Host {
 
 impl Host {
     /// Returns the description of this host.
-    pub fn this() -> Self {
+    pub fn current() -> Self {
         Self { kernel: kernel_version(), clocksource: clocksource() }
     }
 }
@@ -34,12 +34,12 @@ impl fmt::Display for Host {
 }
 
 /// A setting that each socket overrides.
-const SOCKET_SYSCTL: &str = "net/ipv4/tcp_congestion_control";
+const CONGESTION_CONTROL_SYSCTL: &str = "net/ipv4/tcp_congestion_control";
 
 /// Returns the machine settings that a transport needs.
 fn needed_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = sysctls(transport, &kernel_version())?;
-    Ok(all.into_iter().filter(|setting| setting.name != SOCKET_SYSCTL).collect())
+    Ok(all.into_iter().filter(|setting| setting.name != CONGESTION_CONTROL_SYSCTL).collect())
 }
 
 /// Returns the current values of the settings that are relevant to the measurement.
@@ -51,7 +51,7 @@ pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
 /// Returns the settings that a transport requests explicitly.
 pub(crate) fn requested_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = hol_sockets::requested_sysctls(transport, &kernel_version())?;
-    Ok(all.into_iter().filter(|setting| setting.name != SOCKET_SYSCTL).collect())
+    Ok(all.into_iter().filter(|setting| setting.name != CONGESTION_CONTROL_SYSCTL).collect())
 }
 
 /// Describes how this machine differs from the stack of its Linux release where the experiment does not request a
@@ -94,7 +94,7 @@ mod tests {
     fn a_host_is_its_kernel_and_its_clock() {
         let host = Host { kernel: "6.12.1 #1 SMP".to_owned(), clocksource: "tsc".to_owned() };
         assert_eq!(host.to_string(), "Linux 6.12.1 #1 SMP, loopback, clock tsc");
-        assert!(!Host::this().kernel.trim().is_empty());
+        assert!(!Host::current().kernel.trim().is_empty());
     }
 
     #[test]

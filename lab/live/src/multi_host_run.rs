@@ -16,7 +16,7 @@ use crate::check::unsupported_error;
 use crate::clocks::Clocks;
 use crate::control::{ControlError, LinkCounters, Plan};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{POLL_INTERVAL, measured, run_error};
+use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::{RouterPath, link_direction_counters};
 use crate::peer::Peer;
 use crate::placement::Placement;
@@ -24,7 +24,7 @@ use crate::plain_network::plain;
 use crate::relay::Route;
 use crate::secret::Secret;
 use crate::session::Session;
-use crate::warnings::{background_not_reached, check_clock_uncertainty, check_server_reached};
+use crate::warnings::{background_not_reached, warn_of_clock_uncertainty, warn_of_unreached_server};
 
 /// The ends of flows of a host, by flow number.
 type Ends = Vec<(usize, EndResult)>;
@@ -43,6 +43,7 @@ pub(crate) struct HostRun<'a> {
     seed: Seed,
     interval: Option<Duration>,
     placement: Placement,
+    /// The sockets and addresses of each flow.
     assignments: Vec<Assignment>,
 }
 
@@ -96,7 +97,7 @@ impl<'a> HostRun<'a> {
     pub(crate) fn address_pairs(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &Assignment| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
-            if self.path.has_near(flow.workload.from()) { ends } else { [ends[1], ends[0]] }
+            if self.path.has_near(flow.workload.client_node()) { ends } else { [ends[1], ends[0]] }
         };
         self.assignments.iter().map(of).collect()
     }
@@ -134,7 +135,7 @@ impl<'a> HostRun<'a> {
             joined(&self.assignments, here, link_direction_counters).ok_or_else(|| {
                 self.others.peers[server_host].run_failed("the results of the two hosts do not match")
             })?;
-        let mut run = measured(runs, self.scenario);
+        let mut run = to_run(runs, self.scenario);
         self.add_router_report(&mut run, way, passed)?;
         self.add_host_reports(&mut run, &clocks, disordered);
         Ok(run)
@@ -246,11 +247,11 @@ impl<'a> HostRun<'a> {
     fn add_host_reports(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
         let (server_host, world_report) =
             (self.server_host(), run.summary.world_report.as_deref_mut().expect("a live run has a report"));
-        world_report.add_caution(check_clock_uncertainty(
+        world_report.add_caution(warn_of_clock_uncertainty(
             &run.records,
             Duration::from_nanos(clocks[server_host].uncertainty()),
         ));
-        world_report.add_caution(check_server_reached(
+        world_report.add_caution(warn_of_unreached_server(
             &run.records,
             &run.summary.run_end,
             &self.others.peers[server_host].address.host,
@@ -263,8 +264,9 @@ impl<'a> HostRun<'a> {
             let is_lost =
                 transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
             let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
-            world_report
-                .add_caution(is_silent.then(|| background_not_reached([workload.from(), workload.to()])));
+            world_report.add_caution(
+                is_silent.then(|| background_not_reached([workload.client_node(), workload.server_node()])),
+            );
         }
         for (place, (session, clocks)) in self.sessions.iter().zip(clocks).enumerate() {
             let of_host = peer_facts(session, clocks);

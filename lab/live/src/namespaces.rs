@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::check;
 use crate::host::Host;
 use crate::router;
-use crate::warnings::{check_host_load, check_socket_waits};
+use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 use crate::world::COST;
 
 /// The part after the colon in the world's name.
@@ -23,6 +23,7 @@ pub const NAMESPACES: &str = "namespaces";
 pub struct Namespaces {
     /// The program that runs in the namespaces.
     program: PathBuf,
+    /// Held by the current run, because concurrent runs would disturb each other.
     turn: Mutex<()>,
     /// The reason why this machine cannot run the world, once checked.
     missing: OnceLock<Option<String>>,
@@ -56,8 +57,8 @@ impl Namespaces {
     fn measured(&self, mut run: Run) -> Run {
         if let Some(world_report) = &mut run.summary.world_report {
             world_report.provenance = provenance();
-            world_report.add_caution(check_host_load(&run.records));
-            world_report.add_caution(check_socket_waits(&run.records, &world_report.waited));
+            world_report.add_caution(warn_of_host_load(&run.records));
+            world_report.add_caution(warn_of_socket_waits(&run.records, &world_report.waited));
         }
         run
     }
@@ -74,7 +75,7 @@ impl Namespaces {
 }
 
 fn provenance() -> String {
-    let Host { kernel, clocksource } = Host::this();
+    let Host { kernel, clocksource } = Host::current();
     format!("Linux {kernel}, namespaces, clock {clocksource}")
 }
 

@@ -53,7 +53,7 @@ impl OtherHosts {
 
     /// Describes all hosts and the paths between them.
     pub(crate) fn provenance(&self) -> Result<String, RunError> {
-        let Host { kernel, clocksource } = Host::this();
+        let Host { kernel, clocksource } = Host::current();
         let mut all = vec![format!("Linux {kernel}, clock {clocksource}")];
         let mut ends = Vec::new();
         for peer in &self.peers {

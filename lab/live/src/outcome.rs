@@ -7,20 +7,20 @@ use hol_scenario::{BackgroundRun, Run, RunEnd, RunError, RunSummary, Scenario, W
 use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 
 use crate::host::{self, Host};
-use crate::warnings::{check_host_load, check_socket_waits};
+use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 
 /// The interval at which an observer is asked whether the run continues.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Converts the measurement to the form common to all worlds.
-pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
+pub(crate) fn to_run(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let samples = runs.take_samples();
     let flows = runs.flows;
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
     let packets = counts().map(|counts| counts.packets_sent).sum();
     let mut world_report = world_report(scenario, &flows[0]);
-    world_report.add_caution(check_host_load(&flows[0].records));
-    world_report.add_caution(check_socket_waits(&flows[0].records, &world_report.waited));
+    world_report.add_caution(warn_of_host_load(&flows[0].records));
+    world_report.add_caution(warn_of_socket_waits(&flows[0].records, &world_report.waited));
     let mut flows = flows.into_iter();
     let FlowRun { records, connected, ended, run_end, .. } =
         flows.next().expect("the first flow is the measured one");
@@ -56,7 +56,7 @@ fn background_run(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
 }
 
 fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {
-    let (host, sysctls) = (Host::this(), host::settings(scenario));
+    let (host, sysctls) = (Host::current(), host::settings(scenario));
     WorldReport {
         provenance: host.to_string(),
         caution: host::difference_from_stack(scenario, &sysctls),

@@ -47,7 +47,7 @@ impl Placement {
 
     /// Returns the hosts of a flow's client and server.
     pub(crate) fn hosts(&self, assignment: &Assignment) -> [usize; 2] {
-        let ends = [assignment.workload.from(), assignment.workload.to()];
+        let ends = [assignment.workload.client_node(), assignment.workload.server_node()];
         ends.map(|node| self.nodes.get(node).copied().unwrap_or(LOCAL_HOST))
     }
 
@@ -102,7 +102,7 @@ fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
 }
 
 fn same_host_error(Assignment { workload, .. }: &Assignment) -> String {
-    let (from, to) = (workload.from(), workload.to());
+    let (from, to) = (workload.client_node(), workload.server_node());
     format!(
         "both ends of the flow from {from:?} to {to:?} would be on one host; assign one of the nodes to another host (--peer NODE=HOST)"
     )
@@ -113,7 +113,7 @@ fn check_reachable(Assignment { workload, .. }: &Assignment, [near, far]: [IpAdd
     if near.is_ipv4() == far.is_ipv4() && near.is_loopback() == far.is_loopback() {
         return Ok(());
     }
-    let (from, to) = (workload.from(), workload.to());
+    let (from, to) = (workload.client_node(), workload.server_node());
     Err(format!(
         "{from:?} at {near} cannot reach {to:?} at {far}; use addresses of one IP version, and either loopback addresses for all hosts or \
         for none"

@@ -65,7 +65,7 @@ impl Places {
                 "the experiment has no node {node:?}; its nodes are {all} ([network] nodes)"
             ));
         }
-        let first = scenario.workload.from();
+        let first = scenario.workload.client_node();
         if self.nodes.contains_key(first) {
             return Err(format!(
                 "{first:?}, the client of the measured workload, is always this host; run the command on the host that is to be {first:?}"

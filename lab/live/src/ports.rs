@@ -9,7 +9,9 @@ use hol_sockets::Assignment;
 /// A range of ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
+    /// The first port of the range.
     first: u16,
+    /// The last port of the range.
     last: u16,
 }
 

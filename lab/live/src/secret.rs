@@ -56,7 +56,7 @@ impl Secret {
     }
 
     /// Sets the secret of this process for runs with other hosts.
-    pub fn give(self) {
+    pub fn set_for_process(self) {
         // The secret is set once, before the first run.
         let _ = COMMAND_LINE_SECRET.set(self);
     }

@@ -183,7 +183,7 @@ fn serve_requests(
     outbox: &Arc<Mutex<Outbox<TcpStream>>>,
     mut service: Box<dyn ClientService + '_>,
 ) -> Result<(), ControlError> {
-    let Host { kernel, clocksource } = Host::this();
+    let Host { kernel, clocksource } = Host::current();
     send(outbox, &Reply::Host(HostDescription { kernel, clocksource }))?;
     let weak = Arc::downgrade(outbox);
     thread::spawn(move || {

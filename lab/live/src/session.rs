@@ -126,7 +126,12 @@ impl Session {
             self.send(&Request::Ping)?;
             match self.receive(MAX_SILENCE)? {
                 (Reply::Pong { received, sent }, answered_at) => {
-                    all.push(Comparison { sent_at, received, sent, answered_at });
+                    all.push(Comparison {
+                        query_sent_at: sent_at,
+                        query_received_at: received,
+                        reply_sent_at: sent,
+                        reply_received_at: answered_at,
+                    });
                 }
                 (other, _) => return Err(ControlError::Malformed(unexpected_reply(&other))),
             }

@@ -7,7 +7,7 @@ use hol_measure::Record;
 use hol_scenario::{ReadDelays, RunEnd, Side};
 
 /// Warns if more than half of a median latency passed before the message was written.
-pub(crate) fn check_host_load(records: &[Record]) -> Option<String> {
+pub(crate) fn warn_of_host_load(records: &[Record]) -> Option<String> {
     let slip = |record: &Record| Some(record.request?.written.saturating_since(record.scheduled));
     let slip = median(records.iter().filter_map(slip))?;
     let latency = median(records.iter().filter_map(Record::latency))?;
@@ -19,7 +19,10 @@ pub(crate) fn check_host_load(records: &[Record]) -> Option<String> {
 }
 
 /// Warns if more than half of a median latency was spent in sockets: in one by the request, or in the other by its reply.
-pub(crate) fn check_socket_waits(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -> Option<String> {
+pub(crate) fn warn_of_socket_waits(
+    records: &[Record],
+    waited: &BTreeMap<Side, ReadDelays>,
+) -> Option<String> {
     let waited = waited.values().fold(0u64, |sum, waits| sum.saturating_add(waits.median));
     let latency = median(records.iter().filter_map(Record::latency))?;
     (waited > latency.as_nanos() / 2).then(|| {
@@ -29,7 +32,7 @@ pub(crate) fn check_socket_waits(records: &[Record], waited: &BTreeMap<Side, Rea
 }
 
 /// Warns if a one-way time is smaller than the uncertainty of the clocks.
-pub(crate) fn check_clock_uncertainty(records: &[Record], uncertainty: Duration) -> Option<String> {
+pub(crate) fn warn_of_clock_uncertainty(records: &[Record], uncertainty: Duration) -> Option<String> {
     let one_way = records.iter().filter(|record| record.reply.is_none());
     (median(one_way.filter_map(Record::latency))? < uncertainty).then(|| {
         "one-way latencies are shorter than the uncertainty of the two clocks (facts.peer.uncertainty in runs.jsonl): use them only to compare transports, or measure a workload with replies"
@@ -38,7 +41,7 @@ pub(crate) fn check_clock_uncertainty(records: &[Record], uncertainty: Duration)
 }
 
 /// Warns if nothing arrived at the other host.
-pub(crate) fn check_server_reached(records: &[Record], run_end: &RunEnd, host: &str) -> Option<String> {
+pub(crate) fn warn_of_unreached_server(records: &[Record], run_end: &RunEnd, host: &str) -> Option<String> {
     let is_lost = !records.is_empty() && records.iter().all(|record| record.request.is_none());
     let is_cut = matches!(run_end, RunEnd::NotConnected { .. });
     (is_lost || is_cut).then(|| {
@@ -102,14 +105,14 @@ mod tests {
     #[test]
     fn clock_uncertainty_affects_only_one_way_times() {
         let of = |took, has_replies, unsure_by| {
-            check_clock_uncertainty(&records(Some(took), has_replies), Duration::from_micros(unsure_by))
+            warn_of_clock_uncertainty(&records(Some(took), has_replies), Duration::from_micros(unsure_by))
                 .is_some()
         };
         assert!(of(40, false, 41));
         assert!(!of(40, false, 40));
         assert!(!of(40, true, 1000), "a round trip has one clock");
         assert_eq!(
-            check_clock_uncertainty(&records(None, false), Duration::from_micros(1000)),
+            warn_of_clock_uncertainty(&records(None, false), Duration::from_micros(1000)),
             None,
             "nothing was measured"
         );
@@ -117,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_run_without_deliveries_mentions_the_firewall() {
-        let told = |took, run_end| check_server_reached(&records(took, true), &run_end, "192.0.2.7");
+        let told = |took, run_end| warn_of_unreached_server(&records(took, true), &run_end, "192.0.2.7");
         assert_eq!(told(Some(40), RunEnd::Finished), None);
         for caution in [
             told(None, RunEnd::Finished),
@@ -132,15 +135,19 @@ mod tests {
         let waited = |us: [u64; 2]| {
             let waits = us.map(|us| ReadDelays { messages: 9, median: us * 1000, ..ReadDelays::default() });
             let waited = [Side::Client, Side::Server].into_iter().zip(waits).collect();
-            check_socket_waits(&records(Some(40), true), &waited).is_some()
+            warn_of_socket_waits(&records(Some(40), true), &waited).is_some()
         };
         assert!(!waited([10, 10]) && waited([10, 11]) && waited([u64::MAX / 1000; 2]));
         assert_eq!(
-            check_socket_waits(&records(Some(40), true), &BTreeMap::new()),
+            warn_of_socket_waits(&records(Some(40), true), &BTreeMap::new()),
             None,
             "the kernel does not tell"
         );
-        assert_eq!(check_socket_waits(&records(None, true), &BTreeMap::new()), None, "nothing was measured");
+        assert_eq!(
+            warn_of_socket_waits(&records(None, true), &BTreeMap::new()),
+            None,
+            "nothing was measured"
+        );
     }
 
     #[test]
@@ -150,10 +157,10 @@ mod tests {
             for record in &mut records {
                 record.scheduled = Time::from_nanos(record.scheduled.as_nanos().saturating_sub(us * 1000));
             }
-            check_host_load(&records).is_some()
+            warn_of_host_load(&records).is_some()
         };
         // The messages take 40 µs plus their waiting time before.
         assert!(!late(0) && !late(40) && late(41));
-        assert_eq!(check_host_load(&records(None, true)), None, "nothing was measured");
+        assert_eq!(warn_of_host_load(&records(None, true)), None, "nothing was measured");
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::check::{self, Path};
 use crate::host::{self, Host, loopback};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{POLL_INTERVAL, measured, run_error};
+use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::PathRouter;
 use crate::places::Places;
 
@@ -26,6 +26,7 @@ pub const VIA_SEPARATOR: &str = " via ";
 /// would disturb each other.
 #[derive(Debug, Default)]
 pub struct Live {
+    /// Held by the current run, because concurrent runs would disturb each other.
     turn: Mutex<()>,
     others: Option<OtherHosts>,
 }
@@ -64,7 +65,7 @@ impl Live {
         let stop = Stop::new().map_err(|problem| run_error(&problem.into()))?;
         let (runs, went_on) = run_while(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
         let runs = runs.map_err(|problem| run_error(&problem))?;
-        if went_on { Ok(measured(runs, scenario)) } else { Err(RunError::Interrupted) }
+        if went_on { Ok(to_run(runs, scenario)) } else { Err(RunError::Interrupted) }
     }
 
     fn path(&self) -> Path {
@@ -85,7 +86,7 @@ impl World for Live {
 
     fn provenance(&self) -> Result<String, RunError> {
         match &self.others {
-            None => Ok(Host::this().to_string()),
+            None => Ok(Host::current().to_string()),
             Some(others) => others.provenance(),
         }
     }

@@ -53,7 +53,7 @@ fn summary(criterion: &mut Criterion) {
     group.bench_function("record latencies", |b| {
         b.iter(|| {
             let mut recorder = Recorder::new();
-            latencies.iter().for_each(|latency| recorder.complete(*latency));
+            latencies.iter().for_each(|latency| recorder.count_completed(*latency));
             recorder.finish()
         });
     });

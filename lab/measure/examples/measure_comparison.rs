@@ -17,7 +17,7 @@ fn main() {
     println!("without pairs: {} ms, p = {:.2}: {:?}", unpaired.difference, unpaired.p, unpaired.verdict);
 
     let mut recorder = Recorder::new();
-    (0..1000).for_each(|number| recorder.complete(Duration::from_micros(20_000 + 10 * number)));
+    (0..1000).for_each(|number| recorder.count_completed(Duration::from_micros(20_000 + 10 * number)));
     (0..15).for_each(|_| recorder.count_failure());
     let latency = recorder.finish();
     for share in [0.5, 0.9, 0.99] {

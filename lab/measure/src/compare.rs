@@ -45,7 +45,9 @@ pub struct Comparison {
 /// An estimated difference.
 struct Estimate {
     mean: f64,
+    /// The standard error of the mean.
     error: f64,
+    /// Degrees of freedom of the t distribution.
     freedom: f64,
     n: u64,
     /// The allowances of the first and of the second mean: how far rare events may raise them.
@@ -224,8 +226,8 @@ fn normal_quantile(confidence: f64) -> f64 {
 }
 
 /// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by chance
-/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`holm`] requires that no
-/// cell is wrong.
+/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`adjust_by_holm`] requires
+/// that no cell is wrong.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));
@@ -240,7 +242,7 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
 
 /// Adjusts the p values of a family of tests (Holm 1979): reject where the result is below the family's
 /// level.
-pub fn holm(p: &[f64]) -> Vec<f64> {
+pub fn adjust_by_holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
     let mut adjusted = vec![0.0; p.len()];
@@ -353,12 +355,12 @@ mod tests {
     // By hand: .005 * 4, .01 * 3, .03 * 2, and .04 * 1 raised to the one before.
     #[test]
     fn holm_multiplies_the_smallest_most() {
-        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let adjusted = adjust_by_holm(&[0.01, 0.04, 0.03, 0.005]);
         for (got, expected) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
             assert!(close(*got, expected), "{adjusted:?}");
         }
-        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
-        assert!(holm(&[]).is_empty());
+        assert_eq!(adjust_by_holm(&[0.9, 0.8]), [1.0, 1.0]);
+        assert!(adjust_by_holm(&[]).is_empty());
     }
 
     // python3 -c "from scipy.stats import ttest_ind as t; r=t([20.1,20.5],[21.0,21.9],equal_var=False)

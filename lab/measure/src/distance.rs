@@ -52,7 +52,7 @@ mod tests {
 
     fn counted(millis: impl IntoIterator<Item = u64>) -> Distribution {
         let mut recorder = Recorder::new();
-        millis.into_iter().for_each(|ms| recorder.complete(Duration::from_millis(ms)));
+        millis.into_iter().for_each(|ms| recorder.count_completed(Duration::from_millis(ms)));
         recorder.finish()
     }
 

@@ -16,12 +16,15 @@ use crate::packed::PackedDistribution;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "PackedDistribution", into = "PackedDistribution")]
 pub struct Distribution {
+    /// Number of messages, including those that never completed.
     pub(crate) offered: u64,
+    /// Number of messages with a latency.
     pub(crate) completed: u64,
     /// Sum of the latencies in ns.
     pub(crate) total: u128,
     /// Sum of the squared latencies in ns².
     pub(crate) squares: u128,
+    /// The minimum and the maximum.
     pub(crate) range: Option<(Duration, Duration)>,
     pub(crate) buckets: Buckets,
 }
@@ -119,7 +122,7 @@ mod tests {
 
     fn counted(nanos: &[u64], missed: usize) -> Distribution {
         let mut recorder = Recorder::new();
-        nanos.iter().for_each(|ns| recorder.complete(Duration::from_nanos(*ns)));
+        nanos.iter().for_each(|ns| recorder.count_completed(Duration::from_nanos(*ns)));
         (0..missed).for_each(|_| recorder.count_failure());
         recorder.finish()
     }

@@ -166,7 +166,7 @@ mod tests {
     fn naive_interval_treats_messages_as_independent() {
         let mut recorder = Recorder::new();
         for micros in [20_300, 20_100, 19_900, 20_400, 20_200] {
-            recorder.complete(hol_base::Duration::from_micros(micros));
+            recorder.count_completed(hol_base::Duration::from_micros(micros));
         }
         let interval = Interval::naive(&recorder.finish(), 0.95).unwrap();
         assert!((interval.half_width - 0.23883883880999848).abs() < 1e-9);

@@ -42,8 +42,8 @@ pub use hol_base as base;
 pub use batch::BatchMeans;
 pub use bounds::{Bounds, quantile};
 pub use compare::{
-    Comparison, Verdict, benjamini_hochberg, compare_paired, compare_ratios, compare_unpaired,
-    compare_with_allowances, holm,
+    Comparison, Verdict, adjust_by_holm, benjamini_hochberg, compare_paired, compare_ratios,
+    compare_unpaired, compare_with_allowances,
 };
 pub use crossover::Crossover;
 pub use crossover_search::{Bracket, CrossoverSearch, Probe, Winner, brackets};

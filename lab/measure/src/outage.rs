@@ -16,6 +16,7 @@ const ON_TIME_MESSAGES: u32 = 10;
 const MESSAGES_BEFORE: usize = 64;
 /// Number of equal parts of the time until the backlog was gone. Each part after that is [`PART_GROWTH`] times as long as the one before.
 const PARTS_TO_RECOVERY: u64 = 256;
+/// The factor by which each part after the recovery is longer than the previous one.
 const PART_GROWTH: f64 = 1.05;
 
 /// The effect of an event on the application.
@@ -65,7 +66,9 @@ pub struct OutageCurve {
 /// A message that had not been delivered at the first event.
 #[derive(Debug, Clone, Copy)]
 struct PendingMessage {
+    /// When the message was due.
     scheduled: Time,
+    /// When it was delivered; `None` if it never was.
     delivered: Option<Time>,
 }
 
@@ -103,9 +106,9 @@ impl OutagesBuilder {
         let due = record.scheduled;
         match record.latency() {
             Some(latency) if due + latency <= *first => {
-                self.latencies_before.complete(latency);
+                self.latencies_before.count_completed(latency);
                 if let Some(last) = self.last_delivery.filter(|last| *last < due + latency) {
-                    self.silences.complete((due + latency).since(last));
+                    self.silences.count_completed((due + latency).since(last));
                 }
                 self.last_delivery = self.last_delivery.max(Some(due + latency));
                 if self.messages_before.len() == MESSAGES_BEFORE {
@@ -166,13 +169,16 @@ struct RunAfterEvent {
     /// Times of deliveries, ascending, from the last one before the first event on.
     deliveries: Vec<Time>,
     messages_after: Vec<PendingMessage>,
+    /// When the run ended.
     ended: Time,
 }
 
 /// The late messages of an event.
 #[derive(Default)]
 struct Backlog {
+    /// Number of late messages.
     late: u64,
+    /// Number of messages that were never delivered.
     lost: u64,
     first_delivery: Option<Time>,
     last_delivery: Option<Time>,

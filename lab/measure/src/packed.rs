@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn stored_distribution_is_small_and_readable() {
         let mut recorder = Recorder::new();
-        (0..1000).for_each(|_| recorder.complete(Duration::from_nanos(5)));
-        recorder.complete(Duration::from_nanos(9));
+        (0..1000).for_each(|_| recorder.count_completed(Duration::from_nanos(5)));
+        recorder.count_completed(Duration::from_nanos(9));
         recorder.count_failure();
         let json = serde_json::to_string(&recorder.finish()).unwrap();
         let expected = r#"{"offered":1002,"total_ns":5009,"squares_ns2":"25081","range_ns":[5,9],"buckets":[[6,1000],[4,1]]}"#;

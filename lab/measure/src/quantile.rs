@@ -87,7 +87,7 @@ mod tests {
 
     fn counted(millis: impl IntoIterator<Item = u64>) -> Distribution {
         let mut recorder = Recorder::new();
-        millis.into_iter().for_each(|ms| recorder.complete(Duration::from_millis(ms)));
+        millis.into_iter().for_each(|ms| recorder.count_completed(Duration::from_millis(ms)));
         recorder.finish()
     }
 
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn incomplete_messages_count_in_the_tail() {
         let mut recorder = Recorder::new();
-        (0..80).for_each(|_| recorder.complete(Duration::from_millis(20)));
+        (0..80).for_each(|_| recorder.count_completed(Duration::from_millis(20)));
         (0..20).for_each(|_| recorder.count_failure());
         let points = recorder.finish().ccdf(10, 0.95);
         assert_eq!(points.len(), 1);

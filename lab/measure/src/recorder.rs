@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 /// use hol_measure::{Recorder, base::Duration};
 ///
 /// let mut recorder = Recorder::new();
-/// (1..=97).for_each(|ms| recorder.complete(Duration::from_millis(ms)));
+/// (1..=97).for_each(|ms| recorder.count_completed(Duration::from_millis(ms)));
 /// (0..3).for_each(|_| recorder.count_failure());
 /// let latency = recorder.finish();
 /// assert_eq!(latency.mean_ms(), Some(49.0));
@@ -20,10 +20,15 @@ use crate::distribution::Distribution;
 #[derive(Debug, Default)]
 pub struct Recorder {
     counts: Vec<u32>,
+    /// Number of messages, including failed ones.
     offered: u64,
+    /// Number of messages with a latency.
     completed: u64,
+    /// Sum of the latencies in ns.
     total: u128,
+    /// Sum of the squared latencies in ns².
     squares: u128,
+    /// The minimum and the maximum.
     range: Option<(Duration, Duration)>,
 }
 
@@ -34,7 +39,7 @@ impl Recorder {
     }
 
     /// Counts a message that completed after `latency`.
-    pub fn complete(&mut self, latency: Duration) {
+    pub fn count_completed(&mut self, latency: Duration) {
         let bucket = Bucket::containing(latency).0 as usize;
         if bucket >= self.counts.len() {
             self.counts.resize(bucket + 1, 0);

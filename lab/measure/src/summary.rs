@@ -88,7 +88,9 @@ pub struct Summarizer {
     behind: Duration,
     halves: HalvesBuilder,
     playback: Option<PlaybackBuilder>,
+    /// Number of messages that were due.
     offered: u64,
+    /// Number of completed messages.
     completed: u64,
     abandoned: u64,
     refused: u64,
@@ -112,7 +114,7 @@ impl Summarizer {
                 self.completed += 1;
                 self.bytes += record.octets();
                 self.split.add(&parts);
-                self.latency.complete(parts.total());
+                self.latency.count_completed(parts.total());
                 self.halves.add(Some(parts.total()));
             }
             None => {

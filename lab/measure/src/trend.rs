@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use crate::compare::{Verdict, compare_paired, holm};
+use crate::compare::{Verdict, adjust_by_holm, compare_paired};
 
 /// The direction in which a curve is claimed to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Trend {
         };
         let steps: Vec<_> =
             levels.windows(2).map(|pair| compare_paired(&pair[1], &pair[0], 0.0, confidence)).collect();
-        let p = holm(&steps.iter().map(|step| step.p).collect::<Vec<_>>());
+        let p = adjust_by_holm(&steps.iter().map(|step| step.p).collect::<Vec<_>>());
         let violations =
             (0..steps.len()).filter(|&i| steps[i].verdict == wrong && p[i] < 1.0 - confidence).collect();
         let means: Vec<f64> = levels.iter().map(|l| l.iter().sum::<f64>() / l.len() as f64).collect();

@@ -36,7 +36,7 @@ pub(crate) fn simulation<'t>(
         running_flows: Vec::new(),
         first_client_port: FIRST_CLIENT_PORT,
     };
-    builder.hosts.resize_with(topology.nodes(), Demux::default);
+    builder.hosts.resize_with(topology.node_count(), Demux::default);
     let mut add = |transport, workload: &WorkloadSpec, messages, seed| {
         let links = links.next().expect("each flow has links");
         builder.add(transport, workload, messages, seed, links);
@@ -55,6 +55,7 @@ pub(crate) fn simulation<'t>(
     Ok(Simulation::new(network, host_addresses, hosts, running_flows, first_client_port, wake_ups))
 }
 
+/// Builds a simulation.
 struct Builder<'a> {
     topology: &'a Topology,
     /// The processors of nodes with a `service` time, by name.
@@ -75,7 +76,7 @@ impl Builder<'_> {
         seed: Seed,
         OnwardLinks { onward_client, pending_requests }: OnwardLinks,
     ) {
-        let [client, server] = [workload.from(), workload.to()]
+        let [client, server] = [workload.client_node(), workload.server_node()]
             .map(|name| self.topology.node(name).expect("the scenario was checked"));
         let index = self.running_flows.len();
         let (port, first_client_port) = (server_port(index), self.first_client_port);
@@ -98,7 +99,7 @@ impl Builder<'_> {
             None => workload.client(lanes, messages, seed),
         };
         let server = workload.server(lanes, messages, Host { pending_requests, ..Host::default() });
-        let sides = [flow_side(client, workload.from()), flow_side(server, workload.to())];
+        let sides = [flow_side(client, workload.client_node()), flow_side(server, workload.server_node())];
         let flow = Flow::new(FlowLimits::new(workload, transport, Time::ZERO + workload.start));
         let ledger_join = workload.ledger_join(transport.gives_up());
         self.running_flows.push(RunningFlow::new(sides, flow, endpoints, ledger_join));

@@ -64,13 +64,13 @@ impl Endpoints {
                 if *single_homed {
                     max = 1;
                 }
-                let config = Arc::new(config.within(mtu));
+                let config = Arc::new(config.with_network_mtu(mtu));
                 Kind::Sctp { config, unordered: *unordered, reliability: *reliability }
             }
             Protocol::Udp { config } => Kind::Udp(config.clone()),
             Protocol::Quic { config, mapping, .. } => {
                 let largest = mtu - (ip_header + Datagram::HEADER) as u64;
-                let config = Arc::new(config.within(largest));
+                let config = Arc::new(config.with_largest_packet(largest));
                 Kind::Quic { config, mapping: *mapping }
             }
             Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("the scenario was checked"),
@@ -158,6 +158,6 @@ impl Endpoints {
 
     /// Returns the random stream of an endpoint, for its initial sequence numbers, tags and heartbeats.
     fn rng(&self, side: &str, number: usize) -> Rng {
-        self.seed.derive(side).derive_index(number as u64).rng()
+        self.seed.derive(side).derive_for_index(number as u64).rng()
     }
 }

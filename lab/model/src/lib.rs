@@ -115,7 +115,7 @@ pub fn run_with_observer(
     let mut simulation = simulation.map_err(|problem| RunError::Refused(problem.to_string()))?;
     let mut record_sink = simulation.record_sink(observer);
     let ended = simulation.run(&mut record_sink)?;
-    simulation.settle(&mut record_sink)?;
+    simulation.pass_on_rest(&mut record_sink)?;
     let count = scenario.background_flows(seed).count();
     let background_flows = simulation.unmeasured_flows().iter().take(count).zip(record_sink.octets());
     let background =
@@ -129,7 +129,7 @@ pub fn run_with_observer(
     let is_finished = flow.is_finished();
     // Drops are counted before the close, because packets retransmitted to a closed endpoint are not lost by
     // the flow.
-    let (drops, marked) = (simulation.drops(), simulation.marked());
+    let (drops, marked) = (simulation.drops(), simulation.marked_packets());
     let closed = if is_finished { simulation.close() } else { None };
     Ok(RunSummary {
         has_delivery_times: true,

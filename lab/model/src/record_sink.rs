@@ -24,17 +24,17 @@ impl<'o> RecordSink<'o> {
     }
 
     /// Passes on the records of settled messages.
-    pub(crate) fn settle(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
+    pub(crate) fn pass_on_settled(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
-            flow.settle(|record| self.pass_on(number, &record));
+            flow.take_settled(|record| self.pass_on(number, &record));
         }
         self.go_on()
     }
 
     /// Passes on all remaining records of flows that have ended.
-    pub(crate) fn settle_all(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
+    pub(crate) fn pass_on_rest(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
-            flow.settle_all(|record| self.pass_on(number, &record));
+            flow.take_rest(|record| self.pass_on(number, &record));
         }
         self.go_on()
     }

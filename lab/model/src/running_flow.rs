@@ -45,7 +45,7 @@ impl RunningFlow {
     #[inline]
     pub(crate) fn progress(&self) -> FlowProgress {
         let [client, server] = [&self.client, &self.server].map(|flow_side| flow_side.application.progress());
-        self.flow.limits().tally(client, server)
+        self.flow.limits().combine_progress(client, server)
     }
 
     /// Starts to close the flow in an orderly way, if every message is settled. Returns false if not, or if
@@ -60,14 +60,14 @@ impl RunningFlow {
     }
 
     /// Removes the records of settled messages and passes each to `record`.
-    pub(crate) fn settle(&mut self, record: impl FnMut(Record)) {
+    pub(crate) fn take_settled(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, ledger_join, .. } = self;
         ledger_join.settle(client.application.ledger(), server.application.ledger(), record);
     }
 
     /// Removes all other records and passes each to `record`: those of messages in flight, which will never
     /// be settled.
-    pub(crate) fn settle_all(&mut self, record: impl FnMut(Record)) {
+    pub(crate) fn take_rest(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, ledger_join, .. } = self;
         ledger_join.settle_all(client.application.ledger(), server.application.ledger(), record);
     }
@@ -83,7 +83,7 @@ impl RunningFlow {
             Event::Received(received) => {
                 match self.flow_side(role).receive(now, connection, received) {
                     Ok(()) => self.flow.note_delivery(now, self.progress()),
-                    Err(error) => self.flow.note_failure(error.0),
+                    Err(error) => self.flow.end_with_failure(error.0),
                 }
                 return;
             }

@@ -38,6 +38,7 @@ pub(crate) struct Simulation<'t> {
     wake_ups: Option<WakeUps>,
     /// The first client port that is free.
     free_port: u16,
+    /// The virtual time.
     now: Time,
 }
 
@@ -95,7 +96,7 @@ impl<'t> Simulation<'t> {
                 .set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start_time());
         }
         while self.running_flows[MEASURED_FLOW].flow.run_end().is_none() {
-            record_sink.settle(&mut self.running_flows)?;
+            record_sink.pass_on_settled(&mut self.running_flows)?;
             if !self.run_for(STEPS_AT_ONCE, sample_times.next()) {
                 self.sample(sample_times.next(), record_sink);
                 sample_times.advance();
@@ -113,7 +114,7 @@ impl<'t> Simulation<'t> {
                     return false;
                 }
                 let (now, measured) = (self.now, self.measured());
-                measured.flow.deadlock(now, measured.progress());
+                measured.flow.end_with_deadlock(now, measured.progress());
             }
             if self.running_flows[MEASURED_FLOW].flow.run_end().is_some() {
                 return true;
@@ -134,13 +135,13 @@ impl<'t> Simulation<'t> {
     }
 
     /// Passes on the records that were not settled when the measured flow ended, and those of messages that were never due.
-    pub(crate) fn settle(&mut self, record_sink: &mut RecordSink<'_>) -> Result<(), RunError> {
+    pub(crate) fn pass_on_rest(&mut self, record_sink: &mut RecordSink<'_>) -> Result<(), RunError> {
         let ended = self.now;
         while !self.measured().client.application.end(ended) {
-            record_sink.settle_all(&mut self.running_flows[..=MEASURED_FLOW])?;
+            record_sink.pass_on_rest(&mut self.running_flows[..=MEASURED_FLOW])?;
         }
         self.measured().server.application.end(ended);
-        record_sink.settle_all(&mut self.running_flows)
+        record_sink.pass_on_rest(&mut self.running_flows)
     }
 
     /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was
@@ -180,8 +181,8 @@ impl<'t> Simulation<'t> {
     }
 
     /// Returns how often a queue marked a packet.
-    pub(crate) fn marked(&self) -> u64 {
-        self.network.marked()
+    pub(crate) fn marked_packets(&self) -> u64 {
+        self.network.marked_packets()
     }
 
     /// Returns the packets that did not arrive, by reason.
@@ -294,7 +295,7 @@ impl<'t> Simulation<'t> {
         flow.note_opening();
         let port = if number < usize::from(own) { Some(first + number as u16) } else { self.next_port() };
         let RunningFlow { endpoints, flow, .. } = &mut self.running_flows[running_flow];
-        let Some(port) = port else { return flow.note_failure("no dynamic port is free") };
+        let Some(port) = port else { return flow.end_with_failure("no dynamic port is free") };
         let (remote, lacks_address) = (endpoints.port, endpoints.lacks_address(&self.host_addresses));
         let connection = endpoints.connect(number, port, endpoints.ends(&self.host_addresses));
         let socket = self.add(running_flow, Side::Client, connection, (port, remote));
@@ -448,7 +449,7 @@ impl<'t> Simulation<'t> {
                     return;
                 }
                 ApplicationOutput::Stop(quit) => {
-                    running_flow.flow.note_abort(now, quit);
+                    running_flow.flow.end_with_abort(now, quit);
                     self.end_applications(index);
                     return;
                 }

@@ -15,7 +15,7 @@ use crate::link_change::LinkChange;
 use crate::loss::LossSpec;
 use crate::routes::routes;
 use crate::spec::{NetworkSpec, Settings};
-use crate::topology::{Interface, LinkPlan, Medium, ScheduledChange, Segment, Topology};
+use crate::topology::{Interface, LinkDirectionSettings, Medium, ScheduledChange, Segment, Topology};
 
 impl Topology {
     /// Validates a table, whatever the names of its nodes.
@@ -127,7 +127,7 @@ impl Topology {
 
     fn add_direction(&mut self, name: String, settings: Settings) -> Result<LinkId, NetworkError> {
         check_settings(&name, &settings, self.ip)?;
-        self.links.push(LinkPlan { name, settings });
+        self.links.push(LinkDirectionSettings { name, settings });
         Ok(LinkId(self.links.len() as u16 - 1))
     }
 
@@ -204,8 +204,9 @@ impl Topology {
             let cure = "paths are counted from 1, a link without a name is called \"from-to\", and a LAN has no directions";
             return Err(NetworkError::EventWithoutTarget { at, target, cure });
         }
-        let has_bursts =
-            |link: &LinkPlan| loss.is_some() && matches!(link.settings.loss, LossSpec::TimedBursts(_));
+        let has_bursts = |link: &LinkDirectionSettings| {
+            loss.is_some() && matches!(link.settings.loss, LossSpec::TimedBursts(_))
+        };
         let plans = links.iter().map(|link| &self.links[usize::from(link.0)]);
         if let Some(link) = plans.into_iter().find(|link| has_bursts(link)) {
             return Err(NetworkError::LossEventDuringTimedBursts { at, link: link.name.clone() });

@@ -8,7 +8,7 @@ use hol_base::Time;
 use crate::link::Link;
 use crate::observer::Observer;
 use crate::spec::Settings;
-use crate::topology::LinkPlan;
+use crate::topology::LinkDirectionSettings;
 
 /// The links of a channel, and whose turn it was last.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// Returns the channels named by `links`.
-    pub(crate) fn from_links(links: &[LinkPlan]) -> Vec<Self> {
+    pub(crate) fn from_links(links: &[LinkDirectionSettings]) -> Vec<Self> {
         let mut channels = BTreeMap::<&str, Vec<usize>>::new();
         for (place, link) in
             links.iter().enumerate().filter(|(_, link)| link.settings.channel != Settings::OWN_CHANNEL)

@@ -9,7 +9,7 @@ use crate::ip::Ip;
 use crate::loss::LossSpec;
 use crate::police::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
-use crate::topology::LinkPlan;
+use crate::topology::LinkDirectionSettings;
 
 /// Checks that the table has either paths or nodes.
 pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
@@ -95,10 +95,10 @@ fn check_distribution(link: &str, settings: &Settings) -> Result<(), NetworkErro
 }
 
 /// Checks that each named channel has several links.
-pub(crate) fn check_channels(links: &[LinkPlan]) -> Result<(), NetworkError> {
+pub(crate) fn check_channels(links: &[LinkDirectionSettings]) -> Result<(), NetworkError> {
     let lonely = Channel::from_links(links).into_iter().find(|channel| channel.members.len() == 1);
     lonely.map_or(Ok(()), |channel| {
-        let LinkPlan { name, settings } = &links[channel.members[0]];
+        let LinkDirectionSettings { name, settings } = &links[channel.members[0]];
         Err(NetworkError::UnsharedChannel { link: name.clone(), channel: settings.channel.clone() })
     })
 }

@@ -146,7 +146,7 @@ impl Codel {
     }
 
     /// Returns the number of packets marked instead of dropped, or above the threshold.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 
@@ -170,7 +170,7 @@ impl Codel {
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
                 self.inverse_root = self.inverse_root.step_to(self.count);
-                if self.marks(&mut first) {
+                if self.mark_if_allowed(&mut first) {
                     self.drop_next = self.next_drop_after(self.drop_next);
                     break;
                 }
@@ -181,7 +181,7 @@ impl Codel {
                 }
             }
         } else if is_late {
-            if !self.marks(&mut first) {
+            if !self.mark_if_allowed(&mut first) {
                 replace(&mut first);
                 // Updates the state with the next packet's delay, which matters only later.
                 self.is_late(now, &first);
@@ -193,7 +193,7 @@ impl Codel {
     }
 
     /// Marks the packet instead of dropping it, if allowed.
-    fn marks(&mut self, first: &mut DequeuedPacket) -> bool {
+    fn mark_if_allowed(&mut self, first: &mut DequeuedPacket) -> bool {
         let marked = self.spec.ecn && first.as_mut().is_some_and(|(waiting, _)| waiting.mark());
         self.marked += u64::from(marked);
         marked
@@ -267,7 +267,7 @@ impl CodelQueue {
     }
 
     /// Returns the number of packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.codel.marked
     }
 
@@ -419,7 +419,7 @@ mod tests {
                     marked.push(at);
                 }
             }
-            assert_eq!(codel.marked(), marked.len() as u64);
+            assert_eq!(codel.marked_packets(), marked.len() as u64);
             (marked, dropped)
         };
         let dropped = outcome(Ecn::NotCapable).1;
@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(leaves(2, Ecn::Capable), Ecn::Capable);
         assert_eq!(leaves(3, Ecn::Capable), Ecn::Congested);
         assert_eq!(leaves(3, Ecn::NotCapable), Ecn::NotCapable);
-        assert_eq!(codel.marked(), 1);
+        assert_eq!(codel.marked_packets(), 1);
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl DualPi2Queue {
     }
 
     /// Returns the number of packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 

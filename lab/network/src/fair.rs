@@ -128,8 +128,8 @@ impl FairQueue {
     }
 
     /// Returns the number of packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.codel.marked()).sum()
+    pub(crate) fn marked_packets(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.codel.marked_packets()).sum()
     }
 
     /// Returns the queued packets and their octets.
@@ -257,7 +257,7 @@ impl FairQueue {
         });
         let (from, to) = packet.ports();
         let ports = u64::from(from) << 24 | u64::from(to) << 8 | u64::from(packet.transport.protocol());
-        let hash = self.hash.derive_index(source.rotate_left(32) ^ destination).derive_index(ports);
+        let hash = self.hash.derive_for_index(source.rotate_left(32) ^ destination).derive_for_index(ports);
         (hash.0 % self.flows.len() as u64) as usize
     }
 }

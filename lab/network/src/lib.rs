@@ -71,7 +71,8 @@ pub use red::RedSpec;
 pub use spec::{LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings};
 pub use tap::{Drops, Tap, TapEvent, TapPoint, node_of};
 pub use topology::{
-    AddressChange, Interface, LinkPlan, Medium, Route, RouteChange, ScheduledChange, Segment, Topology,
+    AddressChange, Interface, LinkDirectionSettings, Medium, Route, RouteChange, ScheduledChange, Segment,
+    Topology,
 };
 pub use trace::{TraceError, TraceSpec, events as trace_events, read as read_trace};
 pub use trace_playback::TracePlayback;

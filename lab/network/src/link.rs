@@ -132,8 +132,8 @@ impl Link {
     }
 
     /// Returns the number of packets that the link's queue has marked.
-    pub(crate) fn marked(&self) -> u64 {
-        self.queue.marked() + self.red.as_ref().map_or(0, Red::marked)
+    pub(crate) fn marked_packets(&self) -> u64 {
+        self.queue.marked_packets() + self.red.as_ref().map_or(0, Red::marked_packets)
     }
 
     /// Returns whether a packet is queued that may be transmitted now.
@@ -202,10 +202,11 @@ impl Link {
     /// Shrinks the ring buffer after a burst; otherwise each access would touch another cache line.
     #[inline]
     fn shrink_ring(&mut self) {
-        const SMALL_RING: usize = 64;
+        /// A ring with room for this many packets is not shrunk.
+        const SMALL_RING_PACKETS: usize = 64;
         let (length, room) = (self.in_flight.len(), self.in_flight.capacity());
-        if room > SMALL_RING && length < room / 8 {
-            self.in_flight.shrink_to((2 * length).max(SMALL_RING));
+        if room > SMALL_RING_PACKETS && length < room / 8 {
+            self.in_flight.shrink_to((2 * length).max(SMALL_RING_PACKETS));
         }
     }
 
@@ -249,7 +250,8 @@ impl Link {
     fn is_dropped_early(&mut self, now: Time, packet: &mut Packet) -> bool {
         let free_at = self.free_at();
         let Some(red) = &mut self.red else { return false };
-        red.drops_or_marks(now, self.queue.backlog(), free_at, self.transmitter.rate()) && !red.marks(packet)
+        red.drops_or_marks(now, self.queue.backlog(), free_at, self.transmitter.rate())
+            && !red.mark_if_allowed(packet)
     }
 
     #[inline]

@@ -213,6 +213,7 @@ pub(crate) struct Loss {
     rng: Rng,
 }
 
+/// The state of a loss process.
 #[derive(Debug)]
 enum Process {
     Independent(f64),

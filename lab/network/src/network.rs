@@ -103,8 +103,8 @@ impl<'t> Network<'t> {
     }
 
     /// Returns how often a queue marked a packet with congestion instead of dropping it. RFC 3168 section 5.
-    pub fn marked(&self) -> u64 {
-        self.links.iter().map(Link::marked).sum()
+    pub fn marked_packets(&self) -> u64 {
+        self.links.iter().map(Link::marked_packets).sum()
     }
 
     /// Returns the backlog of each link, in the order of [`Topology::queues`].

@@ -200,7 +200,7 @@ impl PieQueue {
     }
 
     /// Returns the number of packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 
@@ -221,7 +221,9 @@ impl PieQueue {
         if !has_room {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::QueueFull);
-        } else if self.pie.drops_or_marks(self.octets < self.min_backlog) && !self.marks(&mut transit) {
+        } else if self.pie.drops_or_marks(self.octets < self.min_backlog)
+            && !self.mark_if_allowed(&mut transit)
+        {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::DroppedEarly);
         } else {
@@ -231,7 +233,7 @@ impl PieQueue {
     }
 
     /// Marks the packet instead of dropping it, if allowed. RFC 8033 section 5.1.
-    fn marks(&mut self, transit: &mut Transit) -> bool {
+    fn mark_if_allowed(&mut self, transit: &mut Transit) -> bool {
         let Pie { spec, drop_prob, .. } = self.pie;
         let marked = spec.ecn && drop_prob <= Pie::MAX_MARKING_PROBABILITY && transit.packet.ecn.mark();
         self.marked += u64::from(marked);
@@ -372,10 +374,15 @@ mod tests {
         assert!(dropped.is_empty());
         let mut heavy = queue(spec);
         let (dropped, _) = overload(&mut heavy, Ecn::Capable, 11, 10_000);
-        assert!(heavy.marked() > 10 && dropped.len() > 10, "{} {}", heavy.marked(), dropped.len());
+        assert!(
+            heavy.marked_packets() > 10 && dropped.len() > 10,
+            "{} {}",
+            heavy.marked_packets(),
+            dropped.len()
+        );
         let mut deaf = queue(PieSpec::default());
         overload(&mut deaf, Ecn::Capable, 20, 10_000);
-        assert_eq!(deaf.marked(), 0, "only if it is configured to");
+        assert_eq!(deaf.marked_packets(), 0, "only if it is configured to");
     }
 
     #[test]

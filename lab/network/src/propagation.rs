@@ -57,7 +57,7 @@ impl Propagation {
             }
             Variation::Table(numbers) => {
                 let number = i64::from(numbers[rng.below(numbers.len() as u64) as usize]);
-                shifted(
+                shift_delay(
                     delay,
                     (i128::from(jitter.as_nanos()) * i128::from(number) / i128::from(UNITS_PER_JITTER))
                         as i64,
@@ -68,7 +68,7 @@ impl Propagation {
                 let rest = (1.0 - *correlation * *correlation).sqrt();
                 let variation = last.map_or(new, |last| *correlation * last + rest * new);
                 *last = Some(variation);
-                shifted(delay, (variation * jitter.as_nanos() as f64).round() as i64)
+                shift_delay(delay, (variation * jitter.as_nanos() as f64).round() as i64)
             }
         }
     }
@@ -122,7 +122,7 @@ impl Variation {
 }
 
 /// Adds a signed number of ns to a delay.
-fn shifted(delay: Duration, nanos: i64) -> Duration {
+fn shift_delay(delay: Duration, nanos: i64) -> Duration {
     if nanos < 0 {
         delay.saturating_sub(Duration::from_nanos(nanos.unsigned_abs()))
     } else {

@@ -25,6 +25,7 @@ pub(crate) struct Queue {
     order: Order,
 }
 
+/// The order in which a queue releases packets.
 #[derive(Debug)]
 enum Order {
     /// First in first out.
@@ -39,6 +40,7 @@ enum Order {
     DualPi2(Box<DualPi2Queue>),
 }
 
+/// Packets in the order of their arrival.
 #[derive(Debug, Default)]
 struct Fifo {
     queued: VecDeque<Transit>,
@@ -97,13 +99,13 @@ impl Queue {
     }
 
     /// Returns the number of packets marked by the discipline.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         match &self.order {
             Order::Fifo(_) => 0,
-            Order::Codel(queue) => queue.marked(),
-            Order::Fair(queue) => queue.marked(),
-            Order::Pie(queue) => queue.marked(),
-            Order::DualPi2(queue) => queue.marked(),
+            Order::Codel(queue) => queue.marked_packets(),
+            Order::Fair(queue) => queue.marked_packets(),
+            Order::Pie(queue) => queue.marked_packets(),
+            Order::DualPi2(queue) => queue.marked_packets(),
         }
     }
 

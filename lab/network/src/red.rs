@@ -146,14 +146,14 @@ impl Red {
     }
 
     /// Marks a packet instead of dropping it, if allowed. RFC 3168 section 5.
-    pub(crate) fn marks(&mut self, packet: &mut Packet) -> bool {
+    pub(crate) fn mark_if_allowed(&mut self, packet: &mut Packet) -> bool {
         let marked = self.spec.ecn && packet.ecn.mark();
         self.marked += u64::from(marked);
         marked
     }
 
     /// Returns the number of packets marked so far.
-    pub(crate) fn marked(&self) -> u64 {
+    pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 
@@ -261,9 +261,9 @@ mod tests {
         let plain = crate::transit::tests::transit(1000, Ecn::NotCapable).packet;
         let capable = || Packet { ecn: Ecn::Capable, ..plain.clone() };
         let mut with = red(RedSpec { ecn: true, ..RedSpec::default() });
-        assert!(with.marks(&mut capable()) && !with.marks(&mut plain.clone()));
-        assert_eq!(with.marked(), 1);
-        assert!(!red(RedSpec::default()).marks(&mut capable()), "only if it is configured to");
+        assert!(with.mark_if_allowed(&mut capable()) && !with.mark_if_allowed(&mut plain.clone()));
+        assert_eq!(with.marked_packets(), 1);
+        assert!(!red(RedSpec::default()).mark_if_allowed(&mut capable()), "only if it is configured to");
     }
 
     #[test]

@@ -11,7 +11,7 @@ const MAX_ROUTES: usize = 20_000_000;
 
 /// Returns for each node the next hop to every address of every other node.
 pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkError> {
-    let (nodes, addresses) = (topology.nodes(), topology.interfaces.len());
+    let (nodes, addresses) = (topology.node_count(), topology.interfaces.len());
     if nodes * addresses > MAX_ROUTES {
         return Err(NetworkError::TooManyRoutes { nodes, addresses, max: MAX_ROUTES });
     }
@@ -56,7 +56,7 @@ type Attachment<'t> = (&'t Segment, InterfaceId);
 
 /// Returns for each node its segments, in the order of the table.
 fn attachments(topology: &Topology) -> Vec<Vec<Attachment<'_>>> {
-    let mut attachments = vec![Vec::new(); topology.nodes()];
+    let mut attachments = vec![Vec::new(); topology.node_count()];
     for segment in &topology.segments {
         for interface in &segment.interfaces {
             attachments[usize::from(owner(topology, *interface).0)].push((segment, *interface));
@@ -67,7 +67,7 @@ fn attachments(topology: &Topology) -> Vec<Vec<Attachment<'_>>> {
 
 /// Returns how many hops each node is from `target`; `None` for unreachable nodes.
 fn distances(topology: &Topology, attachments: &[Vec<Attachment<'_>>], target: &Segment) -> Vec<Option<u32>> {
-    let mut distances = vec![None; topology.nodes()];
+    let mut distances = vec![None; topology.node_count()];
     let mut reached: VecDeque<NodeId> = VecDeque::new();
     for interface in &target.interfaces {
         let node = owner(topology, *interface);

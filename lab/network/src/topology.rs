@@ -18,7 +18,7 @@ pub struct Topology {
     pub(crate) nodes: Vec<String>,
     pub(crate) names: Vec<String>,
     pub(crate) interfaces: Vec<Interface>,
-    pub(crate) links: Vec<LinkPlan>,
+    pub(crate) links: Vec<LinkDirectionSettings>,
     pub(crate) segments: Vec<Segment>,
     /// For each node, the route to every foreign address, ascending by address.
     pub(crate) routes: Arc<Vec<Vec<Route>>>,
@@ -41,7 +41,7 @@ pub struct Interface {
 
 /// A link direction before the run: its name, which also names its random streams, and its settings.
 #[derive(Debug)]
-pub struct LinkPlan {
+pub struct LinkDirectionSettings {
     /// Name of the link direction: `link/1/up`, `link/1/down`, `lan/2`.
     pub name: String,
     /// Every setting, defaults included.
@@ -133,7 +133,7 @@ impl Topology {
     }
 
     /// Returns the number of nodes.
-    pub fn nodes(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
@@ -157,7 +157,7 @@ impl Topology {
     }
 
     /// Returns all link directions with their final settings.
-    pub fn links(&self) -> &[LinkPlan] {
+    pub fn links(&self) -> &[LinkDirectionSettings] {
         &self.links
     }
 
@@ -172,7 +172,7 @@ impl Topology {
     }
 
     /// Returns the link directions from one node to the first address of another; empty for the same node.
-    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<&LinkPlan> {
+    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<&LinkDirectionSettings> {
         let mut path = Vec::new();
         let (mut node, goal) = (from, self.addresses(to)[0]);
         // Routes are in the order of their destinations.

@@ -21,6 +21,7 @@ pub(crate) struct Connection {
     pub protocol: Protocol,
     pub carried: TransportTotals,
     histories: [DeliveryHistory; 2],
+    /// The data of each direction that wait for earlier data.
     pieces: [Reassembly<Piece>; 2],
     /// The streams by identifier; TCP and MPTCP use stream 0.
     streams: BTreeMap<u16, Stream>,
@@ -52,6 +53,7 @@ pub(crate) struct Piece {
     pub payload: Bytes,
 }
 
+/// A stream of a connection.
 #[derive(Debug, Default)]
 struct Stream {
     exchange: Exchange,

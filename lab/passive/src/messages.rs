@@ -19,6 +19,7 @@ pub struct MessageReconstructor {
     conversations: Vec<ConversationMessages>,
     associations: Associations,
     duplicate_filter: DuplicateFilter,
+    /// The latest time of a packet so far, in ns.
     now: u64,
 }
 
@@ -26,6 +27,7 @@ pub struct MessageReconstructor {
 #[derive(Debug)]
 struct ConversationMessages {
     conversation: Conversation,
+    /// The messages of each side of the conversation.
     sides: [SideMessages; 2],
 }
 
@@ -155,7 +157,10 @@ impl ConversationMessages {
             }
             TransportContent::Numbered(fields) => {
                 self.conversation.handle_packet(at, side, packet.length, fields);
-                fields.initial_number.into_iter().for_each(|first| self.sides[side].positions.begin(first));
+                fields
+                    .initial_number
+                    .into_iter()
+                    .for_each(|first| self.sides[side].positions.set_origin(first));
                 for (datum, (octets, ends)) in fields.data.iter().zip(&fields.carries) {
                     self.sides[side].add(at, *datum, fields.is_sctp.then_some(*octets), *ends);
                 }

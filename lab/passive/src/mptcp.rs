@@ -32,7 +32,7 @@ pub(crate) struct Mappings(Spans<i64>);
 
 impl Sessions {
     /// Returns the connection that a SYN joins, and 1 if the other end opened that connection. Section 3.2.
-    pub fn joined(&self, option: &Mptcp) -> Option<(usize, usize)> {
+    pub fn joined_connection(&self, option: &Mptcp) -> Option<(usize, usize)> {
         let Mptcp::Join { token, .. } = option else { return None };
         // The token is the receiver's; the opener of the connection has direction 0.
         self.tokens.get(token).map(|(connection, receiver)| (*connection, 1 - receiver))

@@ -51,6 +51,7 @@ pub fn measure<'p>(observed_packets: impl IntoIterator<Item = ObservedPacket<'p>
     observer.finish()
 }
 
+/// Follows the connections of a capture, packet by packet.
 #[derive(Debug, Default)]
 struct Observer {
     now: Time,

@@ -28,6 +28,7 @@ struct Tag {
     initial_tsn: Tsn,
 }
 
+/// An SCTP association.
 #[derive(Debug)]
 struct Association {
     connection: usize,
@@ -98,7 +99,7 @@ impl Associations {
         let (association, direction) = match self.tags.get(&(forth.0, forth.1, *verification_tag)) {
             Some(Tag { association, direction, initial_tsn }) => {
                 // Each INIT gets an INIT ACK with its own tag and number; the association uses only one of them.
-                self.associations[*association].positions[1 - direction].begin(initial_tsn.0);
+                self.associations[*association].positions[1 - direction].set_origin(initial_tsn.0);
                 (*association, *direction)
             }
             // Section 8.5.1: some packets reflect the tag of those to which they reply.
@@ -117,7 +118,7 @@ impl Associations {
 
     fn open(&mut self, initial_tsn: Tsn, now: Time, connections: &mut Vec<Connection>) -> usize {
         let mut positions = [SequencePositions::default(), SequencePositions::default()];
-        positions[0].begin(initial_tsn.0);
+        positions[0].set_origin(initial_tsn.0);
         self.associations.push(Association { connection: connections.len(), positions, is_aborted: false });
         connections.push(Connection::new(Protocol::Sctp, now));
         self.associations.len() - 1

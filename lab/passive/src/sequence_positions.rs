@@ -4,13 +4,15 @@
 /// one so far. RFC 1982.
 #[derive(Debug, Default)]
 pub(crate) struct SequencePositions {
+    /// The first number, whose position is 0; `None` before it is known.
     origin: Option<u32>,
+    /// The highest position so far.
     furthest: u64,
 }
 
 impl SequencePositions {
     /// Sets the number at position 0, unless it is already known.
-    pub fn begin(&mut self, origin: u32) {
+    pub fn set_origin(&mut self, origin: u32) {
         self.origin.get_or_insert(origin);
     }
 
@@ -37,7 +39,7 @@ mod tests {
     #[test]
     fn numbers_wrap_and_positions_do_not() {
         let mut places = SequencePositions::default();
-        places.begin(u32::MAX - 1);
+        places.set_origin(u32::MAX - 1);
         assert_eq!([u32::MAX - 1, 1, u32::MAX, u32::MAX - 3].map(|n| places.position(n)), [0, 3, 1, -2]);
         let turns: Vec<_> = (0..10).map(|turn| places.position((turn as u32) << 30)).collect();
         let expected: Vec<_> = (0..10).map(|turn| (turn << 30) + 2).collect();

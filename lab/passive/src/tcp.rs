@@ -23,6 +23,7 @@ pub(crate) struct Subflows {
     sessions: Sessions,
 }
 
+/// A TCP connection, or a subflow of an MPTCP connection.
 #[derive(Debug)]
 struct Subflow {
     connection: usize,
@@ -121,7 +122,8 @@ impl Subflows {
 
     /// Opens a subflow: a further one of its MPTCP connection, or the first of a new connection.
     fn open(&self, segment: &Segment, now: Time, connections: &mut Vec<Connection>) -> Subflow {
-        let joined = segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined(option));
+        let joined =
+            segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined_connection(option));
         let (connection, turned) = joined.unwrap_or((connections.len(), 0));
         match joined {
             Some(_) => connections[connection].add_subflow(),
@@ -141,7 +143,7 @@ impl Side {
     fn position_of(&mut self, segment: &Segment) -> i64 {
         let syn = u32::from(segment.flags.contains(Flags::SYN));
         if syn == 1 {
-            self.positions.begin(segment.seq.next().0);
+            self.positions.set_origin(segment.seq.next().0);
         }
         self.positions.position((segment.seq + syn).0)
     }

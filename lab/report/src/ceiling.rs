@@ -13,7 +13,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     if workload.has_replies() || !point.network.paths.is_empty() {
         return None;
     }
-    let [from, to] = [workload.from(), workload.to()].map(|name| topology.node(name));
+    let [from, to] = [workload.client_node(), workload.server_node()].map(|name| topology.node(name));
     let path: Vec<&Settings> = topology.path(from?, to?).into_iter().map(|line| &line.settings).collect();
     let bottleneck = *path.iter().min_by_key(|line| line.rate.bits_per_second())?;
     let size = workload.size()?;
@@ -24,7 +24,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
         wire_octets: wire_octets(&point.transport, size, topology.ip(), bottleneck)?,
         interval: workload
             .rate()
-            .map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.sources())),
+            .map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.source_count())),
         rate: bottleneck.rate,
         delay: Duration::from_secs_f64(delays.sum()),
     };

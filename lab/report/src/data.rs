@@ -141,7 +141,7 @@ impl Filter {
     pub fn selects_conditions(&self, experiment: &String, conditions: &Conditions) -> bool {
         let Conditions { loss, rate, delay_ms, ref workload, .. } = *conditions;
         let on_axis = |(key, values): (&String, &Vec<String>)| {
-            conditions.axis(key).is_some_and(|value| values.iter().any(|wanted| wanted == value))
+            conditions.axis_value(key).is_some_and(|value| values.iter().any(|wanted| wanted == value))
         };
         let inside = |range: Option<[f64; 2]>, value: f64| {
             range.is_none_or(|[min, max]| value >= min * (1.0 - 1e-9) && value <= max * (1.0 + 1e-9))
@@ -168,7 +168,7 @@ impl Conditions {
     }
 
     /// Returns the value of a swept key, as written.
-    pub fn axis(&self, key: &str) -> Option<&str> {
+    pub fn axis_value(&self, key: &str) -> Option<&str> {
         self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }
@@ -322,7 +322,11 @@ pub fn last_key_part(key: &str) -> &str {
 
 impl Dataset {
     /// Returns the points of one transport.
-    pub fn of<'a>(&'a self, transport: &'a str, filter: &'a Filter) -> impl Iterator<Item = &'a Cell> {
+    pub fn cells_of_transport<'a>(
+        &'a self,
+        transport: &'a str,
+        filter: &'a Filter,
+    ) -> impl Iterator<Item = &'a Cell> {
         self.cells.iter().filter(move |cell| cell.transport == transport && filter.selects(cell))
     }
 

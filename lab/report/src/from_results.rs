@@ -104,7 +104,7 @@ fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
 fn load(result: &PointResult) -> Option<Load> {
     let workload = &result.point.workload;
     let each = 8e-6 * result.point.workload.size()? as f64;
-    let rate = result.point.offered_rate() * f64::from(workload.sources());
+    let rate = result.point.offered_rate() * f64::from(workload.source_count());
     let of_run = |run: &RunResult| {
         let seconds = run.span.as_secs_f64();
         (seconds > 0.0).then(|| run.summary.bytes as f64 * 8e-6 / seconds)
@@ -172,8 +172,8 @@ fn is_plain(point: &Point) -> bool {
         && network.up.is_none()
         && network.down.is_none();
     let size = point.workload.longest().unwrap_or(0);
-    let load =
-        point.workload.rate().map_or(0.0, |rate| rate.per_second()) * f64::from(point.workload.sources());
+    let load = point.workload.rate().map_or(0.0, |rate| rate.per_second())
+        * f64::from(point.workload.source_count());
     let share = load * 8.0 * (size + HEADER_OCTETS) as f64 / rate.bits_per_second() as f64;
     is_one_line
         && point.workload.record_kind().has_schedule()

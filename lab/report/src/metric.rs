@@ -67,7 +67,7 @@ impl Cell {
     /// Returns the median over the repetitions; a repetition without a value counts as the worst.
     pub fn median(&self, metric: Metric) -> Option<Bounds> {
         let values: Vec<f64> =
-            self.of_runs(metric).into_iter().map(|value| value.unwrap_or(metric.worst())).collect();
+            self.of_runs(metric).into_iter().map(|value| value.unwrap_or(metric.worst_value())).collect();
         Bounds::of_median(&values, CONFIDENCE).filter(|median| median.value.is_finite())
     }
 
@@ -100,7 +100,7 @@ impl Cell {
                 let mut recorder = Recorder::new();
                 for value in self.of_runs(metric) {
                     match value {
-                        Some(ms) => recorder.complete(Duration::from_secs_f64(ms / 1000.0)),
+                        Some(ms) => recorder.count_completed(Duration::from_secs_f64(ms / 1000.0)),
                         None => recorder.count_failure(),
                     }
                 }

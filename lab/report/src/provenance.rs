@@ -59,7 +59,7 @@ impl Provenance {
             host: host(&manifest.host),
             seeds,
             digest: results.digest().to_string(),
-            complete: results.complete(),
+            complete: results.is_complete(),
             repeatable: hol_lab::repeatable(results).is_ok(),
             experiments: experiments(results),
             transports,

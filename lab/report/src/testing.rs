@@ -98,7 +98,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
 pub fn summary(latencies_ms: &[f64]) -> Summary {
     let mut recorder = Recorder::new();
     for ms in latencies_ms {
-        recorder.complete(Duration::from_secs_f64(ms / 1000.0));
+        recorder.count_completed(Duration::from_secs_f64(ms / 1000.0));
     }
     let count = latencies_ms.len() as u64;
     Summary {

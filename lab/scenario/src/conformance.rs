@@ -369,7 +369,7 @@ fn on_one_host(workload: &'static str) -> Vec<ConformanceCase> {
         .flat_map(|transport| faults.clone().filter_map(move |fault| case(transport, workload, fault)));
     let here = |case: ConformanceCase| {
         let mut case = case;
-        case.scenario.workload.to = Some(case.scenario.workload.from().to_owned());
+        case.scenario.workload.to = Some(case.scenario.workload.client_node().to_owned());
         case
     };
     cases.map(here).collect()

@@ -59,7 +59,9 @@ pub struct Flow {
     limits: FlowLimits,
     /// Connections that the client has requested, including those that have closed.
     requested: u32,
+    /// Number of requested connections that have opened.
     open: u32,
+    /// When all connections were open; `None` before.
     connected: Option<Time>,
     /// Messages that the transport reported as abandoned.
     abandoned: u64,
@@ -122,7 +124,7 @@ impl FlowLimits {
 
     /// Combines the progress of client and server.
     #[inline]
-    pub fn tally(&self, client: Progress, server: Progress) -> FlowProgress {
+    pub fn combine_progress(&self, client: Progress, server: Progress) -> FlowProgress {
         let Progress { messages_due, last_due_time, is_all_due, waits_for_reply, .. } = client;
         let messages_done = if self.has_replies { client.messages_done } else { server.messages_done };
         FlowProgress { messages_due, messages_done, last_due_time, is_all_due, waits_for_reply }
@@ -214,12 +216,12 @@ impl Flow {
     }
 
     /// Ends the flow because an application has aborted.
-    pub fn note_abort(&mut self, now: Time, abort_reason: AbortReason) {
+    pub fn end_with_abort(&mut self, now: Time, abort_reason: AbortReason) {
         self.stop(RunEnd::from_abort(abort_reason, now));
     }
 
     /// Ends the flow because a connection received invalid octets or a system call failed. `reason` uses the terms of the RFC.
-    pub fn note_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
+    pub fn end_with_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
         self.stop(RunEnd::Failed { reason: reason.into() });
     }
 
@@ -265,7 +267,7 @@ impl Flow {
     }
 
     /// Ends the flow because no further event can occur.
-    pub fn deadlock(&mut self, now: Time, tally: FlowProgress) {
+    pub fn end_with_deadlock(&mut self, now: Time, tally: FlowProgress) {
         let outstanding = self.outstanding_messages(tally);
         self.stop(RunEnd::Stalled { since: self.last_progress, at: now, outstanding });
     }
@@ -471,20 +473,20 @@ mod tests {
         let (mut done, _) = after_nine("tcp", ONEWAY);
         assert!(!done.is_finished() && !done.was_aborted());
         done.end();
-        done.note_failure("it came too late");
+        done.end_with_failure("it came too late");
         assert!(done.is_finished() && !done.was_aborted());
         let (mut broken, tally) = after_nine("tcp", ONEWAY);
-        broken.note_failure("the octets make no sense");
+        broken.end_with_failure("the octets make no sense");
         broken.end();
         assert_eq!(broken.run_end(), Some(&RunEnd::Failed { reason: "the octets make no sense".into() }));
         assert!(!broken.is_finished() && broken.was_aborted());
         assert_eq!(broken.deadline(tally), Time::MAX);
         let (mut behind, _) = after_nine("tcp", ONEWAY);
-        behind.note_abort(secs(5), AbortReason::BehindSchedule { message: 9, scheduled: secs(4) });
+        behind.end_with_abort(secs(5), AbortReason::BehindSchedule { message: 9, scheduled: secs(4) });
         let why = RunEnd::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
         assert_eq!(behind.run_end(), Some(&why));
         let (mut stuck, tally) = after_nine("tcp", ONEWAY);
-        stuck.deadlock(secs(7), tally);
+        stuck.end_with_deadlock(secs(7), tally);
         assert_eq!(stuck.run_end(), Some(&RunEnd::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
     }
 

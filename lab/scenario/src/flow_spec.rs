@@ -59,7 +59,7 @@ impl FlowPosition {
 impl<'s> FlowSpec<'s> {
     /// Returns the two nodes between which the flow runs.
     pub fn ends(&self) -> [&'s str; 2] {
-        [self.workload.from(), self.workload.to()]
+        [self.workload.client_node(), self.workload.server_node()]
     }
 
     /// Returns the minimum number of connections that all copies of the flow open.
@@ -75,12 +75,14 @@ impl<'s> FlowSpec<'s> {
         let Self { transport, workload, .. } = self;
         self.messages.map_or(Ok(()), check_messages)?;
         workload.check()?;
-        for (key, node) in [("from", workload.from()), ("to", workload.to())] {
+        for (key, node) in [("from", workload.client_node()), ("to", workload.server_node())] {
             check_node(topology, key, node)?;
         }
-        match (transport.kind() == Kind::Unix, workload.from() == workload.to()) {
-            (false, true) => return Err(ScenarioError::SameEnds(workload.from().to_owned())),
-            (true, false) => return Err(ScenarioError::UnixSocketBetweenNodes(workload.from().to_owned())),
+        match (transport.kind() == Kind::Unix, workload.client_node() == workload.server_node()) {
+            (false, true) => return Err(ScenarioError::SameEnds(workload.client_node().to_owned())),
+            (true, false) => {
+                return Err(ScenarioError::UnixSocketBetweenNodes(workload.client_node().to_owned()));
+            }
             _ => {}
         }
         if transport.kind() == Kind::Udp && workload.is_greedy() {
@@ -132,8 +134,8 @@ impl Scenario {
     pub fn background_flows(&self, seed: Seed) -> impl Iterator<Item = BackgroundFlow<'_>> {
         let seed = seed.derive("background");
         self.background.iter().enumerate().flat_map(move |(number, entry)| {
-            let seed = seed.derive_index(number as u64);
-            (0..entry.count).map(move |copy| entry.flow(seed.derive_index(copy.into())))
+            let seed = seed.derive_for_index(number as u64);
+            (0..entry.count).map(move |copy| entry.flow(seed.derive_for_index(copy.into())))
         })
     }
 
@@ -141,7 +143,7 @@ impl Scenario {
     pub fn onward_flows(&self, seed: Seed) -> impl Iterator<Item = OnwardFlow<'_>> {
         let seed = seed.derive("onward");
         self.onward.iter().enumerate().map(move |(number, OnwardRequests { transport, workload })| {
-            let seed = seed.derive_index(number as u64);
+            let seed = seed.derive_for_index(number as u64);
             OnwardFlow { transport, workload: workload.with_drawn_start(seed), seed }
         })
     }

@@ -11,6 +11,7 @@ pub struct JsonPath {
     selectors: Vec<Selector>,
 }
 
+/// A step of a JSONPath query. RFC 9535 section 2.3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Selector {
     Name(String),

@@ -31,16 +31,16 @@ impl Scenario {
         let mut asked: BTreeMap<&str, (PendingRequests, usize)> = BTreeMap::new();
         let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
         for (flow, workload) in flows {
-            if let Some((pending, index)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
+            if let Some((pending, index)) = asked.get_mut(workload.client_node()).filter(|_| flow > 0) {
                 links[flow].onward_client = Some(pending.client(*index, wake(flow)));
                 *index += 1;
             }
-            let clients = self.onward_count(workload.to());
+            let clients = self.onward_count(workload.server_node());
             if clients > 0 {
                 let pending_requests = PendingRequests::new(clients);
                 pending_requests.on_ready(wake(flow));
                 links[flow].pending_requests = Some(pending_requests.clone());
-                asked.insert(workload.to(), (pending_requests, 0));
+                asked.insert(workload.server_node(), (pending_requests, 0));
             }
         }
         links
@@ -61,7 +61,7 @@ impl Scenario {
 
     /// Returns the number of requests that a server sends to other servers before it replies.
     fn onward_count(&self, server: &str) -> usize {
-        self.onward.iter().filter(|onward| onward.workload.from() == server).count()
+        self.onward.iter().filter(|onward| onward.workload.client_node() == server).count()
     }
 
     /// Checks that every onward flow starts at a server that receives requests, and ends at a server that does not depend on it.
@@ -69,17 +69,17 @@ impl Scenario {
         if !self.onward.is_empty() && !is_answered(&self.workload) {
             return Err(ScenarioError::OnwardWithoutReplies(self.workload.kind.workload().name()));
         }
-        let mut reached = vec![self.workload.to()];
+        let mut reached = vec![self.workload.server_node()];
         for (index, OnwardRequests { workload, .. }) in self.onward.iter().enumerate() {
             self.check_asking(workload, &reached)
                 .map_err(|problem| ScenarioError::Onward { index, problem: Box::new(problem) })?;
-            reached.push(workload.to());
+            reached.push(workload.server_node());
         }
         Ok(())
     }
 
     fn check_asking(&self, workload: &WorkloadSpec, reached: &[&str]) -> Result<(), ScenarioError> {
-        let (from, to) = (workload.from(), workload.to());
+        let (from, to) = (workload.client_node(), workload.server_node());
         if !is_answered(workload) {
             return Err(ScenarioError::OnwardWithoutReplies(workload.kind.workload().name()));
         }

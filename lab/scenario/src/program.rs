@@ -107,7 +107,7 @@ impl From<Root> for String {
 
 impl Command {
     /// Returns the argument vector.
-    pub fn words(&self) -> Vec<String> {
+    pub fn argument_vector(&self) -> Vec<String> {
         match self {
             Self::Line(line) => ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
             Self::Words(words) => words.clone(),
@@ -194,10 +194,10 @@ mod tests {
     #[test]
     fn program_is_a_line_or_words_and_a_service_if_ready_is_set() {
         let curl = read("node = \"client\"\ncommand = \"curl -s http://server/\"").unwrap();
-        assert_eq!(curl.command.words(), ["/bin/sh", "-c", "curl -s http://server/"]);
+        assert_eq!(curl.command.argument_vector(), ["/bin/sh", "-c", "curl -s http://server/"]);
         assert!(curl.is_awaited());
         let nginx = read("node = \"server\"\ncommand = [\"nginx\"]\nready = { listens = 80 }").unwrap();
-        assert_eq!((nginx.command.words(), nginx.is_awaited()), (vec!["nginx".to_owned()], false));
+        assert_eq!((nginx.command.argument_vector(), nginx.is_awaited()), (vec!["nginx".to_owned()], false));
         assert_eq!(nginx.ready, Some(Ready::Listens(80)));
         let files = read("node = \"a\"\ncommand = \"x\"\nfiles.\"/srv/f\" = { size = \"10kB\" }").unwrap();
         assert_eq!(files.files["/srv/f"], Content::Size(ByteCount(10_000)));

@@ -78,7 +78,7 @@ impl Scenario {
 
     /// Checks that packet filters are only on nodes whose middlebox is measured.
     fn check_filters(&self) -> Result<(), ScenarioError> {
-        let to = self.workload.to();
+        let to = self.workload.server_node();
         let has_middlebox = |node: &str| node == to && self.workload.kind.workload().has_middlebox();
         let mut filtered = self.hosts.iter().filter(|(_, host)| host.filter != Filter::None);
         let idle = filtered.find(|(node, _)| !has_middlebox(node));
@@ -133,7 +133,7 @@ impl Scenario {
     pub fn ends(&self) -> Vec<&str> {
         let programs = self.programs.iter().map(|program| program.node.as_str());
         let mut ends: Vec<&str> =
-            [self.workload.from(), self.workload.to()].into_iter().chain(programs).collect();
+            [self.workload.client_node(), self.workload.server_node()].into_iter().chain(programs).collect();
         ends.sort_unstable();
         ends.dedup();
         ends

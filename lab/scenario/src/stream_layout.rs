@@ -25,31 +25,33 @@ const fn handshake(tls: Tls) -> Handshake {
     /// Octets of a TLS 1.3 record in addition to its content.
     const RECORD_OVERHEAD: u16 = 22;
     /// The record of the `ChangeCipherSpec`, RFC 8446 appendix D.4.
-    const CHANGE_CIPHER_SPEC: u16 = 6;
-    const CLIENT_HELLO: u16 = 5 + 256;
+    const CHANGE_CIPHER_SPEC_OCTETS: u16 = 6;
+    /// The record of a `ClientHello` without resumption.
+    const CLIENT_HELLO_OCTETS: u16 = 5 + 256;
     /// `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256, and `psk_key_exchange_modes`.
     const TICKET_OCTETS: u16 = 4 + 2 + 2 + 200 + 4 + 2 + 1 + 32 + 6;
-    const SERVER_HELLO: u16 = 5 + 90 + CHANGE_CIPHER_SPEC;
+    /// The record of a `ServerHello` without resumption, and of the `ChangeCipherSpec` after it.
+    const SERVER_HELLO_OCTETS: u16 = 5 + 90 + CHANGE_CIPHER_SPEC_OCTETS;
     const CERTIFICATE_OCTETS: u16 = 2500;
     const FINISHED_OCTETS: u16 = 4 + 32;
     const EXTENSION_OCTETS: u16 = 4 + 2 + 11;
-    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC + FINISHED_OCTETS + RECORD_OVERHEAD;
+    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC_OCTETS + FINISHED_OCTETS + RECORD_OVERHEAD;
     match tls {
         Tls::Full => Handshake {
-            hello: CLIENT_HELLO,
-            answer: SERVER_HELLO + CERTIFICATE_OCTETS + RECORD_OVERHEAD,
+            hello: CLIENT_HELLO_OCTETS,
+            answer: SERVER_HELLO_OCTETS + CERTIFICATE_OCTETS + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Resumed => Handshake {
-            hello: CLIENT_HELLO + TICKET_OCTETS,
-            answer: SERVER_HELLO + 6 + EXTENSION_OCTETS + FINISHED_OCTETS + RECORD_OVERHEAD,
+            hello: CLIENT_HELLO_OCTETS + TICKET_OCTETS,
+            answer: SERVER_HELLO_OCTETS + 6 + EXTENSION_OCTETS + FINISHED_OCTETS + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Early => Handshake {
-            hello: CLIENT_HELLO + TICKET_OCTETS + 4 + CHANGE_CIPHER_SPEC,
-            answer: SERVER_HELLO + 6 + EXTENSION_OCTETS + 4 + FINISHED_OCTETS + RECORD_OVERHEAD,
+            hello: CLIENT_HELLO_OCTETS + TICKET_OCTETS + 4 + CHANGE_CIPHER_SPEC_OCTETS,
+            answer: SERVER_HELLO_OCTETS + 6 + EXTENSION_OCTETS + 4 + FINISHED_OCTETS + RECORD_OVERHEAD,
             // EndOfEarlyData is in its own record.
             finished: 4 + RECORD_OVERHEAD + FINISHED_OCTETS + RECORD_OVERHEAD,
             is_early: true,

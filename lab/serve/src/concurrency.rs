@@ -7,7 +7,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::refusal::Refusal;
 
+/// Maximum number of requests that are handled at a time.
 const MAX_REQUESTS: usize = 512;
+/// Maximum number of expensive requests that are handled at a time.
 const MAX_EXPENSIVE: usize = 16;
 /// Maximum number of open event streams of a user, for several pages and programs.
 const MAX_STREAMS: u32 = 64;

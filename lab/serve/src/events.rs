@@ -58,6 +58,7 @@ pub struct ServerEvent {
 #[derive(Debug)]
 pub struct EventHub {
     sender: broadcast::Sender<Arc<ServerEvent>>,
+    /// True when the server stops, which ends all streams.
     stop: watch::Sender<bool>,
 }
 

@@ -12,7 +12,9 @@ use crate::store::Owner;
 
 /// Maximum octets of all files of a folder.
 const MAX_OCTETS: u64 = 1 << 30;
+/// Maximum number of files of a folder.
 const MAX_FILES: usize = 5000;
+/// Maximum octets of the path of a file.
 const MAX_PATH_LENGTH: usize = 500;
 
 /// A folder, by its owner.

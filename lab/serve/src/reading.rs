@@ -122,7 +122,7 @@ fn parse(name: &str, text: &str, format: Format, permission: &Permission) -> Res
 fn source(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Source, LabError> {
     let file = format!("{name}.{}", format.word());
     Ok(match format {
-        Format::Toml => Source::new(file, text).permitted(permission.clone()),
+        Format::Toml => Source::new(file, text).with_permission(permission.clone()),
         Format::Ns => Source::of_script(&file, text, permission)?,
     })
 }

@@ -23,6 +23,7 @@ const MAX_NAME_LENGTH: usize = 64;
 const MAX_TITLE_LENGTH: usize = 200;
 /// Maximum of `idle_swap` and `auto_swap`, in seconds.
 const MAX_SWAP_SECONDS: u32 = 366 * 86_400;
+/// The highest priority; the lowest is its negative.
 const MAX_PRIORITY: i64 = 1000;
 
 /// A new experiment.
@@ -357,7 +358,7 @@ fn with_values(
             "send the changed script as a new experiment",
         ));
     }
-    let mut source = Source::new(format!("{name}.toml"), text).permitted(permission.clone());
+    let mut source = Source::new(format!("{name}.toml"), text).with_permission(permission.clone());
     let unreadable = |error: hol_lab::InputError| Refusal::invalid_text(vec![to_problem(&error.into())]);
     for (key, value) in set {
         source.set(&format!("set {key}"), key, value).map_err(unreadable)?;

@@ -29,11 +29,12 @@ const STANDING_CLOCK_SOURCE: &str = "time-travel-clock";
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: OwnedFd,
+    /// When the alarm expires; [`Time::MAX`] if it is not set.
     set: Time,
 }
 
 impl Clock {
-    const SECOND: u64 = 1_000_000_000;
+    const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
     /// Starts the clock.
     pub(crate) fn start() -> Self {
@@ -64,9 +65,12 @@ impl Clock {
     }
 
     /// Converts a time to the kernel's clock.
-    fn timespec(&self, at: Time) -> Timespec {
+    fn to_timespec(&self, at: Time) -> Timespec {
         let nanos = self.start.saturating_add(at.as_nanos());
-        Timespec { tv_sec: (nanos / Self::SECOND) as i64, tv_nsec: (nanos % Self::SECOND) as i64 }
+        Timespec {
+            tv_sec: (nanos / Self::NANOSECONDS_PER_SECOND) as i64,
+            tv_nsec: (nanos % Self::NANOSECONDS_PER_SECOND) as i64,
+        }
     }
 }
 
@@ -78,7 +82,7 @@ pub fn clocksource() -> String {
 /// Returns the tick of the kernel's timer wheel, which is the resolution of its coarse clock. clock_getres(2)
 pub(crate) fn jiffy() -> Duration {
     let tick = clock_getres(ClockId::MonotonicCoarse);
-    Duration::from_nanos(tick.tv_sec as u64 * Clock::SECOND + tick.tv_nsec as u64)
+    Duration::from_nanos(tick.tv_sec as u64 * Clock::NANOSECONDS_PER_SECOND + tick.tv_nsec as u64)
 }
 
 /// Returns the wall-clock time at `origin` of the monotonic clock, in ns since 1970.
@@ -102,7 +106,7 @@ pub(crate) fn wall_clock() -> u64 {
 
 fn nanos(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
-    now.tv_sec as u64 * Clock::SECOND + now.tv_nsec as u64
+    now.tv_sec as u64 * Clock::NANOSECONDS_PER_SECOND + now.tv_nsec as u64
 }
 
 impl Alarm {
@@ -120,7 +124,7 @@ impl Alarm {
         }
         self.set = at;
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let it_value = if at == Time::MAX { never } else { clock.timespec(at) };
+        let it_value = if at == Time::MAX { never } else { clock.to_timespec(at) };
         let timer = Itimerspec { it_interval: never, it_value };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &timer)?;
         Ok(())

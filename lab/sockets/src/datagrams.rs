@@ -49,7 +49,7 @@ impl Datagrams {
     /// Opens a socket that never fragments, even if the path MTU is known to be too small: datagrams that are
     /// too long are lost. It reports ECN marks if requested.
     pub(crate) fn open(site: &EndAddresses, reports_ecn: bool) -> Result<Socket, SocketsError> {
-        let socket = Self::FAMILY.socket(site)?;
+        let socket = Self::FAMILY.open_socket(site)?;
         let options = IpOptions::of(site.addresses[0]);
         let set =
             |name, value: libc::c_int| system::set_option(&socket, options.level, name, &value.to_ne_bytes());
@@ -176,7 +176,7 @@ impl Datagrams {
         buffer: &mut [u8],
         mut take: impl FnMut(&[u8], Ecn),
     ) -> Result<(), ConnectionFault> {
-        read_up_to(reads(self.is_batching), || {
+        read_up_to(reads_per_turn(self.is_batching), || {
             if let Some(DatagramBatch { octets, ecn, datagram_length }) = self.receive(buffer)? {
                 octets.chunks(datagram_length).for_each(|octets| take(octets, ecn));
             }

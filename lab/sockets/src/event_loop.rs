@@ -67,6 +67,7 @@ pub(crate) struct EventLoop<'p> {
     /// Clients on another host whose datagrams have a socket of their own.
     pub(crate) remote_clients: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
+    /// The changes of paths so far.
     pub(crate) paths: Vec<PathChange>,
     /// Sampling times, if samples are requested.
     pub(crate) sample_timer: Option<SampleTimer>,
@@ -208,7 +209,7 @@ impl EventLoop<'_> {
             }
             Token::Listener => {
                 if let Err(fault) = self.accept() {
-                    self.flow.note_failure(fault.reason());
+                    self.flow.end_with_failure(fault.reason());
                 }
                 Ok(())
             }
@@ -374,7 +375,7 @@ impl EventLoop<'_> {
             }
         }
         let peer = EndAddresses { addresses: vec![from.ip()], port: from.port() };
-        let id = ConnectionId(self.server.connections() as u32);
+        let id = ConnectionId(self.server.connection_count() as u32);
         let transceiver = self.opener.dedicated_transceiver(socket, &peer);
         self.server.add(&self.poller, transceiver, self.clock.now())?;
         self.remote_clients.insert(from, id);
@@ -405,7 +406,7 @@ impl EventLoop<'_> {
 
     /// Opens a connection as soon as the client has an address.
     fn open(&mut self, ConnectionId(id): ConnectionId) -> Result<(), SocketsError> {
-        let next = self.client.connections() + self.awaiting_address;
+        let next = self.client.connection_count() + self.awaiting_address;
         assert_eq!(id as usize, next, "connections are numbered in the order of their opening");
         self.flow.note_opening();
         if self.awaiting_address == 0 && self.has_address() {
@@ -419,7 +420,7 @@ impl EventLoop<'_> {
     /// the kernel chooses.
     fn connect(&mut self) -> Result<(), SocketsError> {
         let [EndAddresses { port, addresses: own }, server] = [&self.assignment.client, &self.server_site];
-        let number = self.client.connections() as u16;
+        let number = self.client.connection_count() as u16;
         let port = if *port == 0 { 0 } else { port.checked_add(number).unwrap_or(0) };
         let is_here =
             |address| self.host_addresses.as_ref().is_none_or(|host_addresses| host_addresses.has(address));
@@ -480,7 +481,7 @@ impl EventLoop<'_> {
                     let (flow_side, poller) = self.side_and_poller(end);
                     flow_side.wake = Time::MAX;
                     flow_side.send_all(poller, now);
-                    self.flow.note_abort(now, quit);
+                    self.flow.end_with_abort(now, quit);
                     return Ok(());
                 }
             }

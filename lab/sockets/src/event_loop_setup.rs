@@ -242,7 +242,7 @@ fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
                 }
             }
         }
-        Protocol::Udp { .. } => Box::new(Udp { reads: reads(is_batching), reports_receive_time }),
+        Protocol::Udp { .. } => Box::new(Udp { reads: reads_per_turn(is_batching), reports_receive_time }),
         Protocol::Quic { config, mapping, .. } => {
             // Each host counts its endpoints from zero, so the seeds must differ.
             let seed = match here {

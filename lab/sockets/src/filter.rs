@@ -17,6 +17,7 @@ const KERNEL_TICK: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub(crate) struct Filter(Rc<RefCell<Inner>>);
 
+/// The packet filter of a run, and its final report.
 struct Inner {
     nftables: Nftables,
     /// The comparison of the rules in the filter at the end with those that the middlebox granted.

@@ -40,6 +40,7 @@ pub(crate) struct FlowSide {
     sending: Vec<ConnectionId>,
 }
 
+/// A connection of one end of a flow.
 struct Connection {
     transceiver: Box<dyn Transceiver>,
     is_open: bool,
@@ -91,7 +92,7 @@ impl FlowSide {
     }
 
     /// Returns how many connections the end has had.
-    pub(crate) fn connections(&self) -> usize {
+    pub(crate) fn connection_count(&self) -> usize {
         self.connections.len()
     }
 

@@ -55,7 +55,7 @@ impl<'p> Reporter<'p> {
 pub(crate) type EndsProgress = [Progress; 2];
 
 fn flow_progress(flow: &Flow, [client, server]: EndsProgress) -> FlowProgress {
-    flow.limits().tally(client, server)
+    flow.limits().combine_progress(client, server)
 }
 
 impl FlowSupervisor<'_> {
@@ -125,9 +125,9 @@ impl FlowSupervisor<'_> {
     }
 
     /// Handles the abort by an application.
-    pub(crate) fn note_abort(&mut self, now: Time, quit: AbortReason) {
+    pub(crate) fn end_with_abort(&mut self, now: Time, quit: AbortReason) {
         match (self, quit) {
-            (Self::Rules(flow), _) => flow.note_abort(now, quit),
+            (Self::Rules(flow), _) => flow.end_with_abort(now, quit),
             (Self::Host(reporter), AbortReason::Connection(reason) | AbortReason::InvalidData(reason)) => {
                 reporter.fail(reason);
             }
@@ -136,9 +136,9 @@ impl FlowSupervisor<'_> {
     }
 
     /// Handles the failure of a connection.
-    pub(crate) fn note_failure(&mut self, reason: &'static str) {
+    pub(crate) fn end_with_failure(&mut self, reason: &'static str) {
         match self {
-            Self::Rules(flow) => flow.note_failure(reason),
+            Self::Rules(flow) => flow.end_with_failure(reason),
             Self::Host(reporter) => reporter.fail(reason),
         }
     }
@@ -153,7 +153,7 @@ impl FlowSupervisor<'_> {
             flow.note_delivery(now, flow_progress(flow, progress));
         }
         if let Some(reason) = report.failed {
-            flow.note_failure(reason);
+            flow.end_with_failure(reason);
         }
     }
 
@@ -202,7 +202,7 @@ mod tests {
         supervisor.check(at(201), progress(7));
         let second = reports.try_recv().unwrap();
         assert!(second.delivered && !second.accepted && second.progress.messages_done == 7);
-        supervisor.note_abort(at(202), AbortReason::InvalidData("no number"));
+        supervisor.end_with_abort(at(202), AbortReason::InvalidData("no number"));
         supervisor.check(at(202), progress(7));
         assert_eq!(reports.try_recv().unwrap().failed.as_deref(), Some("no number"));
         assert_eq!(supervisor.run_end(), None, "the client's host decides that");

@@ -50,13 +50,13 @@ pub fn assignments(
         messages: *messages,
         seed,
         ending: Ending::Abort,
-        host: scenario.host(scenario.workload.to()),
+        host: scenario.host(scenario.workload.server_node()),
     };
     let mut client_port = FIRST_CLIENT_PORT;
     let processors = scenario.processors();
     let assignment = |(index, own): (usize, StreamKind<'_>)| {
         let StreamKind { transport, workload, messages, seed, ending, host } = own;
-        let ends = [workload.from(), workload.to()];
+        let ends = [workload.client_node(), workload.server_node()];
         let processors = ends.map(|name| processors.get(name).cloned());
         let [client, server] = [site(ends[0], client_port), site(ends[1], server_port(index))];
         client_port = client_port.saturating_add(transport.connections());

@@ -19,6 +19,7 @@ use crate::transceiver::{self, ConnectionFault, failed_to};
 pub(crate) struct MobileAssociation {
     /// Whether the association is up. Before that there is no peer to inform. RFC 5061 section 5.1.1 C4.
     is_up: bool,
+    /// Changes of addresses that wait until the association is up.
     pending: Vec<Change>,
     /// The last address, now removed, which the peer still has.
     removed_last: Option<IpAddr>,

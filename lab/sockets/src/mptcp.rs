@@ -57,7 +57,7 @@ impl StreamKind for Kind {
     /// Fails if the connection fell back to TCP, which would be measured under a wrong name.
     fn opened(&self, socket: &Socket) -> Result<(), ConnectionFault> {
         let mut info = [0; 12];
-        system::option(socket, SOL_MPTCP, MPTCP_INFO, &mut info)
+        system::read_option(socket, SOL_MPTCP, MPTCP_INFO, &mut info)
             .map_err(|_| ConnectionFault::Protocol("fell back to TCP"))?;
         match u32_at(&info, 8) {
             Some(flags) if flags & FALLBACK_FLAG == 0 => Ok(()),
@@ -77,7 +77,7 @@ impl StreamKind for Kind {
         let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
         let subflows = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
             let peer: [u8; 4] = *addresses.get(PEER_OFFSET..)?.first_chunk()?;
-            tcp::info_sending(info, peer.into(), false)
+            tcp::sender_state(info, peer.into(), false)
         });
         let (paths, retransmissions): (Vec<_>, Vec<u64>) = subflows.unzip();
         (!paths.is_empty()).then(|| SenderState { paths, retransmissions: retransmissions.iter().sum() })
@@ -91,6 +91,6 @@ fn subflows(socket: &Socket, option: i32, each: usize) -> Vec<Vec<u8>> {
     let mut data = vec![0; HEADER_LENGTH + MAX_SUBFLOWS * each];
     data[..4].copy_from_slice(&(HEADER_LENGTH as u32).to_ne_bytes());
     data[12..16].copy_from_slice(&(each as u32).to_ne_bytes());
-    let length = system::option(socket, SOL_MPTCP, option, &mut data).unwrap_or(0);
+    let length = system::read_option(socket, SOL_MPTCP, option, &mut data).unwrap_or(0);
     data[..length].get(HEADER_LENGTH..).unwrap_or_default().chunks(each).map(<[u8]>::to_vec).collect()
 }

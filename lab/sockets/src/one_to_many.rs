@@ -76,6 +76,7 @@ impl Opener for OneToMany {
 #[derive(Debug)]
 struct Member {
     association: Association,
+    /// The peer's first address, to which messages are sent.
     to: SocketAddr,
 }
 

@@ -26,7 +26,7 @@ pub(crate) trait UserspaceTransport {
     type Endpoint: Endpoint + 'static;
 
     /// Opens a socket at this address.
-    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError>;
+    fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError>;
 
     /// Creates an endpoint whose datagrams go through `socket`.
     fn endpoint(&self, end: Side, socket: &Socket, peer: &EndAddresses) -> Self::Endpoint;
@@ -102,11 +102,11 @@ impl<P: UserspaceTransport> OverUdp<P> {
 
 impl<P: UserspaceTransport> Opener for OverUdp<P> {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        self.0.socket(server)
+        self.0.open_socket(server)
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        Datagrams::connect(self.0.socket(client)?, server)
+        Datagrams::connect(self.0.open_socket(client)?, server)
     }
 
     fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {

@@ -67,7 +67,7 @@ impl Quic {
 impl over_udp::UserspaceTransport for Quic {
     type Endpoint = Connection;
 
-    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+    fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         Datagrams::open(site, self.config.ecn)
     }
 
@@ -75,8 +75,10 @@ impl over_udp::UserspaceTransport for Quic {
         let number = self.endpoints.replace(self.endpoints.get() + 1);
         let rng = self.seed.derive(&format!("endpoint/{number}")).rng();
         let peer = (peer.addresses[0], peer.port);
-        let config = largest(socket, peer.0)
-            .map_or_else(|| Arc::clone(&self.config), |largest| Arc::new(self.config.within(largest)));
+        let config = largest(socket, peer.0).map_or_else(
+            || Arc::clone(&self.config),
+            |largest| Arc::new(self.config.with_largest_packet(largest)),
+        );
         let endpoint = match end {
             Side::Client => Endpoint::client(config, self.mapping, &self.tls, peer, rng),
             Side::Server => Endpoint::server(config, self.mapping, &self.tls, rng),
@@ -102,7 +104,7 @@ impl over_udp::UserspaceTransport for Quic {
 /// IP_MTU.
 fn largest(socket: &Socket, peer: Address) -> Option<u64> {
     let (mut mtu, options) = ([0u8; 4], IpOptions::of(peer));
-    system::option(socket, options.level, options.mtu, &mut mtu).ok()?;
+    system::read_option(socket, options.level, options.mtu, &mut mtu).ok()?;
     let headers = ip_header(peer) + udp::Datagram::HEADER;
     Some(u64::from(u32::from_ne_bytes(mtu)).saturating_sub(headers as u64))
 }

@@ -29,7 +29,7 @@ impl ReadDelayRecorder {
             self.wall.monotonic(received_at).filter(|received_at| (self.origin..=now).contains(received_at));
         received_at
             .into_iter()
-            .for_each(|received_at| self.recorder.complete(Duration::from_nanos(now - received_at)));
+            .for_each(|received_at| self.recorder.count_completed(Duration::from_nanos(now - received_at)));
     }
 
     /// Returns the delays; `None` if the wall clock was set meanwhile.

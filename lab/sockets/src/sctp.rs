@@ -29,7 +29,9 @@ pub(crate) struct Sctp {
     pub(crate) config: hol_sctp::Config,
     /// Number of parallel associations.
     pub(crate) associations: u16,
+    /// Whether only the first address of each end is used.
     pub(crate) single_homed: bool,
+    /// Whether messages are sent unordered.
     pub(crate) unordered: bool,
     pub(crate) reliability: Reliability,
 }
@@ -49,8 +51,8 @@ impl Sctp {
 
     /// Opens a socket that is bound to all used addresses and has all options, which accepted sockets
     /// inherit.
-    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.family.socket(site)?;
+    fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+        let socket = self.family.open_socket(site)?;
         for option in structures::options(&self.config) {
             system::set_option(&socket, SOL_SCTP, option.name, &option.value)
                 .map_err(failed_to(option.doing))?;
@@ -78,13 +80,13 @@ impl Sctp {
 
 impl Opener for Sctp {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.socket(server)?;
+        let socket = self.open_socket(server)?;
         socket.listen(self.associations.into()).map_err(failed_to("listen"))?;
         Ok(socket)
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.socket(client)?;
+        let socket = self.open_socket(client)?;
         if self.config.addip {
             mobile_association::prepare(&socket)?;
         }

@@ -276,7 +276,7 @@ pub(crate) fn addresses(all: &[IpAddr], port: u16) -> Vec<u8> {
 /// Returns up to eight addresses of a socket. RFC 6458 section 9.5, `struct sctp_getaddrs`.
 pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<IpAddr>> {
     let mut octets = [0; LIST_LENGTH];
-    system::option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
+    system::read_option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
     Ok(parse_addresses(&octets).into_iter().map(|address| address.ip()).collect())
 }
 
@@ -284,7 +284,7 @@ pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<IpAddr>> {
 fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<SocketAddr>> {
     let mut octets = [0; LIST_LENGTH];
     octets[..4].copy_from_slice(&association.to_ne_bytes());
-    system::option(socket, SOL_SCTP, GET_PEER_ADDRS, &mut octets)?;
+    system::read_option(socket, SOL_SCTP, GET_PEER_ADDRS, &mut octets)?;
     Ok(parse_addresses(&octets))
 }
 
@@ -424,7 +424,7 @@ const RETRANSMITTED_OFFSET: usize = 176;
 fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64> {
     let mut stats = [0; 256];
     stats[..4].copy_from_slice(&association.to_ne_bytes());
-    system::option(socket, SOL_SCTP, GET_ASSOC_STATS, &mut stats).ok()?;
+    system::read_option(socket, SOL_SCTP, GET_ASSOC_STATS, &mut stats).ok()?;
     Some(move |offset: usize| stats[offset..].first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets)))
 }
 
@@ -447,7 +447,7 @@ fn path_state(socket: &Socket, association: u32, peer: SocketAddr) -> Option<Pat
     const CWND_OFFSET: usize = 4 + SOCKADDR_STORAGE + 4;
     const SRTT_OFFSET: usize = CWND_OFFSET + 4;
     let mut info = Octets::default().u32(association).storage(peer).zeros(20).0;
-    system::option(socket, SOL_SCTP, GET_PEER_ADDR_INFO, &mut info).ok()?;
+    system::read_option(socket, SOL_SCTP, GET_PEER_ADDR_INFO, &mut info).ok()?;
     // Linux returns the RTT in jiffies, contrary to RFC 6458: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
     let srtt = u32_at(&info, SRTT_OFFSET).filter(|jiffies| *jiffies > 0);
     Some(PathState {

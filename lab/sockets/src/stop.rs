@@ -24,9 +24,12 @@ impl Stop {
 
     /// Waits until the time has passed or the signal is raised.
     pub fn wait(&self, time: Duration) -> io::Result<()> {
-        const SECOND: u64 = 1_000_000_000;
+        const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
         let nanos = time.as_nanos();
-        let time = Timespec { tv_sec: (nanos / SECOND) as i64, tv_nsec: (nanos % SECOND) as i64 };
+        let time = Timespec {
+            tv_sec: (nanos / NANOSECONDS_PER_SECOND) as i64,
+            tv_nsec: (nanos % NANOSECONDS_PER_SECOND) as i64,
+        };
         poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&time))?;
         Ok(())
     }

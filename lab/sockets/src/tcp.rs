@@ -84,7 +84,7 @@ impl Opener for Tcp {
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.prepare(self.family.socket(client)?)?;
+        let socket = self.prepare(self.family.open_socket(client)?)?;
         transceiver::check_connecting(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
@@ -127,7 +127,7 @@ impl StreamKind for Kind {
 
     fn counts(&self, socket: &Socket) -> Counts {
         let mut info = [0; INFO_LENGTH];
-        match system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
+        match system::read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
             Ok(length) => info_counts(&info[..length]),
             Err(_) => Counts::default(),
         }
@@ -135,9 +135,9 @@ impl StreamKind for Kind {
 
     fn sending(&self, socket: &Socket) -> Option<SenderState> {
         let mut info = [0; INFO_LENGTH];
-        let length = system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
+        let length = system::read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
         let peer = socket.peer_addr().ok()?.as_socket()?.ip();
-        let (path, retransmissions) = info_sending(&info[..length], peer, self.is_paced)?;
+        let (path, retransmissions) = sender_state(&info[..length], peer, self.is_paced)?;
         Some(SenderState { paths: vec![path], retransmissions })
     }
 }
@@ -147,7 +147,7 @@ pub(crate) const INFO_LENGTH: usize = 160;
 
 /// Returns a sender's state in `struct tcp_info` and its retransmissions; `None` if it has not sent data.
 /// linux/tcp.h
-pub(crate) fn info_sending(info: &[u8], peer: IpAddr, is_paced: bool) -> Option<(PathState, u64)> {
+pub(crate) fn sender_state(info: &[u8], peer: IpAddr, is_paced: bool) -> Option<(PathState, u64)> {
     /// TCP_INFINITE_SSTHRESH, include/net/tcp.h
     const INFINITE: u32 = 0x7fff_ffff;
     const DATA_SEGMENTS_OUT: usize = 156;
@@ -196,7 +196,7 @@ mod tests {
             [(16, 1448), (24, 20), (28, 3), (32, 2), (36, 1), (68, 40_123), (76, 0x7fff_ffff), (80, 30)];
         let info =
             |more: &[(usize, u32)]| info(&[&fields[..], &[(100, 5), (104, 7), (156, 100)], more].concat());
-        let (path, retransmissions) = info_sending(&info(&[]), peer, false).unwrap();
+        let (path, retransmissions) = sender_state(&info(&[]), peer, false).unwrap();
         let expected = PathState {
             peer,
             cwnd: Some(30 * 1448),
@@ -206,15 +206,15 @@ mod tests {
             in_flight: Some((20 + 1 - 3 - 2) * 1448),
         };
         assert_eq!((path, retransmissions), (expected, 5));
-        let (path, _) = info_sending(&info(&[(68, 0), (76, 15)]), peer, true).unwrap();
+        let (path, _) = sender_state(&info(&[(68, 0), (76, 15)]), peer, true).unwrap();
         assert_eq!((path.srtt, path.ssthresh, path.pacing_rate), (None, Some(15 * 1448), Some(7)));
         // If more segments are reported as acknowledged or lost than were sent, as may happen between two
         // acknowledgments, none is in flight.
-        let (path, _) = info_sending(&info(&[(28, 25)]), peer, false).unwrap();
+        let (path, _) = sender_state(&info(&[(28, 25)]), peer, false).unwrap();
         assert_eq!(path.in_flight, Some(0));
-        assert_eq!(info_sending(&info(&[(156, 0)]), peer, false), None, "the sender has sent no data");
+        assert_eq!(sender_state(&info(&[(156, 0)]), peer, false), None, "the sender has sent no data");
         assert!(
-            (0..INFO_LENGTH).all(|end| info_sending(&info(&[])[..end], peer, false).is_none()),
+            (0..INFO_LENGTH).all(|end| sender_state(&info(&[])[..end], peer, false).is_none()),
             "an older kernel"
         );
     }

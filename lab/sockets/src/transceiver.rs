@@ -270,7 +270,7 @@ pub(crate) struct Family {
 
 impl Family {
     /// Opens a socket bound to the first address of an end.
-    pub(crate) fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+    pub(crate) fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         self.socket_at(SocketAddr::new(site.addresses[0], site.port))
     }
 

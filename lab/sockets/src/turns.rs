@@ -9,7 +9,7 @@ pub(crate) const MAX_AT_ONCE: usize = 64;
 pub(crate) const BUFFER_SIZE: usize = 1 << 16;
 
 /// Returns the number of reads from a socket per turn.
-pub(crate) const fn reads(is_batching: bool) -> usize {
+pub(crate) const fn reads_per_turn(is_batching: bool) -> usize {
     if is_batching { MAX_AT_ONCE } else { 1 }
 }
 

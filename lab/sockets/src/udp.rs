@@ -31,8 +31,8 @@ impl Udp {
     /// Maximum octets of a message: an IPv4 packet without its headers.
     pub(crate) const MAX_MESSAGE: u64 = 65_507;
 
-    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = Datagrams::FAMILY.socket(site)?;
+    fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+        let socket = Datagrams::FAMILY.open_socket(site)?;
         if self.reports_receive_time {
             receive_timestamps::enable(&socket);
         }
@@ -42,11 +42,11 @@ impl Udp {
 
 impl Opener for Udp {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        self.socket(server)
+        self.open_socket(server)
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        Datagrams::connect(self.socket(client)?, server)
+        Datagrams::connect(self.open_socket(client)?, server)
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {

@@ -27,6 +27,7 @@ use crate::transceiver::{SenderState, failed_to};
 #[derive(Debug)]
 pub(crate) struct UserspaceSctp {
     config: Arc<Config>,
+    /// Whether messages are sent unordered.
     unordered: bool,
     reliability: Reliability,
     /// Whether several datagrams are sent or read at a time.
@@ -42,7 +43,7 @@ impl UserspaceSctp {
         const ETHERNET_MTU: u64 = 1500;
         let room = if config.mtu.0 == 0 { ETHERNET_MTU } else { config.mtu.0 } - Self::UDP_HEADER;
         // The kernel already adds the wake-up delay.
-        let config = Config { wakeup: Duration::ZERO, ..config.within(room) };
+        let config = Config { wakeup: Duration::ZERO, ..config.with_network_mtu(room) };
         Self { config: Arc::new(config), unordered, reliability, is_batching }
     }
 }
@@ -57,7 +58,7 @@ fn unpredictable_rng() -> Rng {
 impl over_udp::UserspaceTransport for UserspaceSctp {
     type Endpoint = Association;
 
-    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+    fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::open(site, self.config.ecn)?;
         // Room for the peer's whole window and the kernel's overhead, as far as the system allows.
         let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);

@@ -6,7 +6,9 @@ use crate::clock::{monotonic, wall_clock};
 /// A lower and an upper bound of the offset of the wall clock from the monotonic clock, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WallClockOffset {
+    /// The lower bound, in ns.
     min: i64,
+    /// The upper bound, in ns.
     max: i64,
 }
 

@@ -111,7 +111,7 @@ impl Simulator<'_> {
             None => self.application_over(agent, method.at, FTP_APPLICATION, |_| false)?,
         };
         let application = &mut self.traffic.applications[index];
-        let earlier = application.counted;
+        let earlier = application.produced_packets;
         let is_total = matches!(method.text.as_str(), "produce" | "advance");
         let more = match is_total && earlier > 0 {
             true if self.traffic.agents[agent].is_full_tcp() => None,

@@ -15,10 +15,12 @@ use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 /// An agent: an end of a flow.
 #[derive(Debug)]
 pub(crate) struct Agent {
+    /// Position in the script at which the agent is created.
     pub at: usize,
     name: &'static str,
     pub class: Class,
     pub node: Option<usize>,
+    /// Index of the agent to which it is connected.
     pub peer: Option<usize>,
     /// When the agent was detached from its node.
     pub detached: Option<Duration>,

@@ -10,37 +10,49 @@ use crate::quantity::{any_number, bits_per_second, positive, seconds, switch};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
+/// An application of a script: a traffic source that is attached to an agent.
 #[derive(Debug)]
 pub(crate) struct Application {
     /// Position in the script at which the application is created.
     pub at: usize,
+    /// The class in ns.
     pub class: &'static str,
+    /// Whether the application sends as fast as the transport accepts data.
     pub greedy: bool,
+    /// Index of the agent to which the application is attached.
     pub agent: Option<usize>,
+    /// Octets of a packet.
     pub size: u64,
+    /// The rate in bit/s.
     pub rate: f64,
     /// Interval between packets, an attribute of Emulab; ns has a rate instead.
     pub interval: Option<Duration>,
     /// Number of packets after which the application stops.
     pub max_packets: Option<u64>,
-    pub running: Option<Duration>,
-    /// Whether `running` is the time of a change of attributes, not of a start.
+    /// When the application started sending, if it sends now.
+    pub running_since: Option<Duration>,
+    /// Whether `running_since` is the time of a change of attributes, not of a start.
     continues: bool,
-    pub pieces: Vec<Piece>,
+    /// The periods that have ended.
+    pub periods: Vec<SendingPeriod>,
     /// The packets that the script requests one by one: `produce`, `send`.
     pub produced: Vec<Produced>,
     /// The number of all packets in `produced`.
-    pub counted: u64,
+    pub produced_packets: u64,
     /// The bursts of the application, if its times are random.
     pub bursts: Option<Bursts>,
 }
 
 /// A period in which an application sends at one interval.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct SendingPeriod {
+    /// When the period starts.
     pub start: Duration,
+    /// When the period ends; `None` if the script never stops the application.
     pub stop: Option<Duration>,
+    /// Octets of a packet.
     pub size: u64,
+    /// The time between packets.
     pub interval: Duration,
     /// The interval as ns counts it, in seconds.
     exact_interval: f64,
@@ -53,7 +65,9 @@ pub(crate) struct Piece {
 /// Packets that a script sends at one time, in addition to the packets that applications schedule themselves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Produced {
+    /// When the script requests the packets.
     pub at: Duration,
+    /// Number of packets.
     pub count: u64,
     /// Octets of each packet; `None`: the packet size of the agent.
     pub octets: Option<u64>,
@@ -238,7 +252,7 @@ impl Simulator<'_> {
     ) -> Outcome {
         let (now, is_emulab) = (self.schedule.now.unwrap_or_default(), self.is_emulab);
         let application = &mut self.traffic.applications[index];
-        let is_running = application.running.is_some();
+        let is_running = application.running_since.is_some();
         match name.text.as_str() {
             "agent_" => {
                 let agent = self.agent_of(value)?;
@@ -249,7 +263,7 @@ impl Simulator<'_> {
                 return self.ignore(words, "it only marks packets for traces");
             }
             "random_" | "maxpkts_"
-                if application.is_cbr() && (is_running || !application.pieces.is_empty()) =>
+                if application.is_cbr() && (is_running || !application.periods.is_empty()) =>
             {
                 let problem =
                     format!("{:?} cannot change once CBR has sent; set it before its first start", name.text);
@@ -290,7 +304,7 @@ impl Simulator<'_> {
             }
         }
         // A change takes effect with the next packet. tools/trafgen.cc, `TrafficGenerator::timeout`.
-        let (next, pieces) = (application.next_packet(now), application.pieces.len());
+        let (next, periods) = (application.next_packet(now), application.periods.len());
         let is_running = is_running && !application.greedy;
         if is_running {
             application.stop(now);
@@ -309,8 +323,8 @@ impl Simulator<'_> {
             }
         }
         if is_running {
-            application.running = Some(next);
-            application.continues |= application.pieces.len() > pieces;
+            application.running_since = Some(next);
+            application.continues |= application.periods.len() > periods;
         }
         Ok(value.text.clone())
     }
@@ -332,19 +346,19 @@ impl Application {
             rate: read_default(class, "rate_", bits_per_second).unwrap_or(1.0),
             interval: None,
             max_packets: None,
-            running: None,
+            running_since: None,
             continues: false,
-            pieces: Vec::new(),
+            periods: Vec::new(),
             produced: Vec::new(),
-            counted: 0,
+            produced_packets: 0,
             bursts,
         }
     }
 
     /// Starts sending.
     pub(crate) fn start(&mut self, now: Duration) {
-        if self.running.is_none() {
-            (self.running, self.continues) = (Some(now), false);
+        if self.running_since.is_none() {
+            (self.running_since, self.continues) = (Some(now), false);
         }
     }
 
@@ -358,14 +372,14 @@ impl Application {
         if let Some(bursts) = &mut self.bursts {
             bursts.stop(now);
         }
-        if let Some(start) = self.running.take().filter(|start| *start < now) {
-            self.pieces.push(self.piece(start, Some(now)));
+        if let Some(start) = self.running_since.take().filter(|start| *start < now) {
+            self.periods.push(self.sending_period(start, Some(now)));
         }
     }
 
     /// Adds packets that the script requests.
     pub(crate) fn produce(&mut self, produced: Produced) {
-        self.counted = self.counted.saturating_add(produced.count);
+        self.produced_packets = self.produced_packets.saturating_add(produced.count);
         self.produced.push(produced);
     }
 
@@ -375,49 +389,54 @@ impl Application {
 
     /// Returns the time of the application's next packet at or after `now`.
     fn next_packet(&self, now: Duration) -> Duration {
-        let start = self.running.unwrap_or(now);
+        let start = self.running_since.unwrap_or(now);
         let sent = now.saturating_sub(start).as_nanos().div_ceil(self.interval().as_nanos());
         start + self.interval().saturating_mul(sent)
     }
 
-    fn piece(&self, start: Duration, stop: Option<Duration>) -> Piece {
+    fn sending_period(&self, start: Duration, stop: Option<Duration>) -> SendingPeriod {
         let (size, interval, continues) = (self.size, self.interval(), self.continues);
         let exact_interval = self.interval.map_or(size as f64 * 8.0 / self.rate, Duration::as_secs_f64);
-        Piece { start, stop, size, interval, exact_interval, packets: 0, continues }
+        SendingPeriod { start, stop, size, interval, exact_interval, packets: 0, continues }
     }
 
     pub(crate) fn starts_itself(&self) -> bool {
-        self.running.is_some() || !self.pieces.is_empty()
+        self.running_since.is_some() || !self.periods.is_empty()
     }
 
     pub(crate) fn starts(&self) -> Option<Duration> {
-        let first = self.pieces.first().map(|piece| piece.start).or(self.running);
+        let first = self.periods.first().map(|period| period.start).or(self.running_since);
         first.or(self.produced.first().map(|own| own.at))
     }
 
     /// Returns the periods in which the application sends, at most until `end`; `None` if it never stops. Subtracts the
     /// packets that it counts one by one from the limit `countable`.
-    pub(crate) fn pieces(&self, end: Option<Duration>, countable: &mut u64) -> Option<Vec<Piece>> {
+    pub(crate) fn sending_periods(
+        &self,
+        end: Option<Duration>,
+        countable: &mut u64,
+    ) -> Option<Vec<SendingPeriod>> {
         if let (Some(first), Some(last)) = (self.produced.first(), self.produced.last()) {
             let stop = last.at + Duration::from_nanos(1);
-            return Some(vec![self.piece(first.at, end.or(Some(stop)))]);
+            return Some(vec![self.sending_period(first.at, end.or(Some(stop)))]);
         }
-        let open = self.running.map(|start| self.piece(start, end));
-        let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();
+        let open = self.running_since.map(|start| self.sending_period(start, end));
+        let mut periods: Vec<SendingPeriod> = self.periods.iter().copied().chain(open).collect();
         // A greedy flow with a number of packets needs no stop.
-        let last =
-            pieces.last_mut().filter(|last| self.greedy && self.max_packets.is_some() && last.stop.is_none());
+        let last = periods
+            .last_mut()
+            .filter(|last| self.greedy && self.max_packets.is_some() && last.stop.is_none());
         if let Some(last) = last {
             last.stop = Some(last.start + Duration::from_nanos(1));
         }
         if !self.greedy && self.bursts.is_none() {
-            count_packets(&mut pieces, self.max_packets, countable);
+            count_packets(&mut periods, self.max_packets, countable);
         }
-        if pieces.iter().any(|piece| piece.stop.is_none()) {
+        if periods.iter().any(|period| period.stop.is_none()) {
             return None;
         }
-        pieces.retain(|piece| piece.stop.is_some_and(|stop| stop > piece.start));
-        Some(pieces)
+        periods.retain(|period| period.stop.is_some_and(|stop| stop > period.start));
+        Some(periods)
     }
 
     fn interval(&self) -> Duration {
@@ -428,30 +447,30 @@ impl Application {
 
 /// Counts the packets of CBR, of which at most `max` are sent. Adds up the intervals in floating point, as ns does:
 /// with a packet every 10 ms, the packet of 4 s may therefore be sent before a stop at 4 s.
-fn count_packets(pieces: &mut [Piece], max: Option<u64>, countable: &mut u64) {
+fn count_packets(periods: &mut [SendingPeriod], max: Option<u64>, countable: &mut u64) {
     let (mut next, mut left) = (None, max.unwrap_or(u64::MAX));
-    for piece in pieces {
+    for period in periods {
         // tools/cbr_traffic.cc: a start sends a packet before it looks at the number.
-        let most = left.max(u64::from(!piece.continues));
+        let most = left.max(u64::from(!period.continues));
         if max.is_some() {
-            let end = piece.start + piece.interval.saturating_mul(most);
-            piece.stop = Some(piece.stop.map_or(end, |stop| stop.min(end)));
+            let end = period.start + period.interval.saturating_mul(most);
+            period.stop = Some(period.stop.map_or(end, |stop| stop.min(end)));
         }
-        let Some(stop) = piece.stop else { return };
+        let Some(stop) = period.stop else { return };
         // The script may end before the packet that a change waits for.
-        let usual = stop.saturating_sub(piece.start).as_nanos().div_ceil(piece.interval.as_nanos());
+        let usual = stop.saturating_sub(period.start).as_nanos().div_ceil(period.interval.as_nanos());
         let mut count = usual;
         if let Some(rest) = countable.checked_sub(usual) {
             *countable = rest;
-            let mut time = next.filter(|_| piece.continues).unwrap_or(piece.start.as_secs_f64());
+            let mut time = next.filter(|_| period.continues).unwrap_or(period.start.as_secs_f64());
             count = 0;
             while time < stop.as_secs_f64() && count <= usual {
-                time += piece.exact_interval;
+                time += period.exact_interval;
                 count += 1;
             }
             next = Some(time);
         }
-        piece.packets = count.min(most);
+        period.packets = count.min(most);
         left -= left.min(count);
     }
 }

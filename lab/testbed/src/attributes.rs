@@ -132,7 +132,7 @@ impl Simulator<'_> {
         let (Some(from), Some(to)) = (node(from), node(to)) else {
             return self.unknown(attribute.at, format!("there is no link {:?}", attribute.text));
         };
-        let (segment, line) = self.between(&from, &to)?;
+        let (segment, line) = self.find_link(&from, &to)?;
         Ok(self.add(Object::Segment(segment, Some(line))))
     }
 

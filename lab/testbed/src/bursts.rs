@@ -36,6 +36,7 @@ pub(crate) struct Bursts {
     shape: f64,
     /// Telnet's mean interval.
     interval: Duration,
+    /// Index of the random generator.
     pub generator: usize,
     bursts: Vec<Burst>,
     /// The number of packets of all bursts.
@@ -171,7 +172,7 @@ impl Simulator<'_> {
     /// has closed the connection.
     fn closes_connection(&self, application: &Application) -> bool {
         let is_full_tcp = |agent: usize| self.traffic.agents[agent].is_full_tcp();
-        !application.pieces.is_empty() && application.agent.is_some_and(is_full_tcp)
+        !application.periods.is_empty() && application.agent.is_some_and(is_full_tcp)
     }
 
     /// Opens the connection of a random source that has not been stopped before its first packet.
@@ -186,7 +187,7 @@ impl Simulator<'_> {
     /// Starts an application; if its times are random, draws the time of its first packet.
     pub(crate) fn start_application(&mut self, index: usize, now: Duration) {
         let application = &mut self.traffic.applications[index];
-        let was_running = application.running.is_some();
+        let was_running = application.running_since.is_some();
         application.start(now);
         let agent = application.agent;
         let pattern = application.bursts.as_ref().map(|bursts| bursts.pattern);
@@ -220,7 +221,7 @@ impl Simulator<'_> {
         let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
         let packet_count = application.bursts.as_ref().map_or(0, |bursts| bursts.packet_count);
         // A source with more packets is refused later.
-        if is_current && application.running.is_some() && packet_count <= MAX_SCRIPTED as u64 {
+        if is_current && application.running_since.is_some() && packet_count <= MAX_SCRIPTED as u64 {
             let (count, pause) = self.draw_burst(index);
             self.begin_burst(index, start, now + pause, count);
         }

@@ -42,7 +42,9 @@ pub(crate) struct Draft {
 /// A change of a segment, or of one of its directions, during the run.
 #[derive(Debug)]
 pub(crate) struct Event {
+    /// When the event happens, from the start of the simulation.
     pub at: Duration,
+    /// Index of the link or LAN.
     pub segment: usize,
     pub line: Option<usize>,
     pub change: LinkChange,
@@ -67,7 +69,7 @@ pub(crate) struct Segment {
     /// A link's two directions, the first away from its first member; or the single direction of a LAN.
     pub lines: Vec<Line>,
     /// Position in the script of the link's only direction so far.
-    pub missing: Option<usize>,
+    pub single_direction_at: Option<usize>,
 }
 
 /// One direction of a link, or a LAN.
@@ -110,12 +112,12 @@ impl Draft {
             self.links.insert([*other, *one], (index, 1));
         }
         let addresses = vec![None; members.len()];
-        self.segments.push(Segment { name: None, members, addresses, lines, missing: None });
+        self.segments.push(Segment { name: None, members, addresses, lines, single_direction_at: None });
         index
     }
 
     /// Returns the last link from one node to another, and which of its directions leads there.
-    pub fn between(&self, ends: [usize; 2]) -> Option<(usize, usize)> {
+    pub fn find_link(&self, ends: [usize; 2]) -> Option<(usize, usize)> {
         self.links.get(&ends).copied()
     }
 
@@ -194,7 +196,7 @@ impl Draft {
                 return error_at(node.at, problem);
             }
         }
-        if let Some(at) = self.segments.iter().find_map(|segment| segment.missing) {
+        if let Some(at) = self.segments.iter().find_map(|segment| segment.single_direction_at) {
             let problem = "this link has one direction, but links need two; add a simplex-link for the other";
             return error_at(at, problem);
         }

@@ -37,7 +37,7 @@ impl Simulator<'_> {
                 self.lose(segment, share)
             }
             ("tb-set-link-loss", [from, to, share]) => {
-                let (segment, _) = self.between(from, to)?;
+                let (segment, _) = self.find_link(from, to)?;
                 self.lose(segment, share)
             }
             ("tb-set-lan-loss", [lan, share]) => {
@@ -54,7 +54,7 @@ impl Simulator<'_> {
             }
             ("tb-set-ip", [node, own]) => self.set_only_address(node, own),
             ("tb-set-ip-interface", [node, neighbour, own]) => {
-                let (segment, line) = self.between(node, neighbour)?;
+                let (segment, line) = self.find_link(node, neighbour)?;
                 self.set_address(segment, line, own)
             }
             ("tb-set-ip-link", [node, link, own]) => {

@@ -6,7 +6,7 @@ use hol_base::{BitRate, Duration, QueueLimit};
 use hol_network::{NetworkSpec, Topology};
 
 use crate::agents::{Agent, Class};
-use crate::application::{Application, Piece, Produced, no_agent};
+use crate::application::{Application, Produced, SendingPeriod, no_agent};
 use crate::tcl::{WordError, error_at};
 use crate::traffic::Traffic;
 
@@ -58,9 +58,10 @@ pub enum FlowLoad {
 }
 
 /// Octets of the headers of UDP and TCP, as ns and IPv4 count them.
-const UDP_HEADERS: u64 = 28;
+const UDP_HEADER_OCTETS: u64 = 28;
 
-const TCP_HEADERS: u64 = 40;
+/// Octets of the headers of IPv4 and TCP.
+const TCP_HEADER_OCTETS: u64 = 40;
 
 /// Maximum number of packets of a scripted flow.
 pub(crate) const MAX_SCRIPTED: usize = 100_000;
@@ -81,12 +82,12 @@ impl Flow {
     pub(crate) fn longest_packet(&self) -> u64 {
         match &self.load {
             _ if self.label.is_none() && self.transport != "udp" => 0,
-            FlowLoad::Greedy { size, .. } => size.saturating_add(TCP_HEADERS),
+            FlowLoad::Greedy { size, .. } => size.saturating_add(TCP_HEADER_OCTETS),
             // TCP cuts messages, UDP does not.
-            FlowLoad::Every { size, .. } if self.transport == "udp" => size.saturating_add(UDP_HEADERS),
+            FlowLoad::Every { size, .. } if self.transport == "udp" => size.saturating_add(UDP_HEADER_OCTETS),
             FlowLoad::Scripted(packets) if self.transport == "udp" => {
                 let longest = packets.iter().map(|(_, size)| *size).max().unwrap_or_default();
-                longest.saturating_add(UDP_HEADERS)
+                longest.saturating_add(UDP_HEADER_OCTETS)
             }
             _ => 0,
         }
@@ -159,10 +160,10 @@ impl Traffic {
                 "it sends both without end and a given number of packets; create another agent for one of them",
             ));
         }
-        let pieces = application.pieces(self.end, countable).ok_or_else(|| {
+        let periods = application.sending_periods(self.end, countable).ok_or_else(|| {
             wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
         })?;
-        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+        let (Some(first), Some(last)) = (periods.first(), periods.last()) else {
             return Err(wrong("it stops at its start; stop it later"));
         };
         let (start, stop) = (first.start, last.stop.unwrap_or_default());
@@ -175,7 +176,7 @@ impl Traffic {
         if application.greedy && agent.class == Class::Udp {
             return Err(wrong("over UDP, FTP would send everything at once; use Application/Traffic/CBR"));
         }
-        if application.greedy && pieces.len() > 1 {
+        if application.greedy && periods.len() > 1 {
             return Err(wrong(
                 "it starts again on its previous connection, but a flow has its own connection; create another agent",
             ));
@@ -186,7 +187,7 @@ impl Traffic {
         let size = || if is_emulab { Ok(1000) } else { agent.packet() };
         let load = match application.produced[..] {
             [] if application.greedy => FlowLoad::Greedy { size: size()?, packets: application.max_packets },
-            [] => paced_load(application, &pieces, agent, is_emulab)?,
+            [] => paced_load(application, &periods, agent, is_emulab)?,
             [Produced { count, octets: None, .. }] => {
                 FlowLoad::Greedy { size: size()?, packets: Some(count) }
             }
@@ -228,7 +229,7 @@ impl Division {
     /// its size only. ns 2.35, apps/udp.cc `UdpAgent::sendmsg`, tcp/tcp.cc `TcpAgent::sendmsg`. FullTcp and SCTP count
     /// octets.
     fn of(agent: &Agent, is_emulab: bool) -> Result<Self, WordError> {
-        let headers = if agent.class == Class::Udp { UDP_HEADERS } else { 0 };
+        let headers = if agent.class == Class::Udp { UDP_HEADER_OCTETS } else { 0 };
         let is_even = matches!(agent.class, Class::Tcp { .. }) && !agent.is_full_tcp() && !is_emulab;
         let has_packets = is_even || agent.class == Class::Udp && !is_emulab;
         let max = if has_packets { agent.packet()? } else { u64::MAX };
@@ -257,25 +258,25 @@ impl Division {
 /// Returns the load that CBR or a random source offers over an agent.
 fn paced_load(
     application: &Application,
-    pieces: &[Piece],
+    periods: &[SendingPeriod],
     agent: &Agent,
     is_emulab: bool,
 ) -> Result<FlowLoad, WordError> {
     let division = Division::of(agent, is_emulab)?;
-    let writes = match (&application.bursts, pieces) {
-        (None, [piece]) if division.is_uniform(piece.size) => {
-            check_writes(application.at, division, std::iter::once(piece.size))?;
-            let mut packets = division.packets(piece.size);
+    let writes = match (&application.bursts, periods) {
+        (None, [period]) if division.is_uniform(period.size) => {
+            check_writes(application.at, division, std::iter::once(period.size))?;
+            let mut packets = division.packets(period.size);
             return Ok(FlowLoad::Every {
-                size: packets.next().unwrap_or(piece.size),
-                interval: piece.interval,
+                size: packets.next().unwrap_or(period.size),
+                interval: period.interval,
                 at_once: 1 + packets.count() as u16,
-                times: piece.packets,
+                times: period.packets,
             });
         }
-        (None, pieces) => writes_of(pieces),
+        (None, periods) => writes_of(periods),
         (Some(bursts), _) => {
-            let stop = pieces.last().and_then(|piece| piece.stop).unwrap_or_default();
+            let stop = periods.last().and_then(|period| period.stop).unwrap_or_default();
             let size = match application.class {
                 "Application/Telnet" => Some(agent.write_size()?),
                 _ => None,
@@ -290,7 +291,7 @@ fn paced_load(
     if count > MAX_SCRIPTED as u64 {
         return Err(too_many(application.at));
     }
-    let origin = pieces.first().map_or(Duration::ZERO, |piece| piece.start);
+    let origin = periods.first().map_or(Duration::ZERO, |period| period.start);
     let packets = writes
         .into_iter()
         .flat_map(|(at, octets)| division.packets(octets).map(move |size| (at.saturating_sub(origin), size)));
@@ -317,14 +318,14 @@ fn counted(application: &Application, size: u64, division: Division) -> Result<F
 }
 
 /// Returns the times and octets of CBR's writes to its agent; `None` if there are too many.
-fn writes_of(pieces: &[Piece]) -> Option<Vec<(Duration, u64)>> {
+fn writes_of(periods: &[SendingPeriod]) -> Option<Vec<(Duration, u64)>> {
     let mut writes = Vec::new();
-    for piece in pieces {
-        if piece.packets > (MAX_SCRIPTED - writes.len()) as u64 {
+    for period in periods {
+        if period.packets > (MAX_SCRIPTED - writes.len()) as u64 {
             return None;
         }
-        let time = |packet: u64| piece.start + piece.interval.saturating_mul(packet);
-        writes.extend((0..piece.packets).map(|packet| (time(packet), piece.size)));
+        let time = |packet: u64| period.start + period.interval.saturating_mul(packet);
+        writes.extend((0..period.packets).map(|packet| (time(packet), period.size)));
     }
     Some(writes)
 }

@@ -50,7 +50,7 @@ impl Simulator<'_> {
             _ => return error_at(verb.at, "a link can only go up or down"),
         };
         let segments = match nodes {
-            [from, to] => vec![self.between(from, to)?.0],
+            [from, to] => vec![self.find_link(from, to)?.0],
             [node] => self.draft.segments_of(self.node(node)?).to_vec(),
             _ => return error_at(verb.at, "the syntax is $ns rtmodel-at 1.0 down $from $to"),
         };
@@ -85,15 +85,15 @@ impl Simulator<'_> {
 
     /// Adds one direction of a link; another command adds the other direction.
     pub(crate) fn simplex(&mut self, members: [usize; 2], line: Line, at: usize) -> Outcome {
-        if let Some((segment, 1)) = self.draft.between(members)
-            && self.draft.segments[segment].missing.take().is_some()
+        if let Some((segment, 1)) = self.draft.find_link(members)
+            && self.draft.segments[segment].single_direction_at.take().is_some()
         {
             self.draft.segments[segment].lines[1] = line;
             return Ok(String::new());
         }
         self.draft.note_second_link(at, members);
         let object = self.add_segment(at, members.to_vec(), vec![line.clone(), line])?;
-        self.draft.segments.last_mut().expect("the segment was just added").missing = Some(at);
+        self.draft.segments.last_mut().expect("the segment was just added").single_direction_at = Some(at);
         Ok(object)
     }
 
@@ -279,8 +279,8 @@ impl Simulator<'_> {
     }
 
     /// Returns the index of the last link from one node to another, and its direction to the second node.
-    pub(crate) fn between(&self, from: &Word, to: &Word) -> Result<(usize, usize), WordError> {
-        let link = self.draft.between([self.node(from)?, self.node(to)?]);
+    pub(crate) fn find_link(&self, from: &Word, to: &Word) -> Result<(usize, usize), WordError> {
+        let link = self.draft.find_link([self.node(from)?, self.node(to)?]);
         link.ok_or_else(|| WordError {
             at: from.at,
             problem: "no link between these two nodes; create one first with $ns duplex-link".to_owned(),

@@ -129,7 +129,7 @@ impl Simulator<'_> {
 
     /// Executes `$ns lossmodel $em $from $to`, or `link-lossmodel`, behind the queue.
     pub(crate) fn lossmodel(&mut self, model: &Word, from: &Word, to: &Word) -> Outcome {
-        let line = self.between(from, to)?;
+        let line = self.find_link(from, to)?;
         self.add_loss(model, line)
     }
 

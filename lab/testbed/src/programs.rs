@@ -34,6 +34,7 @@ pub(crate) struct Programs {
     archives: Vec<(usize, String, String)>,
 }
 
+/// A program that a script starts on a node.
 #[derive(Debug)]
 struct Draft {
     at: usize,

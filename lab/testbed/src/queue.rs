@@ -28,6 +28,7 @@ pub(crate) struct Queue {
     interval: Option<Duration>,
 }
 
+/// The queueing discipline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Kind {
     #[default]

@@ -44,6 +44,7 @@ type State = [[u64; 3]; 2];
 /// The state at which the next stream begins.
 #[derive(Debug)]
 pub(crate) struct Streams {
+    /// The state at which the next stream begins.
     next: State,
 }
 

@@ -91,25 +91,25 @@ impl Simulator<'_> {
                 self.new_lan(members, speed, time, layers, words)
             }
             ("link", [from, to]) => {
-                let (segment, line) = self.between(from, to)?;
+                let (segment, line) = self.find_link(from, to)?;
                 Ok(self.add(Object::Segment(segment, Some(line))))
             }
             // ns-lib.tcl: a method of the link, of both directions or of one.
             ("duplex-link-op", [from, to, operation, ..]) => {
-                let (segment, _) = self.between(from, to)?;
+                let (segment, _) = self.find_link(from, to)?;
                 self.segment_command(segment, None, operation, words, &words[5..])
             }
             ("simplex-link-op", [from, to, operation, ..]) => {
-                let (segment, line) = self.between(from, to)?;
+                let (segment, line) = self.find_link(from, to)?;
                 self.segment_command(segment, Some(line), operation, words, &words[5..])
             }
             ("queue-limit", [from, to, limit]) => {
-                let (segment, line) = self.between(from, to)?;
+                let (segment, line) = self.find_link(from, to)?;
                 let word = Word { text: "limit_".to_owned(), ..method.clone() };
                 self.set_queue(segment, line, &word, limit)
             }
             ("bandwidth" | "delay", [from, to, value, scope @ ..]) => {
-                let (segment, line) = self.between(from, to)?;
+                let (segment, line) = self.find_link(from, to)?;
                 let is_duplex = scope.first().is_some_and(|scope| scope.text == "duplex");
                 let change = if method.text == "delay" {
                     LinkChange::Delay(link_delay(value, self.is_emulab)?)

@@ -9,10 +9,12 @@ pub(crate) struct Sources {
     texts: Vec<Source>,
 }
 
+/// A file of the script.
 #[derive(Debug)]
 struct Source {
     name: String,
     text: String,
+    /// Position of the first octet of the file among all sources.
     base: usize,
     /// Offsets at which the lines of the file begin.
     lines: Vec<usize>,

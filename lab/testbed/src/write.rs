@@ -26,6 +26,7 @@ pub fn write_with_addresses(topology: &Topology, includes_address: &dyn Fn(Addre
     writer.script
 }
 
+/// Writes a topology as an ns script.
 struct Writer<'t> {
     topology: &'t Topology,
     includes_address: &'t dyn Fn(Address) -> bool,

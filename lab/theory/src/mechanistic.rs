@@ -30,6 +30,7 @@ type Channel = (usize, usize);
 const UP: usize = 0;
 const DOWN: usize = 1;
 
+/// An event of the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The client sends this request.
@@ -63,15 +64,20 @@ struct Receiver {
     log: Vec<usize>,
 }
 
+/// The state of the simulation.
 struct Transmission<'a> {
     transfer: &'a Transfer,
+    /// The time, in ns.
     now: u64,
     /// The events by time, then by order of creation.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    /// Number of events created so far.
     scheduled: u64,
     directions: [Direction; 2],
     arrivals: Rng,
+    /// When each request was sent, in ns.
     requested: Vec<u64>,
+    /// When each request was answered, in ns.
     answered: Vec<u64>,
 }
 

@@ -12,18 +12,20 @@ pub const KIND: &str = "netem";
 /// Adds the options of an emulator to the message of a discipline. The seed restarts the emulator's random
 /// stream, if the kernel supports that (6.6).
 pub fn encode(message: Message, emulator: &Emulator, seed: u64) -> Message {
-    message.with_nested(TCA_OPTIONS, &parameters(emulator), |options| attributes(options, emulator, seed))
+    message.with_nested(TCA_OPTIONS, &encode_parameters(emulator), |options| {
+        add_attributes(options, emulator, seed)
+    })
 }
 
 /// Encodes `struct tc_netem_qopt` of linux/pkt_sched.h: latency, limit, loss, gap, duplicate, jitter.
-fn parameters(emulator: &Emulator) -> Vec<u8> {
+fn encode_parameters(emulator: &Emulator) -> Vec<u8> {
     let loss = if let Loss::Independent(loss) = emulator.loss { encode_probability(loss) } else { 0 };
     let gap = u32::from(emulator.overtaking.is_some());
     [0, emulator.limit, loss, gap, 0, 0].map(u32::to_ne_bytes).concat()
 }
 
 /// Adds the attributes after the parameters.
-fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
+fn add_attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
     const TCA_NETEM_DELAY_DIST: u16 = 2;
     const TCA_NETEM_REORDER: u16 = 3;
     const TCA_NETEM_CORRUPT: u16 = 4;

@@ -236,8 +236,8 @@ impl ShapedLink {
 
     /// Returns the seed of a stage after its n-th change.
     pub fn seed(&self, run: Seed, stage: usize, change: u64) -> u64 {
-        let seed = run.derive(&self.name).derive("netem").derive_index(stage as u64);
-        seed.derive_index(change).0
+        let seed = run.derive(&self.name).derive("netem").derive_for_index(stage as u64);
+        seed.derive_for_index(change).0
     }
 
     /// Returns the shaper for `settings` and the queues behind it, if a queue inside the transmitter is not

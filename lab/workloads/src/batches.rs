@@ -54,7 +54,7 @@ impl Batches {
         *left -= 1;
         let is_over = *left == 0;
         if is_over {
-            ledger.note_composite_reply(*entry, number, reply);
+            ledger.end_composite(*entry, number, reply);
             self.current = None;
         }
         is_over

@@ -4,7 +4,7 @@ use hol_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::padded::Padded;
+use crate::padded_workloads::Padded;
 use crate::{MessageSize, Pace};
 
 /// Settings of the workload `bulk`: the keys of `[workload] kind = "bulk"`.

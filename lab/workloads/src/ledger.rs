@@ -26,7 +26,9 @@ pub struct Ledger {
     pub(crate) reply_starts: BTreeMap<u32, Time>,
     /// Maximum number of messages from the peer.
     expected: u64,
+    /// Number of messages received from the peer.
     received: u64,
+    /// When the last message so far was due.
     last_due: Option<Time>,
     /// Number of messages in either window that are done: answered, or received.
     pub(crate) done: u64,
@@ -41,13 +43,17 @@ pub struct EntryId(u32);
 /// The sender's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SentEntry {
+    /// When the message was due.
     pub(crate) scheduled: Time,
+    /// When the transport accepted the message.
     pub(crate) written: Time,
     pub(crate) lane: u16,
+    /// Octets of the message.
     pub(crate) size: u32,
     pub(crate) kind: RecordKind,
     /// The record that contains the message.
     pub(crate) parent: Option<u32>,
+    /// When and how the reply arrived; `None` before.
     pub(crate) reply: Option<MessageArrival>,
     /// Octets of the reply.
     #[serde(default)]
@@ -75,7 +81,9 @@ pub(crate) enum ReplyPart {
 /// The receiver's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReceivedEntry {
+    /// When and how the request arrived.
     pub(crate) request: MessageArrival,
+    /// When the transport accepted the reply.
     pub(crate) reply_written: Time,
     /// Whether the message arrived too late.
     #[serde(default)]
@@ -159,8 +167,11 @@ impl Ledger {
     /// Reserves room for this many sent and received messages, so that a run in real time that settles
     /// nothing before its end is not delayed by reallocation.
     pub fn make_room(&mut self, sent: u64, received: u64) {
-        const MAX_RESERVED: u64 = 1 << 20;
-        let room = |messages: u64| if messages == ENDLESS { 0 } else { messages.min(MAX_RESERVED) as usize };
+        /// Maximum number of messages for which room is reserved.
+        const MAX_RESERVED_MESSAGES: u64 = 1 << 20;
+        let room = |messages: u64| {
+            if messages == ENDLESS { 0 } else { messages.min(MAX_RESERVED_MESSAGES) as usize }
+        };
         self.sent_messages.make_room(room(sent));
         self.received_messages.make_room(room(received));
     }
@@ -198,7 +209,7 @@ impl Ledger {
     }
 
     /// Changes the scheduled time of the message to now.
-    pub fn note_scheduled(&mut self, entry: EntryId, now: Time) {
+    pub fn reschedule(&mut self, entry: EntryId, now: Time) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.scheduled = now;
         }
@@ -219,13 +230,13 @@ impl Ledger {
     }
 
     /// Ends a record of several messages with the reply to message `last`.
-    pub fn note_composite_reply(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
+    pub fn end_composite(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
         self.composites.insert(entry.0, CompositeEntry { message: last, part: ReplyPart::Last });
         self.note_composite_end(entry, reply);
     }
 
     /// Ends a record of several messages with the first part of the reply to its first message.
-    pub fn note_first_octets(&mut self, entry: EntryId, reply: MessageArrival) {
+    pub fn end_first_octets(&mut self, entry: EntryId, reply: MessageArrival) {
         self.note_composite_end(entry, reply);
     }
 

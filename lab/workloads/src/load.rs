@@ -140,6 +140,7 @@ pub(crate) struct Pacer {
     /// Sources that have sent their message of this step.
     sources_served: u16,
     messages_left: u64,
+    /// When the next message is due.
     next: Time,
     /// How long after the start messages continue to be due.
     max_duration: Option<Duration>,
@@ -147,6 +148,7 @@ pub(crate) struct Pacer {
     end: Time,
 }
 
+/// The times between messages.
 #[derive(Debug)]
 enum Gaps {
     Constant(Duration),
@@ -168,6 +170,7 @@ enum Gaps {
 /// The users of a closed loop, who send a message after each reply.
 #[derive(Debug)]
 pub(crate) struct Users {
+    /// Number of users.
     number: u32,
     /// The mean time from a reply to the next message; exponential.
     think: Duration,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::padded::Padded;
+use crate::padded_workloads::Padded;
 use crate::{Load, MessageSize, Pace};
 
 /// Settings of the workload `oneway`: the keys of `[workload] kind = "oneway"`.

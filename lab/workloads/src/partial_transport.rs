@@ -13,6 +13,7 @@ pub(crate) struct PartialTransport {
     returns_rest: bool,
 }
 
+/// The octets of one stream.
 #[derive(Debug, Default)]
 struct StreamBuffer {
     stream: Vec<u8>,

@@ -20,6 +20,7 @@ pub struct OnwardClient {
     index: usize,
     /// Messages without a reply: the number of each, and the server's request that caused it.
     unanswered: VecDeque<(u32, RequestId)>,
+    /// Number of messages sent.
     sent: u32,
 }
 
@@ -29,12 +30,14 @@ type RequestId = u64;
 /// A callback that is called when there is work.
 pub type WakeCallback = Box<dyn Fn() + Send>;
 
+/// Requests to a server that wait for replies of other servers.
 #[derive(Debug)]
 struct RequestQueues {
     /// Requests that wait for each client, by index.
     by_client: Vec<RequestQueue>,
     /// Requests that the server can answer, because every client has its reply.
     ready: RequestQueue,
+    /// The identifier of the next request.
     next: RequestId,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::padded::Padded;
+use crate::padded_workloads::Padded;
 use crate::{MessageSize, Pace};
 
 /// Settings of the workload `pingpong`: the keys of `[workload] kind = "pingpong"`.

@@ -149,7 +149,7 @@ impl Application for ProcessorBoundApplication {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::padding::Padding;
+    use crate::padded_messages::Padding;
     use crate::{ConnectionId, Delivery, Host, StreamLayout, WorkloadSpec};
     use hol_transport::DeliveryTimes;
 

@@ -50,6 +50,7 @@ pub(crate) struct Receiver<A> {
     requests_served: u64,
     /// Replies that the transport has not yet accepted.
     outbox: VecDeque<Outgoing>,
+    /// Whether the transport has rejected a message.
     blocked: bool,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
@@ -190,7 +191,7 @@ impl<A: ReplySource> Application for Receiver<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Host, StreamLayout, WorkloadSpec, padding};
+    use crate::{Host, StreamLayout, WorkloadSpec, padded_messages};
     use hol_transport::DeliveryTimes;
 
     fn server(kind: &str) -> Box<dyn Application> {
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn echo_returns_the_message_on_its_stream() {
         let mut server = server("echo");
-        let message = padding::Padding::new(100).message(5);
+        let message = padded_messages::Padding::new(100).message(5);
         deliver(server.as_mut(), 3, message.clone());
         let Output::Send(reply) = server.poll(Time::ZERO) else { panic!("no reply") };
         assert_eq!((reply.stream, &reply.payload), (3, &message));
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn oneway_server_sends_no_replies() {
         let mut server = server("oneway");
-        deliver(server.as_mut(), 0, padding::Padding::new(8).message(0));
+        deliver(server.as_mut(), 0, padded_messages::Padding::new(8).message(0));
         assert!(matches!(server.poll(Time::ZERO), Output::Wait(Time::MAX)));
         assert_eq!(server.progress().messages_done, 1);
     }
@@ -229,7 +230,7 @@ mod tests {
     #[test]
     fn replies_wait_in_order_for_a_full_transport_before_the_close() {
         let mut server = server("echo");
-        let mut padding = padding::Padding::new(8);
+        let mut padding = padded_messages::Padding::new(8);
         (0..3).for_each(|number| deliver(server.as_mut(), 0, padding.message(number)));
         server.handle(Time::ZERO, Input::PeerClosed(ConnectionId(0)));
         let Output::Send(first) = server.poll(Time::ZERO) else { panic!("no reply") };
@@ -238,7 +239,7 @@ mod tests {
         server.handle(Time::from_millis(3), Input::Writable(ConnectionId(0)));
         for number in 0..3 {
             let Output::Send(reply) = server.poll(Time::from_millis(3)) else { panic!("no reply") };
-            assert_eq!(padding::number(&reply.payload), Some(number));
+            assert_eq!(padded_messages::number(&reply.payload), Some(number));
         }
         assert!(matches!(server.poll(Time::from_millis(3)), Output::Close(ConnectionId(0))));
     }

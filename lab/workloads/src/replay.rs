@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exchanges::Exchanges;
 use crate::load::Pacer;
-use crate::padding::{self, Zeros};
+use crate::padded_messages::{self, Zeros};
 use crate::receiver::{Receiver, ReplySource};
 use crate::sender::{RepliedRequest, RequestSource, Sender};
 use crate::{
@@ -91,7 +91,7 @@ impl Workload for Replay {
     }
 
     fn framing_fn(&self) -> FramingFn {
-        padding::length_of
+        padded_messages::length_of
     }
 
     fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
@@ -142,23 +142,23 @@ impl RequestSource for ReplayMessages {
 
     fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
         let octets = self.exchanges.get(number).octets.0 as usize;
-        (number, padding::message(&mut self.zeros, octets, number))
+        (number, padded_messages::message(&mut self.zeros, octets, number))
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
-        padding::number(payload).map(RepliedRequest::Message).ok_or("the message has no number")
+        padded_messages::number(payload).map(RepliedRequest::Message).ok_or("the message has no number")
     }
 }
 
 impl ReplySource for ReplayMessages {
     fn number(&self, request: &Bytes) -> Option<u32> {
-        padding::number(request)
+        padded_messages::number(request)
     }
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
-        let number = padding::number(&request).ok_or("the message has no number")?;
+        let number = padded_messages::number(&request).ok_or("the message has no number")?;
         let reply = self.exchanges.get(number).reply;
-        Ok(reply.map(|octets| padding::message(&mut self.zeros, octets.0 as usize, number)))
+        Ok(reply.map(|octets| padded_messages::message(&mut self.zeros, octets.0 as usize, number)))
     }
 }
 

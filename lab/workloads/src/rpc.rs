@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::{Pacer, Users};
-use crate::padding::{self, Zeros};
+use crate::padded_messages::{self, Zeros};
 use crate::receiver::{Receiver, ReplySource};
 use crate::sender::{RepliedRequest, RequestSource, Sender};
 use crate::{
@@ -182,7 +182,7 @@ impl Workload for Rpc {
     }
 
     fn framing_fn(&self) -> FramingFn {
-        padding::length_of
+        padded_messages::length_of
     }
 
     fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
@@ -244,11 +244,11 @@ impl RequestSource for RpcRequests {
         let mut message = self.zeros.take(octets as usize - first as usize);
         message[8..12].copy_from_slice(&self.reply.to_be_bytes());
         message[12..20].copy_from_slice(&service.to_be_bytes());
-        (number, padding::with_header(message, number))
+        (number, padded_messages::with_header(message, number))
     }
 
     fn head(&mut self, _: u32) -> Option<Bytes> {
-        self.rpc.head.map(|head| padding::message(&mut self.zeros, head.0 as usize, HEAD_PART))
+        self.rpc.head.map(|head| padded_messages::message(&mut self.zeros, head.0 as usize, HEAD_PART))
     }
 
     fn reply_size(&self) -> u32 {
@@ -256,7 +256,7 @@ impl RequestSource for RpcRequests {
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
-        padding::number(payload).map(RepliedRequest::Message).ok_or("the message has no number")
+        padded_messages::number(payload).map(RepliedRequest::Message).ok_or("the message has no number")
     }
 }
 
@@ -268,7 +268,7 @@ struct RpcReplies {
 
 /// Returns the octets of the reply and the service time that a request contains; `None` for a head.
 fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
-    padding::number(request).filter(|number| *number != HEAD_PART)?;
+    padded_messages::number(request).filter(|number| *number != HEAD_PART)?;
     let octets = u32::from_be_bytes(*request.get(8..)?.first_chunk()?);
     let service = u64::from_be_bytes(*request.get(12..)?.first_chunk()?);
     Some((octets, Duration::from_nanos(service)))
@@ -276,7 +276,7 @@ fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
 
 impl ReplySource for RpcReplies {
     fn number(&self, request: &Bytes) -> Option<u32> {
-        padding::number(request).filter(|number| *number != HEAD_PART)
+        padded_messages::number(request).filter(|number| *number != HEAD_PART)
     }
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
@@ -288,7 +288,7 @@ impl ReplySource for RpcReplies {
             return Err("the client requested a reply of an invalid size");
         }
         let reply: BytesMut = self.zeros.take(octets as usize);
-        Ok(Some(padding::with_header(reply, number)))
+        Ok(Some(padded_messages::with_header(reply, number)))
     }
 
     fn service(&self, request: &Bytes) -> Duration {
@@ -476,7 +476,7 @@ mod tests {
                 }
                 drain(server.as_mut(), ms(0)).0.into_iter().for_each(|reply| deliver(client.as_mut(), ms(0), reply.payload));
             }
-            prop_assert!(transport.lengths(padding::length_of).iter().all(|length| [40, 160].contains(length)));
+            prop_assert!(transport.lengths(padded_messages::length_of).iter().all(|length| [40, 160].contains(length)));
         }
     }
 }

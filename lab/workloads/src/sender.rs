@@ -329,7 +329,7 @@ impl<R: RequestSource> Application for Sender<R> {
 mod tests {
     use super::*;
     use crate::WorkloadSpec;
-    use crate::padding;
+    use crate::padded_messages;
     use hol_base::Seed;
     use hol_transport::DeliveryTimes;
 
@@ -507,7 +507,7 @@ mod tests {
         assert_eq!(wait(client.as_mut(), ms(7)), Time::MAX);
         assert!(client.progress().waits_for_reply);
         reply(client.as_mut(), ms(27), first.payload);
-        assert_eq!(padding::number(&send(client.as_mut(), ms(27)).payload), Some(1));
+        assert_eq!(padded_messages::number(&send(client.as_mut(), ms(27)).payload), Some(1));
     }
 
     /// RFC 4540 section 7: no transaction before the session is established.

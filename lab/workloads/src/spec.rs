@@ -57,12 +57,12 @@ impl WorkloadSpec {
     }
 
     /// Returns the client's node.
-    pub fn from(&self) -> &str {
+    pub fn client_node(&self) -> &str {
         self.from.as_deref().unwrap_or("client")
     }
 
     /// Returns the server's node.
-    pub fn to(&self) -> &str {
+    pub fn server_node(&self) -> &str {
         self.to.as_deref().unwrap_or("server")
     }
 
@@ -87,7 +87,7 @@ impl WorkloadSpec {
     }
 
     /// Returns the number of synchronous sources.
-    pub fn sources(&self) -> u16 {
+    pub fn source_count(&self) -> u16 {
         self.load().map_or(1, |load| load.sources)
     }
 
@@ -184,7 +184,7 @@ impl WorkloadSpec {
 
     /// Returns the workload with every default set.
     pub fn with_defaults(&self) -> Self {
-        let (from, to) = (Some(self.from().to_owned()), Some(self.to().to_owned()));
+        let (from, to) = (Some(self.client_node().to_owned()), Some(self.server_node().to_owned()));
         let mut settled = Self { from, to, ..self.clone() };
         settled.kind.workload_mut().set_defaults();
         settled
@@ -230,7 +230,10 @@ mod tests {
     fn common_keys_are_accepted_with_every_kind() {
         let text = "{\"kind\":\"echo\",\"to\":\"b\",\"rate\":\"5/s\",\"size\":\"64B\",\"start\":\"2s\"}";
         let workload = read(text).unwrap();
-        assert_eq!((workload.to(), workload.size(), workload.start), ("b", Some(64), Duration::from_secs(2)));
+        assert_eq!(
+            (workload.server_node(), workload.size(), workload.start),
+            ("b", Some(64), Duration::from_secs(2))
+        );
         assert_eq!(workload.rate(), Frequency::new(5.0));
         let again = read(&serde_json::to_string(&workload).unwrap()).unwrap();
         assert_eq!(again, workload);

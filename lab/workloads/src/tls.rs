@@ -117,6 +117,7 @@ struct TlsApplication {
     unsent_records: BTreeMap<ConnectionId, Bytes>,
     /// Connections that the application has requested, and those open to it.
     requested: u32,
+    /// Number of connections that are open to the application.
     opened: u32,
     /// When all connections were open that the application requested at first.
     connected: Option<Time>,

@@ -44,7 +44,7 @@ impl Connection {
     /// Connects to the first address of the server that answers.
     pub fn open(server: &Server) -> Result<Self, SessionError> {
         let mut failure = io::ErrorKind::NotFound.into();
-        for address in server.addresses()? {
+        for address in server.resolve_addresses()? {
             match Carrier::connect(server, address) {
                 Ok(carrier) => return Ok(Self { carrier, receive_buffer: vec![0; READ_OCTETS] }),
                 Err(error) if is_protocol_missing(&error) => return Err(SessionError::NoSctp),

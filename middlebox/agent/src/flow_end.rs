@@ -16,6 +16,7 @@ pub struct FlowEnd {
     ports: Ports,
 }
 
+/// The hosts of a flow's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hosts {
     /// Every host of the other end's IP version.
@@ -23,6 +24,7 @@ enum Hosts {
     Prefix(IpAddr, u8),
 }
 
+/// The ports of a flow's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ports {
     Any,

@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// Resolves the name of the server to addresses.
-    pub fn addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
+    pub fn resolve_addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
         let resolved = (self.host.as_str(), self.port).to_socket_addrs();
         let unknown = |source| SessionError::UnknownHost { host: self.host.clone(), source };
         Ok(resolved.map_err(unknown)?.collect())

@@ -11,7 +11,7 @@ use hol_system::Interest;
 use crate::limits::Limits;
 use crate::line::{Line, ReadOutcome};
 use crate::log::Level;
-use crate::turns::TurnAgent;
+use crate::turns::AgentOrAnonymous;
 
 /// A connection to an agent.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Connection {
     line: Box<dyn Line>,
     pub peer: SocketAddr,
     /// The agent of the connection, which takes turns with others.
-    pub agent: TurnAgent,
+    pub agent: AgentOrAnonymous,
     stage: Stage,
     /// The events for which the poller watches the connection.
     pub interest: Interest,
@@ -33,6 +33,7 @@ pub(crate) struct Connection {
     pub deadline: Option<Time>,
 }
 
+/// The stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Messages are exchanged.
@@ -135,7 +136,7 @@ impl Connection {
     }
 
     /// Returns the reason for closing the connection at its deadline.
-    pub fn overdue(&self) -> EndReason {
+    pub fn overdue_reason(&self) -> EndReason {
         if self.stage == Stage::Lingering { EndReason::Closed } else { EndReason::Overdue }
     }
 

@@ -175,9 +175,9 @@ impl Connections {
     }
 
     /// Returns connections past their deadline, which the caller must remove.
-    pub fn overdue(&self, now: Time) -> Vec<(SessionId, EndReason)> {
+    pub fn overdue_connections(&self, now: Time) -> Vec<(SessionId, EndReason)> {
         let late = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now);
-        late.filter_map(|&(_, id)| Some((id, self.all.get(&id)?.overdue()))).collect()
+        late.filter_map(|&(_, id)| Some((id, self.all.get(&id)?.overdue_reason()))).collect()
     }
 
     /// Returns when to act without a socket event: at once if a connection waits to be read or to be

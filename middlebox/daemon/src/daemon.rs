@@ -17,17 +17,17 @@ use crate::clock::Clock;
 use crate::connection::EndReason;
 use crate::connections::Connections;
 use crate::endpoint::Endpoint;
-use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::listeners::Listeners;
 use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
 use crate::port_mapping::PortMapper;
+use crate::rule_store::RuleStore;
 use crate::standby::Event;
 use crate::systemd::Supervisor;
 use crate::token::Token;
 use crate::unauthenticated_connections::UnauthenticatedConnections;
-use crate::{DaemonError, LedgerError, ListenAddress};
+use crate::{DaemonError, ListenAddress, RuleStoreError};
 use reload::Reload;
 
 /// A listening middlebox.
@@ -48,7 +48,7 @@ pub struct Daemon {
     /// Connections in a TLS handshake, each of which may occupy 64 KiB.
     handshakes: UnauthenticatedConnections,
     middlebox: Middlebox,
-    ledger: Ledger,
+    rule_store: RuleStore,
     batch: Batch,
     buffer: Box<[u8]>,
     metrics: Metrics,
@@ -69,7 +69,7 @@ pub struct Daemon {
     /// When the daemon ends even if agents have not read everything; [`Time::MAX`] until it stops.
     shutdown_deadline: Time,
     /// Why the daemon has to stop, other than by request.
-    failure: Option<LedgerError>,
+    failure: Option<RuleStoreError>,
 }
 
 impl Daemon {
@@ -119,16 +119,16 @@ impl Daemon {
         listeners: Listeners,
         endpoint: Option<Endpoint>,
         middlebox: Middlebox,
-        ledger: Ledger,
+        rule_store: RuleStore,
         limits: Limits,
         log: Log,
     ) -> Result<Self, DaemonError> {
         let gauges_at = endpoint.as_ref().map(|_| Time::ZERO);
-        ledger.metrics().numbers().rules = middlebox.rules(Time::ZERO).count() as u64;
+        rule_store.metrics().numbers().rules = middlebox.rules(Time::ZERO).count() as u64;
         Ok(Self {
             clock,
             log,
-            metrics: ledger.metrics().clone(),
+            metrics: rule_store.metrics().clone(),
             endpoint,
             supervisor: Supervisor::from_environment()?,
             reload: None,
@@ -141,7 +141,7 @@ impl Daemon {
             without_session: UnauthenticatedConnections::default(),
             handshakes: UnauthenticatedConnections::default(),
             middlebox,
-            ledger,
+            rule_store,
             batch: Batch::with_room(limits.turn_octets())
                 .with_work_limit(Limits::TURN_WORK, Limits::AGENT_SHARE),
             limits,
@@ -157,7 +157,7 @@ impl Daemon {
     /// reports that agents can connect. From now on the filter passes no other packets.
     pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
-        let Corrections { missing, surplus } = self.ledger.repair(now, &self.middlebox)?;
+        let Corrections { missing, surplus } = self.rule_store.repair(now, &self.middlebox)?;
         self.log.write(now, Level::Info, "repaired", &[("missing", &missing), ("surplus", &surplus)]);
         for at in self.listeners.iter().flat_map(Listeners::addresses) {
             self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
@@ -169,12 +169,12 @@ impl Daemon {
             self.log.write(self.clock.now(), Level::Info, "metrics", &[("at", &endpoint.address()?)]);
             endpoint.serve(self.metrics.clone())?;
         }
-        if let Some(standby) = self.ledger.standby()
+        if let Some(standby) = self.rule_store.standby()
             && let Some(at) = standby.begin()?
         {
             self.log.write(self.clock.now(), Level::Info, "awaiting-standby", &[("at", &at)]);
         }
-        self.supervisor.ready();
+        self.supervisor.report_ready();
         Ok(())
     }
 
@@ -203,7 +203,7 @@ impl Daemon {
         self.commit(now);
         self.answer(now);
         self.close_overdue(now);
-        self.supervisor.alive(now);
+        self.supervisor.report_alive(now);
         self.retry_failed(now)?;
         self.update_gauges(now);
         let mut numbers = self.metrics.numbers();
@@ -246,7 +246,7 @@ impl Daemon {
     /// Returns the time until the next action; `None` if the next action depends on an event.
     fn time_to_next_action(&self) -> Option<Duration> {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
-        let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
+        let others = self.connections.wake_at().min(self.rule_store.wake_at()).min(self.supervisor.wake_at());
         let next = self.middlebox.wake_at().min(others).min(listeners).min(self.shutdown_deadline);
         let next = next.min(self.gauges_at.unwrap_or(Time::MAX)).min(self.standby_at);
         (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
@@ -254,7 +254,7 @@ impl Daemon {
 
     /// Stops accepting agents, and ends the sessions. RFC 4540 section 7.5.
     fn stop(&mut self, now: Time) {
-        self.supervisor.stopping();
+        self.supervisor.report_stopping();
         self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
         self.listeners = None;
         self.shutdown_deadline = now + Self::SHUTDOWN_TIMEOUT;
@@ -263,12 +263,12 @@ impl Daemon {
 
     /// Applies the changes that this turn's requests cause.
     fn commit(&mut self, now: Time) {
-        let failures = self.ledger.commit(now, &mut self.middlebox, &mut self.batch);
+        let failures = self.rule_store.commit(now, &mut self.middlebox, &mut self.batch);
         if let Some(worst) = failures.iter().min_by_key(|failure| failure.level()) {
             let fields: [Field<'_>; 1] = [("reason", worst)];
             self.log.write_limited(now, worst.level(), "refused", &fields);
         }
-        if let Some(failure) = failures.into_iter().find(LedgerError::is_final)
+        if let Some(failure) = failures.into_iter().find(RuleStoreError::is_final)
             && self.failure.is_none()
         {
             self.failure = Some(failure);
@@ -355,18 +355,18 @@ impl Daemon {
 
     /// Closes connections past their deadline.
     fn close_overdue(&mut self, now: Time) {
-        for (id, reason) in self.connections.overdue(now) {
+        for (id, reason) in self.connections.overdue_connections(now) {
             self.remove(now, id, &reason);
         }
     }
 
     /// Retries failed operations when due.
     fn retry_failed(&mut self, now: Time) -> io::Result<()> {
-        if self.ledger.check_foreign_changes(now) {
+        if self.rule_store.check_foreign_changes(now) {
             self.log.write(now, Level::Warn, "changed-by-others", &[("what", &"packet filter")]);
         }
-        if self.ledger.needs_repair(now) {
-            match self.ledger.repair(now, &self.middlebox) {
+        if self.rule_store.needs_repair(now) {
+            match self.rule_store.repair(now, &self.middlebox) {
                 Ok(Corrections { missing, surplus }) => {
                     self.log.write(
                         now,
@@ -380,21 +380,21 @@ impl Daemon {
                 }
             }
         }
-        match self.ledger.continue_repair(now) {
+        match self.rule_store.continue_repair(now) {
             Ok(true) => self.log.write(now, Level::Info, "in-force", &[("what", &"all rules")]),
             Ok(false) => {}
             Err(failure) => {
                 self.log.write_limited(now, Level::Error, "repair-failed", &[("reason", &failure)]);
             }
         }
-        if self.ledger.save_clock(now) {
+        if self.rule_store.save_clock(now) {
             self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);
         }
         self.log_standby_events(now);
-        if let Err(failure) = self.ledger.sync_mark(now) {
+        if let Err(failure) = self.rule_store.sync_mark(now) {
             self.log.write_limited(now, Level::Error, "mark-behind", &[("reason", &failure)]);
         }
-        if let Err(failure) = self.ledger.compact(now) {
+        if let Err(failure) = self.rule_store.compact(now) {
             self.log.write_limited(now, Level::Error, "journal-grows", &[("reason", &failure)]);
         }
         match &mut self.listeners {
@@ -405,7 +405,7 @@ impl Daemon {
 
     /// Logs changes of the standby.
     fn log_standby_events(&mut self, now: Time) {
-        let Some(standby) = self.ledger.standby() else { return };
+        let Some(standby) = self.rule_store.standby() else { return };
         self.metrics.numbers().standbys = standby.is_synchronized().into();
         for event in standby.take_events() {
             // The last line of the log shows the current state, so every change is logged.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use hol_journal::JournalError;
 
-use crate::{LedgerError, ListenAddress, SetupError};
+use crate::{ListenAddress, RuleStoreError, SetupError};
 
 /// Errors that prevent the daemon from starting, or that stop it.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum DaemonError {
     Setup(#[from] SetupError),
     /// The packet filter cannot enforce the rules.
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    RuleStore(#[from] RuleStoreError),
     /// The recorded rules cannot be restored.
     #[error(transparent)]
     Journal(#[from] JournalError),

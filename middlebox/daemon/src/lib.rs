@@ -15,7 +15,6 @@ mod connections;
 mod daemon;
 mod endpoint;
 mod error;
-mod ledger;
 mod limits;
 mod line;
 mod listeners;
@@ -24,6 +23,7 @@ mod metrics;
 mod outbox;
 mod port_mapping;
 mod privileges;
+mod rule_store;
 mod rules;
 mod sctp;
 mod settings;
@@ -39,11 +39,11 @@ mod unauthenticated_connections;
 
 pub use daemon::Daemon;
 pub use error::DaemonError;
-pub use ledger::LedgerError;
 pub use limits::Limits;
 pub use listeners::{ListenAddress, Transport, socket_address};
 pub use log::{Format, Level, Log};
 pub use privileges::drop_privileges;
+pub use rule_store::RuleStoreError;
 pub use rules::recorded_rules;
 pub use settings::{
     FilterKind, LimitSettings, NatSettings, NftablesSettings, PcpSettings, ProtectedSettings, Settings,

@@ -143,7 +143,8 @@ impl Log {
         event: &'static str,
         fields: &[Field<'_>],
     ) {
-        if let Some(times) = self.repeated.note(now, event, fields).filter(|_| self.writes(level)) {
+        if let Some(times) = self.repeated.count_occurrence(now, event, fields).filter(|_| self.writes(level))
+        {
             let times: Field<'_> = ("times", &times);
             self.write(now, level, event, &[fields, &[times]].concat());
         }
@@ -160,7 +161,7 @@ impl RepeatedEvents {
     const MAX_EVENTS: usize = 256;
 
     /// Returns the number of occurrences if the event must be written now.
-    fn note(&mut self, now: Time, event: &'static str, fields: &[Field<'_>]) -> Option<u64> {
+    fn count_occurrence(&mut self, now: Time, event: &'static str, fields: &[Field<'_>]) -> Option<u64> {
         let mut key = (event, fields.iter().map(|(_, value)| format!("{value} ")).collect());
         if self.0.len() >= Self::MAX_EVENTS && !self.0.contains_key(&key) {
             self.0.retain(|_, (written, _)| *written + Self::REPEAT_PERIOD > now);
@@ -279,7 +280,11 @@ mod tests {
     fn repeated_events_are_logged_once_a_minute() {
         let (mut repeated, start) = (RepeatedEvents::default(), Time::from_millis(1_700_000_000_000));
         let mut note = |second, peer: u32| {
-            repeated.note(start + Duration::from_secs(second), "session-refused", &[("peer", &peer)])
+            repeated.count_occurrence(
+                start + Duration::from_secs(second),
+                "session-refused",
+                &[("peer", &peer)],
+            )
         };
         assert_eq!(
             [note(0, 1), note(1, 1), note(2, 2), note(59, 1), note(60, 1)],

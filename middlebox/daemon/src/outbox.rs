@@ -6,6 +6,7 @@ use hol_simco::Message;
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     octets: Vec<u8>,
+    /// Number of octets sent.
     sent: usize,
 }
 
@@ -28,7 +29,7 @@ impl Outbox {
     }
 
     /// Removes the first octets, which have been sent.
-    pub fn take(&mut self, octets: usize) {
+    pub fn consume(&mut self, octets: usize) {
         self.sent += octets;
         if self.sent == self.octets.len() {
             self.octets.clear();

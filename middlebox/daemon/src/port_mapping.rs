@@ -274,7 +274,7 @@ impl PortMapper {
         if count >= self.max_mappings {
             return Err(Refusal::UserExceedsQuota);
         }
-        if count >= Self::FEW_MAPPINGS && self.is_scarce(pending.agent, middlebox) {
+        if count >= Self::MAPPINGS_WHEN_SCARCE && self.is_scarce(pending.agent, middlebox) {
             return Err(Refusal::NoResources);
         }
         check_rights(&pending, middlebox)?;
@@ -297,12 +297,12 @@ impl PortMapper {
 
     /// Number of mappings that a host gets even when few are free: the last quarter of the mappings is reserved for
     /// hosts with fewer mappings.
-    const FEW_MAPPINGS: usize = 4;
+    const MAPPINGS_WHEN_SCARCE: usize = 4;
 
     /// Returns true if no more than a quarter of the agent's mappings is free.
     fn is_scarce(&self, agent: AgentId, middlebox: &Middlebox) -> bool {
         let quota = middlebox.policy().quota(agent);
-        let is_nat = middlebox.capabilities().include(Capabilities::NAT);
+        let is_nat = middlebox.capabilities().includes(Capabilities::NAT);
         let max_mappings = if is_nat { quota.ports.min(quota.rules) } else { quota.rules };
         let pending_count = self.pending.values().filter(|pending| pending.agent == agent).count();
         self.table.count_of(agent) + pending_count >= max_mappings - max_mappings / 4

@@ -157,7 +157,8 @@ pub struct StandbySettings {
     #[serde(deserialize_with = "maybe_socket_address")]
     pub listen: Option<SocketAddr>,
     /// The DNS name in the standby's certificate.
-    pub name: String,
+    #[serde(rename = "name")]
+    pub certificate_name: String,
     /// How long a reply waits for the standby; after that the standby counts as lost.
     pub patience: Duration,
     /// True if changes need a connected standby.
@@ -166,7 +167,12 @@ pub struct StandbySettings {
 
 impl Default for StandbySettings {
     fn default() -> Self {
-        Self { listen: None, name: String::new(), patience: Duration::from_secs(1), required: false }
+        Self {
+            listen: None,
+            certificate_name: String::new(),
+            patience: Duration::from_secs(1),
+            required: false,
+        }
     }
 }
 
@@ -276,7 +282,7 @@ impl Settings {
     }
 
     /// Returns the names of the settings that differ and take effect only after a restart.
-    pub fn restarts(&self, other: &Self) -> Vec<&'static str> {
+    pub fn settings_needing_restart(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             listen,
             listen_sctp,

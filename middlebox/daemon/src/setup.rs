@@ -29,13 +29,13 @@ use rustls::version::TLS13;
 use crate::audit::{cause, write_end};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
-use crate::ledger::Ledger;
 use crate::listeners::Listeners;
 use crate::port_mapping::{PortMapper, public_address};
+use crate::rule_store::RuleStore;
 use crate::standby::{ReplicationThread, Replicator};
 use crate::{
-    Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NatSettings,
-    NftablesSettings, PcpSettings, ProtectedSettings, Settings, StandbySettings, TlsSettings,
+    Daemon, DaemonError, FilterKind, Level, LimitSettings, Limits, Log, NatSettings, NftablesSettings,
+    PcpSettings, ProtectedSettings, RuleStoreError, Settings, StandbySettings, TlsSettings,
 };
 
 /// Why settings are invalid.
@@ -253,7 +253,7 @@ impl Settings {
         self.tls()?;
         self.check_protected()?;
         self.check_standby()?;
-        let (policy, authentication) = self.access()?;
+        let (policy, authentication) = self.read_access()?;
         Ok(Middlebox::new(self.config(filter.masquerade()), policy, authentication)?)
     }
 
@@ -277,7 +277,7 @@ impl Settings {
     }
 
     /// Reads the policy and the authentication from their files.
-    pub(crate) fn access(&self) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
+    pub(crate) fn read_access(&self) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
         let secrets = self.read_secrets()?;
         let policy = self.read_policy(secrets.as_ref())?;
         self.check_agents(&policy, secrets.as_ref())?;
@@ -311,13 +311,13 @@ impl Settings {
             }
             FilterKind::Nftables => {
                 self.warn_of_missing_interfaces(clock, &mut log);
-                let mut filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
+                let mut filter = Nftables::open(self.nftables()?).map_err(RuleStoreError::from)?;
                 if !filter.is_guarded() {
-                    filter.watch().map_err(LedgerError::from)?;
+                    filter.watch().map_err(RuleStoreError::from)?;
                     let reason = "before Linux 6.9 other programs can change the table; simcod repairs such changes within 1 s";
                     log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &reason)]);
                 }
-                for table in filter.other_tables().map_err(LedgerError::from)? {
+                for table in filter.other_tables().map_err(RuleStoreError::from)? {
                     let reason = "the table belongs to another middlebox: packets that both tables filter pass only if both accept them; \
                                `simcod clear` removes a table that is no longer used";
                     log.write(
@@ -333,14 +333,14 @@ impl Settings {
         for warning in self.warnings(middlebox.policy()) {
             log.write(clock.now(), Level::Warn, "settings", &[("warning", &warning)]);
         }
-        let ledger = match restored {
-            None => Ledger::new(clock, filter, None),
+        let rule_store = match restored {
+            None => RuleStore::new(clock, filter, None),
             Some(RestoredState { journal, unrecorded, unsaved_clock }) => {
-                Ledger::new(clock, filter, Some(journal)).with_unrecorded(unrecorded, unsaved_clock)
+                RuleStore::new(clock, filter, Some(journal)).with_unrecorded(unrecorded, unsaved_clock)
             }
         };
-        let ledger = ledger.with_standby(replicator);
-        let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
+        let rule_store = rule_store.with_standby(replicator);
+        let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, rule_store, limits, log)?;
         if self.audit {
             daemon.enable_audit();
         }
@@ -353,8 +353,8 @@ impl Settings {
     /// Removes the table of the packet filter with all its rules, for a daemon that will not run again.
     /// Recorded rules stay.
     pub fn clear(&self) -> Result<(), DaemonError> {
-        let filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
-        Ok(filter.remove().map_err(LedgerError::from)?)
+        let filter = Nftables::open(self.nftables()?).map_err(RuleStoreError::from)?;
+        Ok(filter.remove().map_err(RuleStoreError::from)?)
     }
 
     /// Returns the TLS configuration, if TLS is used.
@@ -411,7 +411,7 @@ impl Settings {
 
     fn check_standby(&self) -> Result<(), SetupError> {
         let TlsSettings { certificate, key, agents } = &self.tls;
-        let is_possible = self.state.is_some() && self.sync && !self.standby.name.is_empty();
+        let is_possible = self.state.is_some() && self.sync && !self.standby.certificate_name.is_empty();
         let is_secure = certificate.is_some() && key.is_some() && agents.is_some();
         let is_unused = self.standby.listen.is_none();
         if is_unused || is_possible && is_secure { Ok(()) } else { Err(SetupError::IncompleteStandby) }
@@ -419,7 +419,8 @@ impl Settings {
 
     /// Listens for the standby, if one is configured.
     fn open_replicator(&self, clock: Clock) -> Result<Option<Replicator>, DaemonError> {
-        let StandbySettings { listen: Some(at), name, patience, required } = &self.standby else {
+        let StandbySettings { listen: Some(at), certificate_name: name, patience, required } = &self.standby
+        else {
             return Ok(None);
         };
         let (Some(state), Some(tls)) = (&self.state, self.tls()?) else {
@@ -597,7 +598,8 @@ impl Settings {
             (None, Some(path), Some(secrets)) => (path, Policy::of_agents(secrets.names())),
             _ => {
                 let stranger = self.sockets().into_iter().find(|at| !at.address.ip().is_loopback());
-                return stranger.map_or(Ok(Policy::open()), |at| Err(SetupError::OpenToAll(at.address)));
+                return stranger
+                    .map_or(Ok(Policy::permissive()), |at| Err(SetupError::OpenToAll(at.address)));
             }
         };
         policy.map_err(|source| SetupError::Policy { path: path.clone(), source })

@@ -45,17 +45,17 @@ impl Supervisor {
     }
 
     /// Reports that agents can connect.
-    pub fn ready(&self) {
+    pub fn report_ready(&self) {
         self.notify("READY=1");
     }
 
     /// Reports that the daemon stops as requested.
-    pub fn stopping(&self) {
+    pub fn report_stopping(&self) {
         self.notify("STOPPING=1");
     }
 
     /// Reports that the event loop runs. A turn must take less than half of the watchdog's time.
-    pub fn alive(&mut self, now: Time) {
+    pub fn report_alive(&mut self, now: Time) {
         if let Some(watchdog) = self.watchdog
             && self.alive_at <= now
         {
@@ -98,13 +98,13 @@ mod tests {
         let socket = UnixDatagram::bind(&path).unwrap();
         let mut supervisor =
             Supervisor::connect(Some(path.as_os_str()), Some(Duration::from_secs(10))).unwrap();
-        supervisor.ready();
+        supervisor.report_ready();
         let start = Time::from_millis(1_800_000_000_000);
         for second in 0..11 {
-            supervisor.alive(start + Duration::from_secs(second));
+            supervisor.report_alive(start + Duration::from_secs(second));
         }
         assert_eq!(supervisor.wake_at(), start + Duration::from_secs(15));
-        supervisor.stopping();
+        supervisor.report_stopping();
         assert_eq!(received(&socket), ["READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"]);
     }
 
@@ -112,15 +112,15 @@ mod tests {
     fn a_name_that_begins_with_an_at_sign_is_abstract() {
         let name = format!("hol-test-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        Supervisor::connect(Some(format!("@{name}").as_ref()), None).unwrap().ready();
+        Supervisor::connect(Some(format!("@{name}").as_ref()), None).unwrap().report_ready();
         assert_eq!(received(&socket), ["READY=1"]);
     }
 
     #[test]
     fn without_systemd_nothing_is_sent() {
         let mut supervisor = Supervisor::connect(None, None).unwrap();
-        supervisor.ready();
-        supervisor.alive(Time::ZERO);
+        supervisor.report_ready();
+        supervisor.report_alive(Time::ZERO);
         assert_eq!(supervisor.wake_at(), Time::MAX);
     }
 }

@@ -60,7 +60,7 @@ impl Line for Tcp {
         let before = self.waiting();
         while self.waiting() > 0 {
             match self.socket.write(self.outbox.unsent()) {
-                Ok(octets) => self.outbox.take(octets),
+                Ok(octets) => self.outbox.consume(octets),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }

@@ -141,7 +141,7 @@ impl Line for Tls {
     fn flush(&mut self) -> io::Result<usize> {
         let before = self.waiting();
         while self.send_records()? {
-            self.outbox.take(self.octets_in_record);
+            self.outbox.consume(self.octets_in_record);
             let unsent = self.outbox.unsent();
             self.octets_in_record =
                 self.session.writer().write(&unsent[..unsent.len().min(Self::RECORD_OCTETS)])?;

@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, VecDeque};
 use hol_simco::{AgentId, SessionId};
 
 /// The agent of a connection. All unauthenticated connections count as one agent.
-pub(crate) type TurnAgent = Option<AgentId>;
+pub(crate) type AgentOrAnonymous = Option<AgentId>;
 
 /// Connections that wait to be read.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     /// Agents with waiting connections, longest waiting first.
-    agents: VecDeque<TurnAgent>,
-    waiting_sessions: BTreeMap<TurnAgent, VecDeque<SessionId>>,
+    agents: VecDeque<AgentOrAnonymous>,
+    waiting_sessions: BTreeMap<AgentOrAnonymous, VecDeque<SessionId>>,
 }
 
 impl Turns {
     /// Adds a connection after the other connections of its agent.
-    pub fn push(&mut self, agent: TurnAgent, id: SessionId) {
+    pub fn push(&mut self, agent: AgentOrAnonymous, id: SessionId) {
         let waiting = self.waiting_sessions.entry(agent).or_default();
         if waiting.is_empty() {
             self.agents.push_back(agent);

@@ -239,6 +239,7 @@ impl Flow {
 /// The ports of a tuple: a wildcard counts as one.
 #[derive(Debug, Clone, Copy)]
 struct Ports {
+    /// The first port; `None` for a wildcard.
     first: Option<u16>,
     count: u16,
 }

@@ -165,7 +165,7 @@ impl PacketFilter for Nftables {
         if steps.is_empty() {
             return Ok(());
         }
-        let made = self.sets.with(&steps, &self.required).and_then(|sets| {
+        let made = self.sets.with_sets_for(&steps, &self.required).and_then(|sets| {
             self.note_added(&sets, &steps);
             self.commit(now, &sets, steps, |transaction| self.sets.change(&sets, transaction, &self.config))?;
             Ok(sets)

@@ -8,6 +8,7 @@
 /// bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Block {
+    /// The first port of the block.
     first: u16,
     bits: u8,
 }

@@ -15,11 +15,13 @@ use crate::ports::Block;
 pub(crate) struct Shape {
     pub role: Role,
     pub version: IpVersion,
+    /// Whether the keys contain the protocol.
     protocol: bool,
     source: EndShape,
     destination: EndShape,
 }
 
+/// The fields of a key that describe one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EndShape {
     /// Bits of the prefix.

@@ -50,7 +50,7 @@ impl Appender {
 
     /// Marks the segment as complete, and syncs it. It may still continue if no other follows.
     pub fn close(&mut self) -> Result<(), JournalError> {
-        self.append(&mut frame::close(self.frame_position), Durability::Synced)
+        self.append(&mut frame::closing_frame(self.frame_position), Durability::Synced)
     }
 
     /// Syncs the appended frames.

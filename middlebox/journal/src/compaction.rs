@@ -43,7 +43,7 @@ fn copy(
     })?;
     let written = written.and_then(|()| flush(&mut out, &mut frame_position, file));
     written
-        .and_then(|()| file.write_all(&frame::close(frame_position)))
+        .and_then(|()| file.write_all(&frame::closing_frame(frame_position)))
         .map_err(JournalError::io("compact", &segment::path(dir, last)))
 }
 

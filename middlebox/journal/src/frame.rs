@@ -105,7 +105,7 @@ pub(crate) fn seal(frame: &mut [u8], frame_position: FramePosition) -> FramePosi
 }
 
 /// Returns the last frame of a segment, which has no entries; with it, a missing end is detected.
-pub(crate) fn close(frame_position: FramePosition) -> Vec<u8> {
+pub(crate) fn closing_frame(frame_position: FramePosition) -> Vec<u8> {
     let mut frame = Vec::new();
     begin(&mut frame);
     seal(&mut frame, frame_position);

@@ -11,7 +11,7 @@
 //! let (mut journal, rules) = Journal::open(dir.path())?;
 //! assert!(rules.is_empty() && journal.truncated_tail().is_none());
 //! // For each batch of a middlebox, between the packet filter and `Batch::release`:
-//! # let (changes, policy) = (&[], hol_simco::Policy::open());
+//! # let (changes, policy) = (&[], hol_simco::Policy::permissive());
 //! journal.record(changes, |agent| policy.name(agent))?;
 //! journal.compact_if_due()?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())

@@ -135,6 +135,7 @@ fn header(start: Start, version: u8) -> [u8; HEADER_LENGTH] {
     octets
 }
 
+/// Why the header of a segment is invalid.
 #[derive(Debug, PartialEq, Eq)]
 enum HeaderError {
     Malformed,

@@ -25,6 +25,7 @@ pub struct Filter {
 /// The options of a MAP request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Options {
+    /// Whether the message has the option PREFER_FAILURE. RFC 6887 section 13.2.
     pub prefer_failure: bool,
     pub filters: Vec<Filter>,
 }

@@ -59,7 +59,7 @@ impl World {
     fn with(functions: u8) -> Self {
         let mut config = Config { max_rules: usize::MAX, ..Config::firewall(Lifetime(u32::MAX)) };
         config.capabilities.middlebox_type |= functions;
-        let mut middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated)).unwrap();
+        let mut middlebox = Middlebox::new(config, Policy::permissive(), Box::new(Unauthenticated)).unwrap();
         let session = middlebox.connect(Time::ZERO, ConnectionInfo::plain(Framing::Stream));
         let mut world = Self { middlebox, session, batch: Batch::default(), out: Vec::new() };
         let se = Request::Se { version: Version::SIMCO_3_0, challenge: None };

@@ -113,7 +113,9 @@ pub struct Batch {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub cause: Cause,
+    /// Index of the first change.
     pub first_change: usize,
+    /// Index of the first output.
     pub first_output: usize,
 }
 

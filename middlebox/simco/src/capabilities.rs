@@ -57,12 +57,12 @@ impl Capabilities {
     }
 
     /// Returns true if every bit of `flags` is set.
-    pub const fn allow(&self, flags: u8) -> bool {
+    pub const fn allows(&self, flags: u8) -> bool {
         self.flags & flags == flags
     }
 
     /// Returns true if every bit of the MB type `function` is set.
-    pub const fn include(&self, function: u8) -> bool {
+    pub const fn includes(&self, function: u8) -> bool {
         self.middlebox_type & function == function
     }
 

@@ -82,7 +82,7 @@ impl Config {
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let has = |function| self.capabilities.include(function);
+        let has = |function| self.capabilities.includes(function);
         let (nat, twice) = (has(Capabilities::NAT), has(Capabilities::TWICE_NAT));
         let kind_of_nat =
             twice || has(Capabilities::PROTOCOL_TRANSLATION) || has(Capabilities::PORT_TRANSLATION);

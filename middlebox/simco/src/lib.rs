@@ -21,7 +21,6 @@
 //! assert_eq!(batch.release().count(), 1, "the SE reply");
 //! ```
 
-mod accounts;
 mod agent;
 mod attribute;
 mod authentication;
@@ -43,13 +42,13 @@ mod recorded_rule;
 mod refusal;
 mod reply;
 mod request;
+mod resource_accounts;
 mod rule;
 mod rules;
 mod secret;
 mod tuple;
 mod work;
 
-pub use accounts::Usage;
 pub use agent::{Agent, AgentError, AgentEvent};
 pub use attribute::{Challenge, Gid, Lifetime, Owner, Pid, Token, Version};
 pub use authentication::{Authentication, Credentials, Exchange, Unauthenticated};
@@ -70,6 +69,7 @@ pub use recorded_rule::RecordedRule;
 pub use refusal::Refusal;
 pub use reply::{DisabledRule, EnabledRule, GrantedRule, Reply};
 pub use request::{Enable, PortMapping, Request};
+pub use resource_accounts::Usage;
 pub use rule::{Action, Binding, Rule};
 pub use secret::{Nonces, Secret, SecretError, SharedSecret, SharedSecrets};
 pub use tuple::{AddressTuple, Addresses, IpVersion, Location};

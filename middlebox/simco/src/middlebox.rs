@@ -21,10 +21,10 @@ use hol_transport::Framer;
 
 pub use session::{ConnectionInfo, Framing};
 
-use crate::accounts::{Accounts, ResourceLimits};
 use crate::batch::Cause;
 use crate::nat::{Nat, Pool};
 use crate::overlaps::Sweep;
+use crate::resource_accounts::{ResourceAccounts, ResourceLimits};
 use crate::rules::Rules;
 use crate::{
     AgentId, Authentication, Batch, Capabilities, Change, Config, ConfigError, Gid, Lifetime, Location,
@@ -48,7 +48,7 @@ pub struct Middlebox {
     subscribers: BTreeMap<AgentId, BTreeSet<SessionId>>,
     rules: Rules,
     nat: Nat,
-    accounts: Accounts,
+    resource_accounts: ResourceAccounts,
     /// Disable rules whose conflicting rules have not all been ended, and the requesting sessions.
     sweeps: VecDeque<(SessionId, Sweep)>,
     /// Expired rules whose end has not been announced, and their owners.
@@ -92,7 +92,7 @@ impl Middlebox {
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
         let Config { max_sessions: sessions, max_elements: elements, max_shapes: shapes, .. } = config;
         let max = ResourceLimits { sessions, elements, shapes };
-        let accounts = Accounts::new(config.footprint, max);
+        let resource_accounts = ResourceAccounts::new(config.footprint, max);
         let mut middlebox = Self {
             config,
             policy,
@@ -104,7 +104,7 @@ impl Middlebox {
             subscribers: BTreeMap::new(),
             rules: Rules::new(),
             nat,
-            accounts,
+            resource_accounts,
             sweeps: VecDeque::new(),
             unannounced: VecDeque::new(),
         };
@@ -131,14 +131,15 @@ impl Middlebox {
     }
 
     fn expect_disabling(&mut self) {
-        let has_pdr = self.config.capabilities.include(Capabilities::PDR);
+        let has_pdr = self.config.capabilities.includes(Capabilities::PDR);
         self.rules.expect_disabling(has_pdr && self.policy.permitted_to_any(Right::Disable));
     }
 
     /// Creates a pure firewall without authentication, for measurements.
     pub fn firewall(max_lifetime: Lifetime) -> Self {
         let config = Config::firewall(max_lifetime);
-        Self::new(config, Policy::open(), Box::new(Unauthenticated)).expect("a pure firewall is consistent")
+        Self::new(config, Policy::permissive(), Box::new(Unauthenticated))
+            .expect("a pure firewall is consistent")
     }
 
     /// Adds a connection of an agent.
@@ -175,7 +176,7 @@ impl Middlebox {
         }
         self.established -= usize::from(session.is_established());
         if let Some(agent) = session.agent() {
-            self.accounts.end_session(agent);
+            self.resource_accounts.end_session(agent);
             for owner in self.policy.accessible(agent) {
                 if let Some(subscribers) = self.subscribers.get_mut(&owner) {
                     subscribers.remove(&id);
@@ -255,7 +256,7 @@ impl Middlebox {
 
     /// Returns the resources of each agent that has used any.
     pub fn usage(&self) -> impl Iterator<Item = (AgentId, Usage)> {
-        self.accounts.usage()
+        self.resource_accounts.usage()
     }
 
     /// Returns the number of ports that a NAT can assign for each protocol, outside and inside.
@@ -407,6 +408,6 @@ impl Middlebox {
     fn apply(&mut self, change: &Change) -> usize {
         self.rules.apply(change);
         self.nat.apply(change);
-        self.accounts.apply(change)
+        self.resource_accounts.apply(change)
     }
 }

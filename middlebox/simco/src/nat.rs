@@ -174,7 +174,7 @@ impl Pool {
             && last <= u32::from(u16::MAX)
             && match state.protocols.get(&tuple.protocol) {
                 _ if tuple.has_protocol_wildcard() => state.is_free(),
-                ports => ports.is_none_or(|ports| ports.are_free_from((first, last))),
+                ports => ports.is_none_or(|ports| ports.is_range_free((first, last))),
             }
     }
 

@@ -30,6 +30,7 @@ struct Shape {
     external_length: u8,
 }
 
+/// The rules of one shape, ordered by each end.
 #[derive(Debug)]
 struct Table<A> {
     by_internal: BTreeMap<Key<A>, Ports>,

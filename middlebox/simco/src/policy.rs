@@ -62,6 +62,7 @@ pub enum Right {
 pub struct Policy {
     agents: Vec<Permit>,
     anonymous: Option<AgentId>,
+    /// Whether sessions need security below SIMCO. RFC 4540 section 7.2.
     secure_only: bool,
 }
 
@@ -79,6 +80,7 @@ struct Permit {
     quota: Quota,
 }
 
+/// The agents whose rules an agent may access.
 #[derive(Debug, Clone)]
 enum Accesses {
     All,
@@ -113,6 +115,7 @@ fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map_or(", define it".to_owned(), |name| format!("; did you mean `{name}`?"))
 }
 
+/// A policy file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PolicyFile {
@@ -126,6 +129,7 @@ struct PolicyFile {
     agents: BTreeMap<String, AgentTable>,
 }
 
+/// The table of an agent in a policy file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AgentTable {
@@ -176,7 +180,7 @@ fn describe_error(error: &toml::de::Error) -> String {
 impl Policy {
     /// Returns a policy that gives every agent all rights without authentication, and does not distinguish
     /// agents.
-    pub fn open() -> Self {
+    pub fn permissive() -> Self {
         let quota = Quota::UNLIMITED;
         let anybody =
             Permit { may: all_rights(), accesses: Accesses::All, quota, ..Permit::without_rights("") };

@@ -28,6 +28,7 @@ pub(crate) struct Rules {
     disabling: Overlaps,
 }
 
+/// A slot of the rule table.
 #[derive(Debug)]
 struct Slot {
     /// The PID that used the slot last.

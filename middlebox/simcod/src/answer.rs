@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::advice::with_advice;
 use crate::failure::Failure;
 use crate::rule::{Rule, pid};
-use crate::table::table;
+use crate::table::print_table;
 use hol_terminal::json;
 use hol_terminal::say;
 
@@ -77,7 +77,7 @@ pub fn show(
     } else {
         rules.extend(overruled);
     }
-    table(&rules);
+    print_table(&rules);
     if problems.is_empty() { Ok(()) } else { Err(Failure::Failed(problems.join("\nerror: "))) }
 }
 

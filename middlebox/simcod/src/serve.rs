@@ -90,7 +90,7 @@ impl Serve {
             let middlebox = settings.middlebox().map_err(DaemonError::from)?;
             let warnings = settings.warnings(middlebox.policy());
             warnings.iter().for_each(|warning| say(&format!("warning: {warning}\n")));
-            let restarts = settings.restarts(&Settings::default()).join(", ");
+            let restarts = settings.settings_needing_restart(&Settings::default()).join(", ");
             if !restarts.is_empty() {
                 say(&format!(
                     "a reload applies all settings except these, which need a restart: {restarts}\n"

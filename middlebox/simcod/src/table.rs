@@ -10,12 +10,12 @@ pub fn show(rules: &[Rule], as_json: bool) {
     if as_json {
         say(&rules.iter().map(json).collect::<String>());
     } else {
-        table(rules);
+        print_table(rules);
     }
 }
 
 /// Prints a table, without the columns that would be empty.
-pub fn table(rules: &[Rule]) {
+pub fn print_table(rules: &[Rule]) {
     const HEADS: [&str; 11] =
         ["PID", "GID", "STATE", "PROTOCOL", "INTERNAL", "", "EXTERNAL", "OUTSIDE", "INSIDE", "LEFT", "OWNER"];
     const NUMERIC_COLUMNS: [&str; 3] = ["PID", "GID", "LEFT"];

@@ -38,7 +38,7 @@ impl Association {
     pub fn streams(&self) -> io::Result<u16> {
         const OUTBOUND_OFFSET: usize = 18;
         let mut status = [0; 256];
-        calls::option(&self.socket, SOL_SCTP, STATUS, &mut status)?;
+        calls::read_option(&self.socket, SOL_SCTP, STATUS, &mut status)?;
         octets::u16_at(&status, OUTBOUND_OFFSET).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 

@@ -31,7 +31,7 @@ pub fn set_option(socket: &Socket, level: c_int, name: c_int, value: &[u8]) -> i
 
 /// Reads a socket option into `value`, which may contain input. Returns the octets written.
 #[expect(unsafe_code, reason = "getsockopt with a structure of any kind has no safe wrapper")]
-pub fn option(socket: &Socket, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
+pub fn read_option(socket: &Socket, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
     let mut length = value.len() as socklen_t;
     let start = value.as_mut_ptr().cast::<c_void>();
     // SAFETY: the kernel writes at most `length` octets to a slice that has as many.
@@ -67,7 +67,7 @@ pub fn peel_off(socket: &Socket, association: u32) -> io::Result<Socket> {
     let flags = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) as u32;
     // `sctp_peeloff_flags_arg_t`: the association, the new socket, its flags.
     let mut argument = [association, 0, flags].map(u32::to_ne_bytes).concat();
-    option(socket, SOL_SCTP, PEELOFF_FLAGS, &mut argument)?;
+    read_option(socket, SOL_SCTP, PEELOFF_FLAGS, &mut argument)?;
     let number = crate::u32_at(&argument, 4).ok_or(io::ErrorKind::InvalidData)?;
     // SAFETY: the kernel has just made this file for us.
     Ok(unsafe { OwnedFd::from_raw_fd(number as c_int) }.into())

@@ -7,6 +7,6 @@ mod octets;
 mod poller;
 
 pub use association::Association;
-pub use calls::{ReceiveResult, option, peel_off, receive, set_option};
+pub use calls::{ReceiveResult, peel_off, read_option, receive, set_option};
 pub use octets::{items, push_item, u16_at, u32_at};
 pub use poller::{Events, Interest, Poller, Ready};

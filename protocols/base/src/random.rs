@@ -46,7 +46,7 @@ impl Seed {
     }
 
     /// Derives the seed of the `index`-th of several similar components.
-    pub fn derive_index(self, index: u64) -> Seed {
+    pub fn derive_for_index(self, index: u64) -> Seed {
         let mut state = self.0 ^ index.wrapping_mul(0xd6e8_feb8_6659_fd93);
         Seed(splitmix(&mut state))
     }
@@ -109,8 +109,8 @@ mod tests {
         let draw = |name: &str| Seed(7).derive(name).rng().next_u64();
         assert_eq!(draw("up/loss"), draw("up/loss"));
         assert_ne!(draw("up/loss"), draw("down/loss"));
-        assert_ne!(Seed(7).derive_index(0), Seed(7).derive_index(1));
-        assert_ne!(Seed(7).derive_index(1), Seed(8).derive_index(1));
+        assert_ne!(Seed(7).derive_for_index(0), Seed(7).derive_for_index(1));
+        assert_ne!(Seed(7).derive_for_index(1), Seed(8).derive_for_index(1));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use hol_base::{Rng, Seed, Time};
 use crate::bbr::aggregation::{Aggregation, ROUNDS_PER_WINDOW};
 use crate::bbr::bandwidth::{Bandwidth, UNIT};
 use crate::bbr::{AckSample, ConnectionStart, Recovery};
-use crate::delivery::{Deliveries, Departure, Sample};
+use crate::delivery::{Deliveries, DeliveryAtSend, Sample};
 use crate::pacing::Pacing;
 use cycle::{AckPhase, Cycle};
 use loss::Losses;
@@ -97,7 +97,7 @@ impl State {
 #[derive(Debug, Clone, Copy)]
 pub struct LostSegment {
     /// The delivery state when it was sent.
-    pub departure: Departure,
+    pub departure: DeliveryAtSend,
     /// Units of the window.
     pub units: u32,
     /// Units ever considered lost, including this segment.
@@ -125,7 +125,7 @@ pub(crate) struct Bbr3 {
     round_trip: RoundTrip,
     aggregation: Aggregation,
     /// The round in which Drain began: BBR.drain_start_round.
-    drain_since: u32,
+    drain_start_round: u32,
     /// Whether the connection restarts from idle: BBR.idle_restart.
     restarts: bool,
     /// The window to restore after recovery or ProbeRTT: BBR.prior_cwnd.
@@ -153,7 +153,7 @@ impl Bbr3 {
             cycle: Cycle::default(),
             round_trip: RoundTrip::default(),
             aggregation: Aggregation::default(),
-            drain_since: 0,
+            drain_start_round: 0,
             restarts: false,
             prior_cwnd: 0,
             recovery: Recovery::None,
@@ -181,7 +181,13 @@ impl Bbr3 {
 
     /// Records the transmission of a segment, with `in_flight` units before it and `lost` units ever
     /// considered lost. Draft, section 4.1.2.2.
-    pub(crate) fn depart(&mut self, now: Time, outstanding: bool, in_flight: u32, lost: u32) -> Departure {
+    pub(crate) fn depart(
+        &mut self,
+        now: Time,
+        outstanding: bool,
+        in_flight: u32,
+        lost: u32,
+    ) -> DeliveryAtSend {
         let in_flight = in_flight + self.quantum;
         self.deliveries.depart(now, outstanding).with_counts(in_flight, lost)
     }
@@ -260,13 +266,13 @@ impl Bbr3 {
         self.check_startup_high_loss(ack, sample);
         if self.full.reached {
             self.state = State::Drain;
-            self.drain_since = self.rounds.count;
+            self.drain_start_round = self.rounds.count;
         }
     }
 
     /// Ends Drain when the queue is empty, or after too many rounds. Draft, section 5.3.2: BBRCheckDrainDone.
     fn check_drain_done(&mut self, ack: &AckSample) {
-        let lasts_long = self.rounds.count > self.drain_since + DRAIN_ROUNDS;
+        let lasts_long = self.rounds.count > self.drain_start_round + DRAIN_ROUNDS;
         if self.state == State::Drain && (ack.in_flight <= self.in_flight_of(UNIT) || lasts_long) {
             self.start_down(ack.now);
         }

@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 
 /// The connection's delivery state when a segment was sent: the draft's P, section 3.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Departure {
+pub struct DeliveryAtSend {
     /// Units delivered so far.
     delivered: u32,
     /// When the latest of these units was delivered.
@@ -20,7 +20,7 @@ pub struct Departure {
     pub(crate) lost: u32,
 }
 
-impl Departure {
+impl DeliveryAtSend {
     /// Adds the units in flight, including this segment, and the units ever considered lost.
     pub(crate) fn with_counts(self, in_flight: u32, lost: u32) -> Self {
         Self { in_flight, lost, ..self }
@@ -36,6 +36,7 @@ pub(crate) struct Sample {
     pub(crate) delivered: u32,
     /// The sending or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,
+    /// Whether the application, not the network, limited sending.
     pub(crate) application_limited: bool,
     /// Units in flight when the segment was sent.
     pub(crate) in_flight: u32,
@@ -47,13 +48,15 @@ pub(crate) struct Sample {
 /// window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Deliveries {
+    /// Units delivered so far: C.delivered.
     delivered: u32,
+    /// When the latest of these units was delivered: C.delivered_time.
     delivered_at: Time,
     first_sent: Time,
     /// Samples are application-limited until this many units are delivered.
     limited_until: Option<u32>,
     /// The most recently sent of the segments delivered by this acknowledgment.
-    latest: Option<Departure>,
+    latest: Option<DeliveryAtSend>,
 }
 
 impl Deliveries {
@@ -78,11 +81,11 @@ impl Deliveries {
     }
 
     /// Handles the transmission of a segment. If nothing was outstanding, the idle time before it does not count. Section 3.2.
-    pub(crate) fn depart(&mut self, now: Time, outstanding: bool) -> Departure {
+    pub(crate) fn depart(&mut self, now: Time, outstanding: bool) -> DeliveryAtSend {
         if !outstanding {
             (self.first_sent, self.delivered_at) = (now, now);
         }
-        Departure {
+        DeliveryAtSend {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
@@ -94,7 +97,7 @@ impl Deliveries {
 
     /// Handles the delivery of a segment sent at `sent`. The most recently sent segment of an acknowledgment
     /// provides the sample. Section 3.3.
-    pub(crate) fn deliver(&mut self, departure: Departure, sent: Time) {
+    pub(crate) fn deliver(&mut self, departure: DeliveryAtSend, sent: Time) {
         if self.latest.is_none() || sent > self.first_sent {
             self.first_sent = sent;
             self.latest = Some(departure);
@@ -151,7 +154,7 @@ mod tests {
     fn a_flight_is_sampled_over_the_time_of_its_acknowledgments() {
         // Section 3.1.3: ten segments at once, acknowledged one each ms after 20 ms.
         let mut deliveries = Deliveries::begin(MS(0), 1);
-        let flight: Vec<Departure> = (0..10).map(|i| deliveries.depart(MS(100), i > 0)).collect();
+        let flight: Vec<DeliveryAtSend> = (0..10).map(|i| deliveries.depart(MS(100), i > 0)).collect();
         let mut samples = flight.iter().zip(0..).map(|(departure, i)| {
             deliveries.deliver(*departure, MS(100));
             deliveries.sample(MS(120 + i), 1, false, Duration::ZERO).unwrap()
@@ -168,7 +171,7 @@ mod tests {
         let early = deliveries.depart(MS(0), false);
         deliveries.deliver(early, MS(0));
         deliveries.sample(MS(10), 1, false, Duration::ZERO).unwrap();
-        let flight: Vec<(Departure, u64)> =
+        let flight: Vec<(DeliveryAtSend, u64)> =
             (11..21).map(|at| (deliveries.depart(MS(at), true), at)).collect();
         for (departure, at) in &flight {
             deliveries.deliver(*departure, MS(*at));

@@ -32,12 +32,15 @@ pub struct RoundTripSample {
 /// The state of the current round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hystart {
+    /// Whether the end of slow start has been found.
     found: bool,
     round_start: Time,
     last_ack: Time,
     /// The octet whose acknowledgment ends the round.
     end: u64,
+    /// The minimum round-trip time of this round.
     min: Option<Duration>,
+    /// Number of round-trip samples in this round.
     samples: u8,
 }
 

@@ -16,7 +16,7 @@ use hol_base::{Duration, Time};
 
 pub use bbr::{AckSample, ConnectionStart, Recovery};
 pub use bbr3::LostSegment;
-pub use delivery::Departure;
+pub use delivery::DeliveryAtSend;
 pub use hystart::RoundTripSample;
 pub use pacing::Pacing;
 pub use window::{Algorithm, CongestionWindow};

@@ -7,7 +7,7 @@ use crate::bbr::{AckSample, Bbr, ConnectionStart};
 use crate::bbr3::{Bbr3, LostSegment};
 use crate::cubic::Cubic;
 use crate::dctcp::Dctcp;
-use crate::delivery::{Deliveries, Departure};
+use crate::delivery::{Deliveries, DeliveryAtSend};
 use crate::hystart::{Hystart, RoundTripSample};
 use crate::pacing::Pacing;
 use crate::prague::Prague;
@@ -284,7 +284,7 @@ impl CongestionWindow {
         outstanding: bool,
         in_flight: u32,
         lost: u32,
-    ) -> Option<Box<Departure>> {
+    ) -> Option<Box<DeliveryAtSend>> {
         match &mut self.control {
             Control::Bbr(bbr) => Some(Box::new(bbr.deliveries.depart(now, outstanding))),
             Control::Bbr3(bbr) => Some(Box::new(bbr.depart(now, outstanding, in_flight, lost))),
@@ -304,7 +304,7 @@ impl CongestionWindow {
 
     /// Handles the delivery of a segment sent at `sent`.
     #[inline]
-    pub fn deliver(&mut self, departure: Option<&Departure>, sent: Time) {
+    pub fn deliver(&mut self, departure: Option<&DeliveryAtSend>, sent: Time) {
         if let (Some(deliveries), Some(departure)) = (self.deliveries(), departure) {
             deliveries.deliver(*departure, sent);
         }

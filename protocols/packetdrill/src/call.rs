@@ -20,6 +20,7 @@ pub(crate) struct Expectation {
 /// The result of a call, with the name of its error, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
+    /// The value that the call returns.
     pub(crate) value: i64,
     pub(crate) error: String,
 }
@@ -97,7 +98,7 @@ impl Call {
         })?;
         Ok(Self {
             name: name.to_owned(),
-            arguments: arguments(&rest[..end]),
+            arguments: split_arguments(&rest[..end]),
             result: Expectation::parse(result)?,
         })
     }
@@ -136,7 +137,7 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// Splits arguments at the commas outside of brackets.
-fn arguments(text: &str) -> Vec<String> {
+fn split_arguments(text: &str) -> Vec<String> {
     split(text, ',').into_iter().map(str::to_owned).collect()
 }
 

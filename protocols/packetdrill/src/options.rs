@@ -92,7 +92,7 @@ pub(crate) fn parse(call: &Call) -> Result<SocketOption, String> {
         "TCP_SYNCNT" => SocketOption::Settings(vec![tcp("syn_retries", whole()?.to_string())]),
         "TCP_USER_TIMEOUT" => SocketOption::Settings(vec![tcp("user_timeout", format!("{}ms", whole()?))]),
         "SCTP_NODELAY" => SocketOption::Settings(vec![sctp("nagle", (whole()? == 0).to_string())]),
-        "SCTP_EVENTS" => events(value)?,
+        "SCTP_EVENTS" => parse_events(value)?,
         "SCTP_INTERLEAVING_SUPPORTED" => {
             let wanted = member(value, "assoc_value")? != "0";
             SocketOption::Settings(vec![sctp("interleaving", wanted.to_string())])
@@ -104,8 +104,8 @@ pub(crate) fn parse(call: &Call) -> Result<SocketOption, String> {
         ])?,
         "SCTP_INITMSG" => init_message(value)?,
         "SCTP_PEER_ADDR_PARAMS" => peer_parameters(value)?,
-        "SCTP_RESET_STREAMS" => SocketOption::Reconfiguration(reset_streams(value)?),
-        "SCTP_ADD_STREAMS" => SocketOption::Reconfiguration(add_streams(value)?),
+        "SCTP_RESET_STREAMS" => SocketOption::Reconfiguration(parse_reset_streams(value)?),
+        "SCTP_ADD_STREAMS" => SocketOption::Reconfiguration(parse_add_streams(value)?),
         other => {
             return Err(format!(
                 "setsockopt() with {other} is not supported; write a setting such as \"--nagle=off\" above the script"
@@ -135,7 +135,7 @@ pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
 }
 
 /// Parses a subscription to events. Notifications would be read between messages, so only events that cause none are supported.
-fn events(value: &str) -> Result<SocketOption, String> {
+fn parse_events(value: &str) -> Result<SocketOption, String> {
     for part in value.trim_matches(['{', '}']).split(',') {
         let (name, set) = part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=0"))?;
         if name.trim() != "sctp_data_io_event" && set.trim() != "0" {
@@ -202,7 +202,7 @@ fn peer_parameters(value: &str) -> Result<SocketOption, String> {
 }
 
 /// Parses `{srs_flags=SCTP_STREAM_RESET_OUTGOING, srs_stream_list=[0,1]}`. RFC 6525 section 6.3.2.
-fn reset_streams(value: &str) -> Result<Reconfiguration, String> {
+fn parse_reset_streams(value: &str) -> Result<Reconfiguration, String> {
     let list = member(value, "srs_stream_list")?.split(',').map(str::trim).filter(|text| !text.is_empty());
     let streams = list.map(|text| number("a stream", text)).collect::<Result<_, String>>()?;
     match member(value, "srs_flags")? {
@@ -215,7 +215,7 @@ fn reset_streams(value: &str) -> Result<Reconfiguration, String> {
 }
 
 /// Parses `{sas_instrms=0, sas_outstrms=2}`. RFC 6525 section 6.3.4.
-fn add_streams(value: &str) -> Result<Reconfiguration, String> {
+fn parse_add_streams(value: &str) -> Result<Reconfiguration, String> {
     let count = |name: &str| number(name, member(value, name)?);
     Ok(match count("sas_outstrms")? {
         0 => Reconfiguration::AddIncoming(count("sas_instrms")?),

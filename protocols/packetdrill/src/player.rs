@@ -103,13 +103,16 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<()
     if rules.strict { player.expect_no_packet().map_err(|problem| problem.at(last)) } else { Ok(()) }
 }
 
+/// Plays a script against an endpoint.
 pub(crate) struct Player<'a> {
     pub(crate) script: &'a Script,
     stack: &'a str,
+    /// Whether every outbound packet must be in the script.
     pub(crate) strict: bool,
     protocol: Option<Box<dyn Protocol>>,
     /// The settings of sysctls and socket options, the latest last.
     settings: Vec<Setting>,
+    /// The virtual time.
     pub(crate) now: Time,
     /// The time to which the next step is relative.
     previous_time: Time,

@@ -17,8 +17,10 @@ pub(crate) const MAX_OCTETS: usize = 1 << 24;
 /// A received message, with the attributes that a script may check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ArrivedMessage {
+    /// Octets of the message.
     pub(crate) length: usize,
     pub(crate) stream: u16,
+    /// Whether the message was sent unordered.
     pub(crate) unordered: bool,
     pub(crate) ppid: u32,
     /// SSN or MID and TSN of the message's first fragment, if its octets identify the fragment.
@@ -93,7 +95,7 @@ pub(crate) fn named(argument: &str) -> Result<&'static str, String> {
 
 /// Creates an endpoint from a `specification`.
 pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
-    match settings(specification)? {
+    match parse_settings(specification)? {
         Settings::Tcp { config, .. } => Ok(Box::new(Tcp::new(&config))),
         Settings::Sctp { config, .. } => Ok(Box::new(Sctp::new(&config))),
         _ => Err(format!("{specification}: packetdrill scripts test TCP and SCTP only")),
@@ -101,7 +103,7 @@ pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
 }
 
 /// Parses a transport specification.
-pub(crate) fn settings(specification: &str) -> Result<Settings, String> {
+pub(crate) fn parse_settings(specification: &str) -> Result<Settings, String> {
     let spec: TransportSpec = specification.parse().map_err(|error| format!("{specification}: {error}"))?;
     Ok(spec.protocol().clone())
 }

@@ -183,6 +183,7 @@ fn constant(name: &str) -> Option<Value> {
     state.or(number).or_else(|| is_state.then(|| Value::Text(name.to_owned())))
 }
 
+/// A token of the Python subset.
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
     Number(f64),

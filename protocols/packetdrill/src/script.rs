@@ -32,6 +32,7 @@ pub(crate) enum Action {
 /// An action and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
+    /// The line of the script.
     pub(crate) line: usize,
     pub(crate) time: StepTime,
     pub(crate) action: Action,
@@ -66,7 +67,7 @@ impl Script {
         };
         for Statement { line, text } in statements(text, &rules.defines)? {
             let read = if text.starts_with("--") {
-                text.split_whitespace().try_for_each(|word| script.set(word))
+                text.split_whitespace().try_for_each(|word| script.parse_option(word))
             } else {
                 parse_step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
             };
@@ -108,15 +109,15 @@ impl Script {
 
     /// Parses an option: `--stack=rfc,linux-6.12`, `--tolerance_usecs=4000`, another option of packetdrill, or an option of a
     /// specification such as `--sack=false`.
-    fn set(&mut self, word: &str) -> Result<(), String> {
+    fn parse_option(&mut self, word: &str) -> Result<(), String> {
         let option = word
             .strip_prefix("--")
             .ok_or_else(|| format!("{word:?} is not a setting; begin it with \"--\""))?;
         match option.split_once('=') {
             None if option == "strict_segments" => self.strict_segments = true,
             Some(("stack", names)) => self.stacks = names.split(',').map(str::to_owned).collect(),
-            Some(("tolerance_usecs", span)) => self.tolerance = micros(word, span)?,
-            Some(("tcp_ts_tick_usecs", span)) => self.timestamp_tick = Some(micros(word, span)?),
+            Some(("tolerance_usecs", span)) => self.tolerance = parse_micros(word, span)?,
+            Some(("tcp_ts_tick_usecs", span)) => self.timestamp_tick = Some(parse_micros(word, span)?),
             // Names of addresses, ports and devices are ignored too, because no script depends on them.
             Some(
                 ("ip_version", "ipv4")
@@ -136,7 +137,7 @@ impl Script {
 }
 
 /// Parses a duration in µs, at most an hour.
-fn micros(word: &str, span: &str) -> Result<Duration, String> {
+fn parse_micros(word: &str, span: &str) -> Result<Duration, String> {
     const MAX_MICROSECONDS: u64 = 3_600_000_000;
     match number(word, span)? {
         micros if micros <= MAX_MICROSECONDS => Ok(Duration::from_micros(micros)),
@@ -151,7 +152,7 @@ fn parse_step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), S
         return Ok((now, Action::Code(words.until("}%")?.to_owned())));
     }
     if words.take("`") {
-        return Ok((now, Action::Configure(shell::settings(words.until("`")?, folder)?)));
+        return Ok((now, Action::Configure(shell::parse_settings(words.until("`")?, folder)?)));
     }
     let mut time = words.next().to_owned();
     if time == "+" {
@@ -170,7 +171,7 @@ fn parse_step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), S
     } else if words.take("%{") {
         Action::Code(words.until("}%")?.to_owned())
     } else if words.take("`") {
-        Action::Configure(shell::settings(words.until("`")?, folder)?)
+        Action::Configure(shell::parse_settings(words.until("`")?, folder)?)
     } else if words.is_empty() {
         Action::Silence
     } else {

@@ -86,6 +86,7 @@ const NO_CHUNKS: &str = "the packet has no chunks; write \"sctp: CHUNK[...]\"";
 /// A packet in the syntax of scripts.
 struct Line {
     tag: Option<u32>,
+    /// Whether the packet has a checksum of zero.
     zero_checksum: bool,
     chunks: Vec<Item>,
 }
@@ -311,7 +312,7 @@ impl Protocol for Sctp {
     }
 
     fn apply_specification(&mut self, specification: &str) -> Result<(), String> {
-        let Settings::Sctp { config, .. } = protocol::settings(specification)? else {
+        let Settings::Sctp { config, .. } = protocol::parse_settings(specification)? else {
             return Err(format!("{specification} is not SCTP"));
         };
         self.config = Config { wakeup: Duration::ZERO, ..config };

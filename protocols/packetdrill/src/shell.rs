@@ -12,7 +12,7 @@ const MAX_NESTED: usize = 4;
 const MAX_FILE: u64 = 1 << 20;
 
 /// Returns the settings of the commands in `text`; command files are relative to the script's `folder`.
-pub(crate) fn settings(text: &str, folder: Option<&Path>) -> Result<Vec<Setting>, String> {
+pub(crate) fn parse_settings(text: &str, folder: Option<&Path>) -> Result<Vec<Setting>, String> {
     let mut settings = Vec::new();
     run(text, folder, 0, &mut settings)?;
     Ok(settings)
@@ -25,8 +25,8 @@ fn run(text: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Sett
         if command.is_empty() || command.starts_with('#') {
             return Ok(());
         }
-        let words = words(command)?;
-        simple(&words, folder, nested, settings)
+        let words = split_words(command)?;
+        parse_simple_command(&words, folder, nested, settings)
             .map_err(|problem| problem.unwrap_or_else(|| unknown(command)))
     })
 }
@@ -37,7 +37,7 @@ fn unknown(command: &str) -> String {
 }
 
 /// Parses a single command; an empty error means that the command is unknown.
-fn simple(
+fn parse_simple_command(
     words: &[String],
     folder: Option<&Path>,
     nested: usize,
@@ -47,7 +47,7 @@ fn simple(
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let name = command.rsplit('/').next().unwrap_or_default();
     match (name, &arguments[..]) {
-        ("sysctl" | "set_sysctls.py", _) => set(&arguments, settings).map_err(Some),
+        ("sysctl" | "set_sysctls.py", _) => parse_assignment(&arguments, settings).map_err(Some),
         ("echo", [value, ">", file]) if file.starts_with("/proc/sys/") => {
             settings.extend(sysctl::parse(file, value).map_err(Some)?);
             Ok(())
@@ -58,13 +58,13 @@ fn simple(
         }
         ("true" | ":" | "sync", []) => Ok(()),
         (name, []) if name.starts_with("sysctl_restore_") => Ok(()),
-        (name, []) if name.ends_with(".sh") => file(command, folder, nested, settings).map_err(Some),
+        (name, []) if name.ends_with(".sh") => read_file(command, folder, nested, settings).map_err(Some),
         _ => Err(None),
     }
 }
 
 /// Parses `name=value` and `name value` after any flags.
-fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
+fn parse_assignment(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
     let arguments = arguments
         .iter()
         .filter(|word| !word.starts_with('-'))
@@ -83,7 +83,12 @@ fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
 }
 
 /// Reads the commands of a file whose path is relative to the script.
-fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Setting>) -> Result<(), String> {
+fn read_file(
+    path: &str,
+    folder: Option<&Path>,
+    nested: usize,
+    settings: &mut Vec<Setting>,
+) -> Result<(), String> {
     if nested == MAX_NESTED {
         return Err(format!("{path}: command files are nested {MAX_NESTED} deep"));
     }
@@ -103,7 +108,7 @@ fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Set
 }
 
 /// Splits a command into words: quotes keep spaces, `$((…))` is a number.
-fn words(command: &str) -> Result<Vec<String>, String> {
+fn split_words(command: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut rest = command;
     while let Some(next) = rest.chars().next() {
@@ -142,7 +147,7 @@ mod tests {
     use super::*;
 
     fn options(text: &str) -> Vec<String> {
-        let settings = settings(text, None).unwrap();
+        let settings = parse_settings(text, None).unwrap();
         settings.into_iter().map(|Setting { option, value, .. }| format!("{option}={value}")).collect()
     }
 
@@ -179,10 +184,10 @@ mod tests {
             ("./defaults.sh", "was not read from a file"),
             ("sysctl -q net.ipv4.tcp_sack=$((1", "write one after it"),
         ] {
-            let problem = settings(text, None).unwrap_err();
+            let problem = parse_settings(text, None).unwrap_err();
             assert!(problem.contains(cure), "{text}: {problem}");
         }
-        let missing = settings("./no-such-file.sh", Some(Path::new("/"))).unwrap_err();
+        let missing = parse_settings("./no-such-file.sh", Some(Path::new("/"))).unwrap_err();
         assert!(missing.contains("cannot be read"), "{missing}");
     }
 }

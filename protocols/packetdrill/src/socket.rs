@@ -23,6 +23,7 @@ pub(crate) struct Socket {
     /// The file descriptors of the listening and of the connected socket.
     listener: Option<i64>,
     connection: Option<i64>,
+    /// Whether calls block; otherwise the socket is non-blocking.
     blocks: bool,
     pub(crate) connected: bool,
     pub(crate) peer_closed: bool,
@@ -43,14 +44,18 @@ pub(crate) struct Socket {
     /// Received messages that read() has not taken.
     pub(crate) messages: VecDeque<ArrivedMessage>,
     read: usize,
+    /// Octets that the script has written so far.
     written: usize,
 }
 
 /// A blocked call.
 pub(crate) struct BlockedCall<'a> {
     pub(crate) call: &'a Call,
+    /// The line of the call in the script.
     pub(crate) line: usize,
+    /// When the call starts.
     first: Time,
+    /// When the call must return.
     last: Time,
     /// Octets that a write has passed to the endpoint.
     octets_done: usize,

@@ -5,6 +5,7 @@ use crate::PlayError;
 /// An option, a step or a command block, with the line at which it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
+    /// The line on which the statement begins.
     pub(crate) line: usize,
     pub(crate) text: String,
 }
@@ -82,7 +83,7 @@ impl Scanner {
 }
 
 /// Splits `text` into statements. The text after `#ifdef NAME` counts if NAME is one of `defines`.
-pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement>, PlayError> {
+pub(crate) fn split_statements(text: &str, defines: &[String]) -> Result<Vec<Statement>, PlayError> {
     let mut statements: Vec<Statement> = Vec::new();
     let mut scanner = Scanner::default();
     // The line of the open #ifdef, and whether the following lines are skipped.
@@ -90,7 +91,7 @@ pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
         if !scanner.is_in_code() && line.trim_start().starts_with('#') {
-            condition = directive(line.trim(), number, condition, defines)?;
+            condition = apply_directive(line.trim(), number, condition, defines)?;
             continue;
         }
         if condition.is_some_and(|(_, leaves_out)| leaves_out) {
@@ -123,7 +124,7 @@ pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement
 }
 
 /// Applies #ifdef or #endif to the condition; any other line that begins with `#` is a comment.
-fn directive(
+fn apply_directive(
     line: &str,
     number: usize,
     condition: Option<(usize, bool)>,
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     fn cut(text: &str) -> Vec<(usize, String)> {
-        let read = statements(text, &["Linux".to_owned()]).unwrap();
+        let read = split_statements(text, &["Linux".to_owned()]).unwrap();
         read.into_iter().map(|statement| (statement.line, statement.text)).collect()
     }
 
@@ -199,7 +200,7 @@ mod tests {
             ("+0\n+1 f(", ":2: a bracket, a quote"),
             ("+0 `a", "is not closed"),
         ] {
-            let problem = statements(text, &["Linux".to_owned()]).unwrap_err().to_string();
+            let problem = split_statements(text, &["Linux".to_owned()]).unwrap_err().to_string();
             assert!(problem.contains(cure), "{text}: {problem}");
         }
     }

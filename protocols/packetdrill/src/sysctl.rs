@@ -130,7 +130,7 @@ pub(crate) fn parse(name: &str, value: &str) -> Result<Vec<Setting>, String> {
         return if fits { Ok(Vec::new()) } else { Err(fixed(&name, value, values)) };
     }
     let settings = match name.as_str() {
-        "net.ipv4.tcp_ecn" | "net.inet.tcp.ecn.enable" => ecn(value)?,
+        "net.ipv4.tcp_ecn" | "net.inet.tcp.ecn.enable" => parse_ecn(value)?,
         "net.ipv4.tcp_ecn_option" => ecn_option(&name, value)?,
         "net.ipv4.tcp_early_retrans" => vec![("tlp", matches!(value, "3" | "4").to_string())],
         "net.ipv4.tcp_recovery" => vec![("recovery", if value == "0" { "sack" } else { "rack" }.to_owned())],
@@ -173,7 +173,7 @@ impl Form {
 /// Parses the values of Linux and FreeBSD: 0 never, 1 always, 2 if the peer requests it. Linux also has 3
 /// (accurate ECN always), 4 (accurate ECN if the peer requests it and classic ECN always) and 5 (accurate ECN
 /// if the peer requests it).
-fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
+fn parse_ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     let (offers, agrees, counts, counts_if_offered) = match value {
         "0" => (false, false, false, false),
         "1" => (true, true, false, false),
@@ -203,7 +203,7 @@ fn ecn_option(name: &str, value: &str) -> Result<Vec<(&'static str, String)>, St
 }
 
 /// Parses the minimum, default and maximum of a buffer, in octets.
-fn three(name: &str, value: &str) -> Result<[u64; 3], String> {
+fn parse_three_numbers(name: &str, value: &str) -> Result<[u64; 3], String> {
     let counts: Vec<u64> =
         value.split_whitespace().map(|count| number(name, count)).collect::<Result<_, _>>()?;
     counts.try_into().map_err(|_| format!("{name} is {value:?}; write three numbers"))
@@ -211,7 +211,7 @@ fn three(name: &str, value: &str) -> Result<[u64; 3], String> {
 
 /// Parses the maximum, from which the window scale follows. Linux: net/ipv4/tcp_output.c tcp_select_initial_window.
 fn receive_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
-    let [_, default, max] = three("net.ipv4.tcp_rmem", value)?;
+    let [_, default, max] = parse_three_numbers("net.ipv4.tcp_rmem", value)?;
     let scale = max.max(1).ilog2().saturating_sub(15).min(14);
     Ok(vec![
         ("receive_buffer", format!("{default}B")),
@@ -221,7 +221,7 @@ fn receive_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
 }
 
 fn send_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
-    let [_, default, max] = three("net.ipv4.tcp_wmem", value)?;
+    let [_, default, max] = parse_three_numbers("net.ipv4.tcp_wmem", value)?;
     Ok(vec![("send_buffer", format!("{default}B")), ("send_buffer_max", format!("{max}B"))])
 }
 

@@ -296,7 +296,7 @@ impl Protocol for Tcp {
     }
 
     fn apply_specification(&mut self, specification: &str) -> Result<(), String> {
-        let Settings::Tcp { config, .. } = protocol::settings(specification)? else {
+        let Settings::Tcp { config, .. } = protocol::parse_settings(specification)? else {
             return Err(format!("{specification} is not TCP"));
         };
         self.config = Config { wakeup: hol_base::Duration::ZERO, ..config };
@@ -503,7 +503,8 @@ mod tests {
 
     #[test]
     fn every_variable_but_tcpi_rtt_has_an_initial_value() {
-        let hol_stack::Protocol::Tcp { config, .. } = protocol::settings("tcp:stack=linux-6.12").unwrap()
+        let hol_stack::Protocol::Tcp { config, .. } =
+            protocol::parse_settings("tcp:stack=linux-6.12").unwrap()
         else {
             panic!("no TCP")
         };

@@ -13,6 +13,7 @@ pub(crate) struct Arrivals {
     pieces: VecDeque<Piece>,
 }
 
+/// A range of a stream's octets, and when it arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Piece {
     start: u64,

@@ -147,7 +147,7 @@ impl hol_transport::Endpoint for Endpoint {
     }
 
     fn paths(&self, tell: &mut dyn FnMut(PathState)) {
-        self.path(tell);
+        self.report_path(tell);
     }
 }
 

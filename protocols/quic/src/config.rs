@@ -88,7 +88,7 @@ impl Config {
 
     /// Returns the configuration with UDP payloads limited to `largest` octets, but at least the minimum of
     /// QUIC.
-    pub fn within(&self, largest: u64) -> Self {
+    pub fn with_largest_packet(&self, largest: u64) -> Self {
         let largest = largest.max(Self::MIN_MTU);
         let [mtu, mtu_discovery] = [self.mtu, self.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
         Self { mtu, mtu_discovery, ..self.clone() }
@@ -134,15 +134,15 @@ impl Config {
     }
 
     fn check_sizes(&self) -> Result<(), ConfigError> {
-        const MAX_DATAGRAM: u64 = 65_527;
+        const MAX_DATAGRAM_OCTETS: u64 = 65_527;
         let refuse = |key, requirement| Err(ConfigError { key, requirement });
-        if !(Self::MIN_MTU..=MAX_DATAGRAM).contains(&self.mtu.0) {
+        if !(Self::MIN_MTU..=MAX_DATAGRAM_OCTETS).contains(&self.mtu.0) {
             return refuse(
                 "mtu",
                 "must be between 1200 and 65527 octets of a UDP payload (RFC 9000 section 14)",
             );
         }
-        if self.mtu_discovery.0 != 0 && !(self.mtu.0..=MAX_DATAGRAM).contains(&self.mtu_discovery.0) {
+        if self.mtu_discovery.0 != 0 && !(self.mtu.0..=MAX_DATAGRAM_OCTETS).contains(&self.mtu_discovery.0) {
             return refuse("mtu_discovery", "must be 0, or from mtu to 65527 octets");
         }
         for (field, window) in [

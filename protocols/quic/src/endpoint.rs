@@ -141,7 +141,7 @@ impl<S: PacketForm> Endpoint<S> {
     }
 
     /// Reports the state of the path while the connection is open.
-    pub fn path(&self, tell: &mut dyn FnMut(PathState)) {
+    pub fn report_path(&self, tell: &mut dyn FnMut(PathState)) {
         let (Some((peer, _)), Some((_, connection))) = (self.remote, &self.connection) else { return };
         if !connection.is_closed() {
             tell(path_state(peer, connection));

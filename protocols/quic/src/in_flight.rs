@@ -11,6 +11,7 @@ use quinn_proto::{Connection, RttEstimator};
 /// Creates congestion controllers that count the data in flight; each wraps a controller of another factory.
 pub(crate) struct InFlightCounterFactory(pub(crate) Arc<dyn ControllerFactory + Send + Sync>);
 
+/// A congestion controller that counts the data in flight.
 struct InFlightCounter {
     controller: Box<dyn Controller>,
     in_flight: u64,

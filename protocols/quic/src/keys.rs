@@ -5,6 +5,7 @@ use bytes::BytesMut;
 use hol_wire::quic::PacketNumber;
 use quinn_proto::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
 
+/// Header protection that leaves headers in the clear.
 struct ClearHeader;
 
 impl HeaderKey for ClearHeader {
@@ -18,6 +19,7 @@ impl HeaderKey for ClearHeader {
     }
 }
 
+/// Packet protection that leaves packets in the clear; the tag contains the packet number.
 struct CleartextPacket {
     generation: u64,
 }

@@ -41,6 +41,7 @@ pub(crate) struct SessionFactory {
     pub(crate) origin: [u8; CONNECTION_ID_OCTETS],
 }
 
+/// The handshake of one endpoint.
 struct Session {
     side: Side,
     sessions: Arc<SessionFactory>,
@@ -163,7 +164,7 @@ impl crypto::Session for Session {
             (Side::Client, 2) => {}
             (Side::Client, _) => put_finished(out),
             (Side::Server, 1) => put_server_hello(out),
-            (Side::Server, _) => self.flight(out),
+            (Side::Server, _) => self.write_server_flight(out),
         }
         Some(keys())
     }
@@ -241,7 +242,7 @@ impl Session {
     }
 
     /// Writes the server's extensions and Finished, padded to replace certificates and their signature.
-    fn flight(&self, out: &mut Vec<u8>) {
+    fn write_server_flight(&self, out: &mut Vec<u8>) {
         const EXTENSIONS_OVERHEAD: usize = 4 + 2 + 4 + 4;
         let filling =
             self.sessions.flight.saturating_sub(EXTENSIONS_OVERHEAD + self.parameters.len() + FINISHED);

@@ -19,12 +19,12 @@ impl AduConverter {
         let header = FrameHeader::read(frame)?;
         let (main_data_offset, data) = frame
             .split_at_checked(header.main_data_offset())
-            .filter(|_| frame.len() == header.frame())
+            .filter(|_| frame.len() == header.frame_length())
             .ok_or(Malformed("the length of a frame contradicts its header"))?;
         let begin = self.earlier_data.len().checked_sub(header.main_data_begin(frame));
         self.earlier_data.extend_from_slice(data);
         let adu = begin.map(|begin| {
-            let unit = self.earlier_data.get(begin..begin + header.main_data(frame));
+            let unit = self.earlier_data.get(begin..begin + header.main_data_length(frame));
             unit.map(|unit| [main_data_offset, unit].concat())
                 .ok_or(Malformed("a unit ends beyond its frame"))
         });

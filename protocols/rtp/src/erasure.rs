@@ -60,7 +60,7 @@ fn point(place: u8) -> u8 {
 ///
 /// # Panics
 /// If two of them have the same place.
-pub(crate) fn symbol(known: &[(u8, &[u8])], place: u8) -> Vec<u8> {
+pub(crate) fn compute_symbol(known: &[(u8, &[u8])], place: u8) -> Vec<u8> {
     let x = point(place);
     let mut symbol = vec![0; known.first().map_or(0, |(_, octets)| octets.len())];
     for (index, (of, octets)) in known.iter().enumerate() {
@@ -80,7 +80,7 @@ mod tests {
 
     fn code(data: &[Vec<u8>], n: usize) -> Vec<Vec<u8>> {
         let known: Vec<(u8, &[u8])> = (0..).zip(data.iter().map(Vec::as_slice)).collect();
-        (0..n).map(|place| symbol(&known, place as u8)).collect()
+        (0..n).map(|place| compute_symbol(&known, place as u8)).collect()
     }
 
     /// The symbols that zfec 1.6.0 computes from the same data.
@@ -107,7 +107,7 @@ mod tests {
             let all = code(&data, n);
             let kept: Vec<(u8, &[u8])> = order.into_iter().filter(|at| *at < n).take(k).map(|at| (at as u8, &all[at][..])).collect();
             for (place, octets) in all.iter().enumerate() {
-                prop_assert_eq!(&symbol(&kept, place as u8), octets);
+                prop_assert_eq!(&compute_symbol(&kept, place as u8), octets);
             }
         }
     }

@@ -52,7 +52,7 @@ impl Header {
             payload = extended(payload).ok_or(SHORT_PACKET)?;
         }
         if header[0] & PADDING_BIT != 0 {
-            payload = unpadded(payload)?;
+            payload = remove_padding(payload)?;
         }
         let word =
             |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -76,7 +76,7 @@ fn extended(octets: &[u8]) -> Option<&[u8]> {
 }
 
 /// Removes the padding; the last octet is the length of the padding, including itself.
-fn unpadded(octets: &[u8]) -> Result<&[u8], Malformed> {
+fn remove_padding(octets: &[u8]) -> Result<&[u8], Malformed> {
     let padding = octets.last().map(|last| usize::from(*last)).filter(|padding| *padding > 0);
     let left = padding.and_then(|padding| octets.len().checked_sub(padding));
     left.map(|left| &octets[..left]).ok_or(Malformed("the padding of an RTP packet is invalid"))

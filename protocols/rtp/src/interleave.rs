@@ -37,8 +37,11 @@ pub fn odd_numbers_first(size: u8) -> Vec<u8> {
 /// Orders ADU frames within each cycle. RFC 3119 appendix B.1.
 #[derive(Debug)]
 pub struct Interleaver {
+    /// The indices of the frames of a cycle, in the order of transmission.
     order: Vec<u8>,
+    /// The number of the current cycle, modulo 8.
     cycle: u8,
+    /// The frames of the current cycle so far.
     waiting: Vec<Vec<u8>>,
 }
 

@@ -44,7 +44,7 @@ impl FrameHeader {
     }
 
     /// Returns the octets of the whole frame.
-    pub fn frame(self) -> usize {
+    pub fn frame_length(self) -> usize {
         let Self([_, _, rates, _]) = self;
         let bits_per_s = 1000 * u32::from(BIT_RATES_KBPS[usize::from(rates >> 4) - 1]);
         let padding = u32::from(rates >> 1 & 1);
@@ -53,12 +53,12 @@ impl FrameHeader {
 
     /// Returns the octets of the header, the CRC if any, and the side information, before the main data.
     pub fn main_data_offset(self) -> usize {
-        Self::OCTETS + self.crc() + if self.is_mono() { 17 } else { 32 }
+        Self::OCTETS + self.crc_length() + if self.is_mono() { 17 } else { 32 }
     }
 
     /// Returns the octets of main data for which the frame has room.
     pub fn main_data_room(self) -> usize {
-        self.frame() - self.main_data_offset()
+        self.frame_length() - self.main_data_offset()
     }
 
     /// Returns `main_data_begin`: by how many octets of main data the unit begins before this frame.
@@ -68,13 +68,13 @@ impl FrameHeader {
 
     /// Returns the octets of main data of the frame's unit: the `part2_3_length` of all granules and
     /// channels.
-    pub fn main_data(self, frame: &[u8]) -> usize {
+    pub fn main_data_length(self, frame: &[u8]) -> usize {
         self.lengths().map(|at| self.bits(frame, at, 12)).sum::<usize>().div_ceil(8)
     }
 
     /// Sets `main_data_begin` and the length of the unit, in octets; no channel of a granule has more than
     /// 4095 bits.
-    pub(crate) fn set(self, frame: &mut [u8], reaches_back: usize, main_data: usize) {
+    pub(crate) fn set_main_data_fields(self, frame: &mut [u8], reaches_back: usize, main_data: usize) {
         const MAX_GRANULE_BITS: usize = 4095;
         self.set_bits(frame, 0, 9, reaches_back);
         let (mut left, parts) = (8 * main_data, self.lengths().count());
@@ -89,7 +89,7 @@ impl FrameHeader {
         self.0[3] >> 6 == 3
     }
 
-    const fn crc(self) -> usize {
+    const fn crc_length(self) -> usize {
         if self.0[1] & 1 == 0 { 2 } else { 0 }
     }
 
@@ -102,12 +102,12 @@ impl FrameHeader {
     }
 
     fn bits(self, frame: &[u8], at: usize, count: usize) -> usize {
-        let side = &frame[Self::OCTETS + self.crc()..];
+        let side = &frame[Self::OCTETS + self.crc_length()..];
         (at..at + count).fold(0, |bits, at| bits << 1 | usize::from(side[at / 8] >> (7 - at % 8) & 1))
     }
 
     fn set_bits(self, frame: &mut [u8], at: usize, count: usize, value: usize) {
-        let side = &mut frame[Self::OCTETS + self.crc()..];
+        let side = &mut frame[Self::OCTETS + self.crc_length()..];
         for bit in 0..count {
             let (place, mask) = ((at + bit) / 8, 0x80 >> ((at + bit) % 8));
             let is_set = value >> (count - 1 - bit) & 1 == 1;
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn frame_length_follows_from_the_header() {
         let frame = |octets: [u8; 4]| {
-            FrameHeader::read(&octets).map(|header| (header.frame(), header.main_data_room()))
+            FrameHeader::read(&octets).map(|header| (header.frame_length(), header.main_data_room()))
         };
         assert_eq!(frame([0xff, 0xfb, 0xb0, 0x00]), Ok((626, 590)), "192 kbit/s, 44.1 kHz, stereo");
         assert_eq!(frame([0xff, 0xfb, 0xb2, 0x00]), Ok((627, 591)), "padded");
@@ -148,26 +148,27 @@ mod tests {
     #[test]
     fn side_information_is_at_its_standard_position() {
         let header = FrameHeader([0xff, 0xfb, 0x90, 0x00]);
-        let mut frame = vec![0; header.frame()];
+        let mut frame = vec![0; header.frame_length()];
         // main_data_begin = 0x155, then 3 + 8 bits, then part2_3_length = 0xabc.
         frame[4..9].copy_from_slice(&[0xaa, 0x80, 0x0a, 0xbc, 0x00]);
         assert_eq!(header.main_data_begin(&frame), 0x155);
-        assert_eq!(header.main_data(&frame), 0xabc_usize.div_ceil(8));
+        assert_eq!(header.main_data_length(&frame), 0xabc_usize.div_ceil(8));
     }
 
     proptest! {
         #[test]
         fn set_fields_are_read_back(rate in 0usize..14, reaches_back in 0usize..512, main_data in 0usize..2047) {
             let header = FrameHeader::stereo(rate, true);
-            let mut frame = vec![0xff; header.frame()];
-            header.set(&mut frame, reaches_back, main_data);
-            prop_assert_eq!((header.main_data_begin(&frame), header.main_data(&frame)), (reaches_back, main_data));
+            let mut frame = vec![0xff; header.frame_length()];
+            header.set_main_data_fields(&mut frame, reaches_back, main_data);
+            let fields = (header.main_data_begin(&frame), header.main_data_length(&frame));
+            prop_assert_eq!(fields, (reaches_back, main_data));
         }
 
         #[test]
         fn arbitrary_header_octets_do_not_panic(octets: Vec<u8>) {
             if let Ok(header) = FrameHeader::read(&octets) {
-                prop_assert!(header.main_data_room() > 0 && header.main_data_offset() < header.frame());
+                prop_assert!(header.main_data_room() > 0 && header.main_data_offset() < header.frame_length());
             }
         }
     }

@@ -9,7 +9,7 @@ pub const HEADER: usize = 4;
 ///
 /// # Panics
 /// If there is room for the header only.
-pub fn payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
+pub fn split_into_payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
     let part =
         room.checked_sub(HEADER).filter(|part| *part > 0).expect("the packet has room for a part of a frame");
     frame.chunks(part).enumerate().map(move |(index, octets)| {
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_long_frame_straddles_packets() {
         let frame = [7; 1250];
-        let payloads: Vec<Vec<u8>> = payloads(&frame, 500).collect();
+        let payloads: Vec<Vec<u8>> = split_into_payloads(&frame, 500).collect();
         let offsets: Vec<&[u8]> = payloads.iter().map(|payload| &payload[..HEADER]).collect();
         assert_eq!(offsets, [[0, 0, 0, 0], [0, 0, 1, 240], [0, 0, 3, 224]]);
         assert_eq!(payloads.iter().map(Vec::len).collect::<Vec<_>>(), [500, 500, 262]);
@@ -49,7 +49,7 @@ mod tests {
         #[test]
         fn parts_join_to_the_frame(frame in proptest::collection::vec(any::<u8>(), 0..2000), room in 5usize..1500) {
             let mut whole = Vec::new();
-            for payload in payloads(&frame, room) {
+            for payload in split_into_payloads(&frame, room) {
                 let (offset, octets) = read(&payload).unwrap();
                 prop_assert!(payload.len() <= room && usize::from(offset) == whole.len());
                 whole.extend_from_slice(octets);

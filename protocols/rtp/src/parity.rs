@@ -46,28 +46,28 @@ pub struct Parity<'p> {
 
 /// Octets of the header: the first sequence number, k, n and the place among n.
 const HEADER_LENGTH: usize = 5;
-const LENGTH_FIELD: usize = 2;
+const LENGTH_FIELD_OCTETS: usize = 2;
 
 /// Octets by which a parity payload exceeds the longest packet of its group.
-pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD;
+pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD_OCTETS;
 
 /// Returns the parity payloads of a group, whose packets are in the order of their sequence numbers, from `first` on.
 /// Returns as many payloads as `code` defines, however many packets the group has.
 ///
 /// # Panics
 /// If the group has more packets than the code, or one of 64 kB.
-pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
+pub fn build_payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
     let k = u8::try_from(group.len())
         .ok()
         .filter(|k| *k <= code.k)
         .expect("the packets are at most those of a group");
     let n = k + (code.n - code.k);
-    let octets = LENGTH_FIELD + group.iter().map(Vec::len).max().unwrap_or(0);
+    let octets = LENGTH_FIELD_OCTETS + group.iter().map(Vec::len).max().unwrap_or(0);
     let symbols: Vec<Vec<u8>> = group.iter().map(|packet| padded(packet, octets)).collect();
     (k..n).map(move |place| {
         let known: Vec<(u8, &[u8])> = (0..k).zip(symbols.iter().map(Vec::as_slice)).collect();
         let [high, low] = first.to_be_bytes();
-        [&[high, low, k, n, place], &erasure::symbol(&known, place)[..]].concat()
+        [&[high, low, k, n, place], &erasure::compute_symbol(&known, place)[..]].concat()
     })
 }
 
@@ -86,14 +86,15 @@ impl<'p> Parity<'p> {
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("a parity packet has no header"))?;
-        let code = ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH_FIELD);
+        let code =
+            ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH_FIELD_OCTETS);
         let code = code.ok_or(Malformed("a parity packet names an invalid group"))?;
         Ok(Self { first: u16::from_be_bytes([high, low]), code, position: place, symbol })
     }
 }
 
 /// Returns the missing packets of a group, with their places; `None` while too few are present. `received` are the received packets, by place.
-pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
+pub fn restore_packets(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
     let Parity { code, symbol, .. } = parities.first()?;
     let k = usize::from(code.k);
     if received.len() + parities.len() < k {
@@ -102,7 +103,8 @@ pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec
     let octets = symbol.len();
     let alike = parities.iter().filter(|parity| parity.code == *code && parity.symbol.len() == octets);
     // A packet or payload that does not fit belongs to another group.
-    let fits = |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH_FIELD <= octets;
+    let fits =
+        |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH_FIELD_OCTETS <= octets;
     let symbols: Vec<(u8, Vec<u8>)> =
         received.iter().filter(fits).map(|(place, packet)| (*place, padded(packet, octets))).collect();
     let mut known: Vec<(u8, &[u8])> = symbols.iter().map(|(place, symbol)| (*place, &symbol[..])).collect();
@@ -111,14 +113,14 @@ pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec
     known.dedup_by_key(|(place, _)| *place);
     known.truncate(k);
     let is_missing = |place: &u8| known.iter().all(|(known, _)| known != place);
-    let restore = |place: u8| Some((place, unpadded(erasure::symbol(&known, place))?));
+    let restore = |place: u8| Some((place, remove_padding(erasure::compute_symbol(&known, place))?));
     (known.len() == k).then(|| (0..code.k).filter(is_missing).filter_map(restore).collect())
 }
 
 /// Returns the packet of a symbol; `None` if invalid.
-fn unpadded(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
+fn remove_padding(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::from_be_bytes(*symbol.first_chunk()?);
-    symbol.drain(..LENGTH_FIELD);
+    symbol.drain(..LENGTH_FIELD_OCTETS);
     (symbol.len() >= usize::from(length)).then(|| {
         symbol.truncate(length.into());
         symbol
@@ -139,10 +141,10 @@ mod tests {
     #[test]
     fn header_identifies_its_group() {
         let group = [vec![1, 2, 3], vec![4]];
-        let payload = payloads(0x1234, &group, ParityCode::new(5, 7).unwrap()).last().unwrap();
+        let payload = build_payloads(0x1234, &group, ParityCode::new(5, 7).unwrap()).last().unwrap();
         assert_eq!(
             (&payload[..HEADER_LENGTH], payload.len()),
-            (&[0x12, 0x34, 2, 4, 3][..], HEADER_LENGTH + LENGTH_FIELD + 3)
+            (&[0x12, 0x34, 2, 4, 3][..], HEADER_LENGTH + LENGTH_FIELD_OCTETS + 3)
         );
         let parity = Parity::read(&payload).unwrap();
         assert_eq!(
@@ -166,11 +168,11 @@ mod tests {
             lacking in 0usize..2,
         ) {
             let k = group.len();
-            let payloads: Vec<Vec<u8>> = payloads(7, &group, ParityCode::new(12, 12 + parity).unwrap()).collect();
+            let payloads: Vec<Vec<u8>> = build_payloads(7, &group, ParityCode::new(12, 12 + parity).unwrap()).collect();
             let kept: Vec<usize> = order.into_iter().filter(|at| *at < k + usize::from(parity)).take(k - lacking).collect();
             let received: Vec<(u8, &[u8])> = kept.iter().filter(|at| **at < k).map(|at| (*at as u8, &group[*at][..])).collect();
             let parities: Vec<Parity<'_>> = kept.iter().filter(|at| **at >= k).map(|at| Parity::read(&payloads[*at - k]).unwrap()).collect();
-            match restored(&received, &parities) {
+            match restore_packets(&received, &parities) {
                 None => prop_assert!(lacking > 0 || parities.is_empty()),
                 Some(missing) => {
                     prop_assert_eq!(lacking, 0);
@@ -184,7 +186,7 @@ mod tests {
         fn any_octets_restore_something_or_nothing(payloads: Vec<Vec<u8>>, packets: Vec<(u8, Vec<u8>)>) {
             let parities: Vec<Parity<'_>> = payloads.iter().filter_map(|payload| Parity::read(payload).ok()).collect();
             let received: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
-            drop(restored(&received, &parities));
+            drop(restore_packets(&received, &parities));
         }
     }
 }

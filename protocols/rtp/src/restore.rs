@@ -26,7 +26,7 @@ impl PendingUnit {
         let header = FrameHeader::read(adu)?;
         let (main_data_offset, rest) =
             adu.split_at_checked(header.main_data_offset()).ok_or(Malformed("an ADU frame is too short"))?;
-        let unit = rest.get(..header.main_data(adu)).ok_or(Malformed("an ADU frame is too short"))?;
+        let unit = rest.get(..header.main_data_length(adu)).ok_or(Malformed("an ADU frame is too short"))?;
         let (reaches_back, unit) = (header.main_data_begin(adu), unit.to_vec());
         Ok(Self { header, main_data_offset: main_data_offset.to_vec(), reaches_back, unit })
     }
@@ -36,7 +36,7 @@ impl PendingUnit {
     /// and loses the skipped data.
     fn dummy(&self, reaches_back: usize) -> Self {
         let mut main_data_offset = self.main_data_offset.clone();
-        self.header.set(&mut main_data_offset, reaches_back, 0);
+        self.header.set_main_data_fields(&mut main_data_offset, reaches_back, 0);
         Self { header: self.header, main_data_offset, reaches_back, unit: Vec::new() }
     }
 
@@ -131,7 +131,7 @@ mod tests {
             let kept: Vec<Vec<u8>> = all.into_iter().zip(&lost).filter(|(_, lost)| !**lost).map(|(adu, _)| adu).collect();
             let mut reader = AduConverter::default();
             let again: Vec<Vec<u8>> = restored(&kept).iter().filter_map(|frame| reader.next(frame).unwrap()).collect();
-            let is_dummy = |adu: &&Vec<u8>| FrameHeader::read(adu).unwrap().main_data(adu) == 0;
+            let is_dummy = |adu: &&Vec<u8>| FrameHeader::read(adu).unwrap().main_data_length(adu) == 0;
             prop_assert_eq!(again.iter().filter(|adu| !is_dummy(adu)).collect::<Vec<_>>(), kept.iter().collect::<Vec<_>>());
         }
 

@@ -60,7 +60,7 @@ impl Stream {
         let octets = wanted.clamp(room.saturating_sub(FrameHeader::MAX_DATA_REACH), room);
         let mut main_data_offset = vec![0; header.main_data_offset()];
         main_data_offset[..FrameHeader::OCTETS].copy_from_slice(&header.octets());
-        header.set(&mut main_data_offset, self.reservoir, octets);
+        header.set_main_data_fields(&mut main_data_offset, self.reservoir, octets);
         self.planned.push_back(main_data_offset);
         let noise = std::iter::repeat_with(|| self.rng.next_u64().to_be_bytes()).flatten();
         self.main_data.extend(noise.take(octets));
@@ -100,7 +100,7 @@ mod tests {
     fn the_bit_rate_is_kept_to_the_octet() {
         for kbps in BIT_RATES {
             let frames: Vec<Vec<u8>> = Stream::new(kbps).unwrap().take(1225).collect();
-            assert!(frames.iter().all(|frame| frame.len() == header(frame).frame()));
+            assert!(frames.iter().all(|frame| frame.len() == header(frame).frame_length()));
             // 1225 frames of 1152 samples are 32 s.
             let octets: usize = frames.iter().map(Vec::len).sum();
             assert_eq!(octets, 32 * 125 * usize::from(kbps), "{kbps}");
@@ -115,7 +115,8 @@ mod tests {
             let (mut begin, mut reservoir, mut reaching) = (0, 0, 0);
             for frame in Stream::new(kbps).unwrap().take(1000) {
                 let header = header(&frame);
-                let (reaches_back, octets) = (header.main_data_begin(&frame), header.main_data(&frame));
+                let (reaches_back, octets) =
+                    (header.main_data_begin(&frame), header.main_data_length(&frame));
                 assert_eq!(reaches_back, reservoir, "{kbps}");
                 assert!(octets <= reservoir + header.main_data_room());
                 reservoir = reservoir + header.main_data_room() - octets;

@@ -17,11 +17,11 @@ const EXTENSION_AND_LONG: u8 = 0xc0;
 /// Octets of the FEC header.
 const HEADER_LENGTH: usize = 10;
 /// Octets of the protection length before the mask.
-const LENGTH_FIELD: usize = 2;
+const LENGTH_FIELD_OCTETS: usize = 2;
 
 /// Returns the octets by which the parity packet of `k` packets is longer than the longest of these packets.
 pub const fn overhead(k: u8) -> usize {
-    HEADER_LENGTH + LENGTH_FIELD + mask_octets(k > SHORT_MASK_BITS)
+    HEADER_LENGTH + LENGTH_FIELD_OCTETS + mask_octets(k > SHORT_MASK_BITS)
 }
 
 const fn mask_octets(is_long: bool) -> usize {
@@ -81,7 +81,7 @@ impl<'p> Protection<'p> {
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (header, rest) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("an FEC packet has no header"))?;
-        let (&[high, low], rest) = rest.split_first_chunk::<LENGTH_FIELD>().ok_or(NO_LEVEL)?;
+        let (&[high, low], rest) = rest.split_first_chunk::<LENGTH_FIELD_OCTETS>().ok_or(NO_LEVEL)?;
         let (mask, rest) =
             rest.split_at_checked(mask_octets(header[0] & LONG_MASK_BIT != 0)).ok_or(NO_LEVEL)?;
         let level = rest.get(..usize::from(u16::from_be_bytes([high, low]))).ok_or(NO_LEVEL)?;
@@ -97,7 +97,7 @@ impl<'p> Protection<'p> {
     /// Returns the single missing packet, with its offset from the first; `None` if none or more are missing,
     /// or if it had more octets than are protected. `received` are the received ones, by offset; `source` is the
     /// common SSRC. Section 9.
-    pub fn restored(&self, received: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
+    pub fn restore_packet(&self, received: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
         let is_protected = |(place, _): &&(u8, &[u8])| self.mask & bit(*place) != 0;
         let there = received.iter().filter(is_protected).fold(0, |there, (place, _)| there | bit(*place));
@@ -161,7 +161,7 @@ mod tests {
         let packets = example();
         let whole = payload(8, &packets[..2]);
         let in_part = [&whole[..10], &[0, 70, 0xc0, 0], &whole[14..84]].concat();
-        let of = |payload: &[u8]| Protection::read(payload).unwrap().restored(&[(0, &packets[0])], 2);
+        let of = |payload: &[u8]| Protection::read(payload).unwrap().restore_packet(&[(0, &packets[0])], 2);
         assert_eq!(of(&whole), Some((1, packets[1].clone())));
         assert_eq!(of(&in_part), None);
         let with_level_1 = [&whole[..], &[0, 90, 0xc0, 0], &[0; 90]].concat();
@@ -210,11 +210,11 @@ mod tests {
                 let received = group.iter().enumerate().filter(|(at, _)| !lost.contains(at));
                 received.map(|(at, packet)| (at as u8, &packet[..])).collect()
             };
-            let restored = protection.restored(&without(&[lost]), 0x0102_0304);
+            let restored = protection.restore_packet(&without(&[lost]), 0x0102_0304);
             prop_assert_eq!(restored, Some((lost as u8, group[lost].clone())));
-            prop_assert_eq!(protection.restored(&without(&[]), 0), None);
+            prop_assert_eq!(protection.restore_packet(&without(&[]), 0), None);
             if lost != other {
-                prop_assert_eq!(protection.restored(&without(&[lost, other]), 0), None);
+                prop_assert_eq!(protection.restore_packet(&without(&[lost, other]), 0), None);
             }
         }
 
@@ -222,7 +222,7 @@ mod tests {
         fn any_octets_restore_something_or_nothing(payload: Vec<u8>, packets: Vec<(u8, Vec<u8>)>) {
             let received: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
             if let Ok(protection) = Protection::read(&payload) {
-                drop((protection.span(), protection.restored(&received, 0)));
+                drop((protection.span(), protection.restore_packet(&received, 0)));
             }
         }
     }

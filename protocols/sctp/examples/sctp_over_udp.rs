@@ -15,7 +15,7 @@ fn main() -> io::Result<()> {
     let [client, server] = [UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?];
     let (here, there) = (client.local_addr()?, server.local_addr()?);
     // The UDP header takes eight octets of each packet. Over a real network seeds must be unpredictable.
-    let config = Config::linux_6_12().within(1500 - 8);
+    let config = Config::linux_6_12().with_network_mtu(1500 - 8);
     let (own, peer) = (vec![here.ip()], vec![there.ip()]);
     let mut connecting =
         Endpoint::connect(config.clone(), own, here.port(), peer.clone(), there.port(), Seed(1).rng());

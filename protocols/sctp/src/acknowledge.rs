@@ -63,7 +63,7 @@ impl Endpoint {
         let held = self.reassembly.held()
             + self.interleaved.held()
             + self.streams_in.held()
-            + self.peer_requests.held()
+            + self.peer_reconfig_requests.held()
             + self.reader.unread();
         (self.config.receive_buffer.0 as usize).saturating_sub(held)
     }

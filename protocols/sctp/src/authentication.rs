@@ -130,13 +130,13 @@ impl Authentication {
     /// Returns the AUTH chunk of a packet that is not complete yet. Section 6.2.
     pub(crate) fn empty_auth_chunk(&self) -> Chunk {
         let hmac = Bytes::from_static(&[0; 32]).slice(..self.hash.length());
-        Chunk::Auth(Box::new(Auth { shared_key: EMPTY_KEY, algorithm: self.hash.identifier(), hmac }))
+        Chunk::Auth(Box::new(Auth { shared_key_id: EMPTY_KEY, hmac_id: self.hash.identifier(), hmac }))
     }
 
     /// Computes the HMAC of a packet's AUTH chunk over the chunks after it. Section 6.2.
     pub(crate) fn sign(&self, chunks: &mut [Chunk]) {
         let Some(at) = chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_))) else { return };
-        let hmac = self.hmac(self.hash, &chunks[at..]);
+        let hmac = self.compute_hmac(self.hash, &chunks[at..]);
         if let Chunk::Auth(auth) = &mut chunks[at] {
             auth.hmac = hmac;
         }
@@ -146,13 +146,13 @@ impl Authentication {
     pub(crate) fn verify(&self, chunks: &[Chunk]) -> Result<bool, Cause> {
         let Some(Chunk::Auth(auth)) = chunks.first() else { return Ok(false) };
         let asked_for = |hash: &Hash| [self.own_hash, Hash::Sha1].contains(hash);
-        let hash = Hash::of(auth.algorithm).filter(asked_for);
-        let hash = hash.ok_or(Cause::UnsupportedHmac(auth.algorithm))?;
-        Ok(auth.shared_key == EMPTY_KEY && self.hmac(hash, chunks) == auth.hmac)
+        let hash = Hash::of(auth.hmac_id).filter(asked_for);
+        let hash = hash.ok_or(Cause::UnsupportedHmac(auth.hmac_id))?;
+        Ok(auth.shared_key_id == EMPTY_KEY && self.compute_hmac(hash, chunks) == auth.hmac)
     }
 
     /// Computes the HMAC over the AUTH chunk with a zero HMAC and everything after it, padding included. Section 6.2.
-    fn hmac(&self, hash: Hash, chunks: &[Chunk]) -> Bytes {
+    fn compute_hmac(&self, hash: Hash, chunks: &[Chunk]) -> Bytes {
         let mut data = Vec::new();
         let [Chunk::Auth(auth), rest @ ..] = chunks else { unreachable!("the first is AUTH: {chunks:?}") };
         let zero = Bytes::from_static(&[0; 32]).slice(..hash.length());
@@ -236,7 +236,7 @@ mod tests {
             assert_eq!(receiver.verify(&forged), Ok(false));
             assert_eq!(receiver.verify(&chunks[..1]), Ok(false));
             let Chunk::Auth(auth) = &mut chunks[0] else { unreachable!() };
-            auth.shared_key = 1;
+            auth.shared_key_id = 1;
             assert_eq!(receiver.verify(&chunks), Ok(false));
         }
     }
@@ -246,7 +246,7 @@ mod tests {
     fn an_hmac_that_was_not_offered_is_reported() {
         let [a, b] = offers([Hash::Sha1; 2]);
         let receiver = Authentication::new(&b, &a);
-        let auth = Auth { shared_key: 0, algorithm: 3, hmac: Bytes::from_static(&[0; 32]) };
+        let auth = Auth { shared_key_id: 0, hmac_id: 3, hmac: Bytes::from_static(&[0; 32]) };
         assert_eq!(receiver.verify(&[Chunk::Auth(Box::new(auth))]), Err(Cause::UnsupportedHmac(3)));
     }
 }

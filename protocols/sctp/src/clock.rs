@@ -7,6 +7,7 @@ use hol_base::{Duration, Time};
 pub(crate) struct Clock {
     /// Length of a tick in nanoseconds, at least 1.
     tick: u64,
+    /// Whether timers expire at the slots of a hierarchical timer wheel.
     wheel: bool,
 }
 

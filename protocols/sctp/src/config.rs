@@ -225,7 +225,7 @@ pub(crate) const ETHERNET_MTU: u64 = 1500;
 impl Config {
     /// Returns the configuration for a network with this MTU, in octets.
     #[must_use]
-    pub fn within(&self, network: u64) -> Self {
+    pub fn with_network_mtu(&self, network: u64) -> Self {
         let mtu = if self.mtu.0 == 0 { network } else { self.mtu.0.min(network) };
         Self { mtu: ByteCount(mtu), ..self.clone() }
     }

@@ -16,11 +16,11 @@ use crate::cookie::{Cookie, Peer};
 use crate::ecn::EcnState;
 use crate::flight::Flight;
 use crate::interleaved::InterleavedReassembly;
-use crate::own_requests::OwnRequests;
+use crate::own_reconfig_requests::OwnReconfigRequests;
 use crate::parameters::unrecognized;
 use crate::path::{Path, Paths, are_neighbours};
 use crate::peer_addresses::PeerAddresses;
-use crate::peer_requests::PeerRequests;
+use crate::peer_reconfig_requests::PeerReconfigRequests;
 use crate::reassembly::Reassembly;
 use crate::receive::Origin;
 use crate::state::State;
@@ -203,7 +203,7 @@ impl Endpoint {
 
     /// Returns the minimum length of a cookie for the peer of an INIT, in octets (`net/sctp/sm_make_chunk.c` sctp_pack_cookie).
     fn cookie_length(&self, init: &Init) -> usize {
-        const BEFORE_STATE: usize = 36;
+        const OCTETS_BEFORE_STATE: usize = 36;
         let state = self.config.cookie_state.0 as usize;
         if state == 0 {
             return 0;
@@ -212,7 +212,7 @@ impl Endpoint {
         let addresses: usize = addresses.iter().map(|address| Parameter::of_address(*address).length()).sum();
         let parameters: usize = init.parameters.iter().map(Parameter::length).sum();
         let init = Chunk::HEADER + Init::FIXED_OCTETS + parameters;
-        BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
+        OCTETS_BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
     }
 
     /// Reports unknown parameters in an answer while there is room. Section 3.2.2.
@@ -358,9 +358,9 @@ impl Endpoint {
         self.addip = self.config.addip && peer.addip && self.authentication.is_some();
         self.zero_checksum = self.config.zero_checksum && peer.zero_checksum;
         self.reconfig = self.config.reconfig && peer.reconfig;
-        self.own_requests = OwnRequests::new(ReconfigSerial(self.initial_tsn.0));
-        self.peer_requests = PeerRequests::new(ReconfigSerial(peer.initial_tsn.0));
-        self.own_addresses.begin(AsconfSerial(self.initial_tsn.0));
+        self.own_reconfig_requests = OwnReconfigRequests::new(ReconfigSerial(self.initial_tsn.0));
+        self.peer_reconfig_requests = PeerReconfigRequests::new(ReconfigSerial(peer.initial_tsn.0));
+        self.own_addresses.set_first_serial(AsconfSerial(self.initial_tsn.0));
         self.peer_addresses = PeerAddresses::new(AsconfSerial(peer.initial_tsn.0));
         let streams = self.config.streams.min(peer.inbound_streams);
         for stream in self.streams_out.negotiate(streams, self.interleaving) {

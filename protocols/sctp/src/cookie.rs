@@ -20,11 +20,15 @@ const MIN_RWND: u32 = 1500;
 /// The peer's parameters, from an INIT, an INIT ACK or a cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Peer {
+    /// The peer's verification tag.
     pub(crate) tag: u32,
+    /// The peer's initial TSN.
     pub(crate) initial_tsn: Tsn,
+    /// The peer's advertised receiver window, in octets.
     pub(crate) a_rwnd: u32,
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
+    /// Whether the peer supports FORWARD TSN. RFC 3758 section 3.1.
     pub(crate) forward_tsn: bool,
     /// Whether it lists I-DATA among its extensions. RFC 8260 section 2.2.1.
     pub(crate) i_data: bool,
@@ -47,7 +51,9 @@ pub(crate) struct Peer {
 /// The association that a COOKIE ECHO establishes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cookie {
+    /// Our verification tag.
     pub(crate) local_tag: u32,
+    /// Our initial TSN.
     pub(crate) initial_tsn: Tsn,
     /// The time at which the cookie becomes invalid. Section 5.1.3.
     pub(crate) expires: Time,

@@ -21,10 +21,10 @@ use crate::ecn::EcnState;
 use crate::flight::{Flight, Limit};
 use crate::interleaved::InterleavedReassembly;
 use crate::own_addresses::OwnAddresses;
-use crate::own_requests::OwnRequests;
+use crate::own_reconfig_requests::OwnReconfigRequests;
 use crate::path::{Path, Paths};
 use crate::peer_addresses::PeerAddresses;
-use crate::peer_requests::PeerRequests;
+use crate::peer_reconfig_requests::PeerReconfigRequests;
 use crate::reassembly::Reassembly;
 use crate::secret::Secret;
 use crate::state::State;
@@ -46,10 +46,12 @@ pub struct Endpoint {
     /// Events that wait for the application.
     pub(crate) reader: ReceivingApplication,
 
+    /// Our addresses.
     pub(crate) local: Vec<Address>,
     /// Octets of a packet before its chunks.
     pub(crate) headers: usize,
     pub(crate) local_port: u16,
+    /// Our verification tag.
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
     pub(crate) secret: Secret,
@@ -95,8 +97,8 @@ pub struct Endpoint {
     pub(crate) zero_checksum: bool,
     /// Whether both ends support RE-CONFIG.
     pub(crate) reconfig: bool,
-    pub(crate) own_requests: OwnRequests,
-    pub(crate) peer_requests: PeerRequests,
+    pub(crate) own_reconfig_requests: OwnReconfigRequests,
+    pub(crate) peer_reconfig_requests: PeerReconfigRequests,
 
     pub(crate) tsn_map: TsnMap,
     pub(crate) reassembly: Reassembly,
@@ -165,7 +167,7 @@ impl Endpoint {
     ) -> Self {
         let mut config: Arc<Config> = config.into();
         if config.mtu.0 == 0 {
-            config = Arc::new(config.within(ETHERNET_MTU));
+            config = Arc::new(config.with_network_mtu(ETHERNET_MTU));
         }
         assert!(!local.is_empty(), "an endpoint needs an address");
         let secret = Secret::new(&mut rng);
@@ -207,8 +209,8 @@ impl Endpoint {
             peer_addresses: PeerAddresses::new(AsconfSerial(0)),
             zero_checksum: false,
             reconfig: false,
-            own_requests: OwnRequests::new(ReconfigSerial(0)),
-            peer_requests: PeerRequests::new(ReconfigSerial(0)),
+            own_reconfig_requests: OwnReconfigRequests::new(ReconfigSerial(0)),
+            peer_reconfig_requests: PeerReconfigRequests::new(ReconfigSerial(0)),
             tsn_map: TsnMap::new(Tsn(0), config.max_tsn_gap),
             reassembly: Reassembly::default(),
             interleaved: InterleavedReassembly::default(),
@@ -257,7 +259,8 @@ impl Endpoint {
     /// Uses `config` from now on, except for the options that the handshake has negotiated. RFC 6458 section 8.1.
     pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
         let config: Arc<Config> = config.into();
-        self.config = if config.mtu.0 == 0 { Arc::new(config.within(self.config.mtu.0)) } else { config };
+        self.config =
+            if config.mtu.0 == 0 { Arc::new(config.with_network_mtu(self.config.mtu.0)) } else { config };
     }
 
     /// Queues a message without sending it, so that further messages may be bundled. RFC 9260 section 6.10. It is sent by
@@ -321,14 +324,15 @@ impl Endpoint {
 
     /// Returns the largest size of a message's first fragment, in octets (`net/sctp/chunk.c` sctp_datamsg_from_user).
     fn first_fragment(&self, length: usize) -> usize {
-        const COOKIE_ECHO: usize = 200;
+        const COOKIE_ECHO_OCTETS: usize = 200;
         let max = self.largest_fragment();
         if !self.config.fragments_leave_room {
             return max;
         }
         let is_idle = self.streams_out.is_empty() && self.flight.lost() == 0;
         let sack = if self.timers.sack.is_some() && is_idle && length > max { Sack::FIXED_OCTETS } else { 0 };
-        let echo = if matches!(self.state, State::Closed | State::CookieWait) { COOKIE_ECHO } else { 0 };
+        let echo =
+            if matches!(self.state, State::Closed | State::CookieWait) { COOKIE_ECHO_OCTETS } else { 0 };
         max - sack - echo
     }
 

@@ -9,7 +9,7 @@ pub(crate) fn rfc() -> Config {
 
 /// Returns the configuration of Linux 6.12.
 pub(crate) fn linux() -> Config {
-    Config { streams: 10, ..Config::linux_6_12() }.within(1500)
+    Config { streams: 10, ..Config::linux_6_12() }.with_network_mtu(1500)
 }
 
 /// Returns the configuration of Linux 2.6.16, as far as it is known.
@@ -70,7 +70,7 @@ fn mtu_of_0_means_that_of_the_network() {
     let mtu = |own: u64, network: u64| {
         let mut config = rfc();
         config.mtu.0 = own;
-        config.within(network).mtu.0
+        config.with_network_mtu(network).mtu.0
     };
     assert_eq!([mtu(0, 9000), mtu(1500, 9000), mtu(1500, 584), mtu(0, 584)], [9000, 1500, 584, 584]);
 }

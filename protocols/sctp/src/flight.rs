@@ -64,6 +64,7 @@ pub(crate) struct SentChunk {
     pub(crate) recover: Tsn,
     /// Whether the acknowledgement of the chunk gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
+    /// When the chunk's message is abandoned.
     pub(crate) limit: Limit,
     /// Whether the chunk's message was abandoned, so that the chunk must be abandoned too.
     pub(crate) is_message_abandoned: bool,
@@ -77,8 +78,11 @@ pub(crate) struct Flight {
     cumulative: Tsn,
     /// The octets of user data in flight on all paths.
     outstanding: u64,
+    /// Number of chunks marked as lost.
     lost_count: usize,
+    /// Number of chunks acknowledged by gap ack blocks.
     gap_acked: usize,
+    /// Number of abandoned chunks.
     abandoned: usize,
     /// The number of chunks whose messages may be abandoned.
     limited: usize,

@@ -51,6 +51,7 @@ struct Incoming {
     ppid: u32,
 }
 
+/// A fragment of a message in an I-DATA chunk.
 #[derive(Debug)]
 struct Fragment {
     fsn: Fsn,

@@ -4,7 +4,7 @@
 //!
 //! Each file has one purpose. `endpoint` takes inputs and returns outputs; `connect` and `close` are the
 //! handshakes; `receive`, `send` and `recover` transfer data; `own_addresses` and `peer_addresses` change
-//! addresses, `own_requests` and `peer_requests` reset and add streams. Those files add methods to
+//! addresses, `own_reconfig_requests` and `peer_reconfig_requests` reset and add streams. Those files add methods to
 //! [`Endpoint`]; the others are small state machines: at the sender `flight` and `streams_out`, with `queues`
 //! and `turn` if there is a scheduler; at the receiver `tsn_map`, `reassembly` and `streams_in`, or
 //! `interleaved` instead of the latter two.
@@ -26,12 +26,12 @@ mod interleaved;
 mod multipath;
 mod out_of_the_blue;
 mod own_addresses;
-mod own_requests;
+mod own_reconfig_requests;
 mod parameters;
 mod partial;
 mod path;
 mod peer_addresses;
-mod peer_requests;
+mod peer_reconfig_requests;
 mod queues;
 mod rack;
 mod reassembly;

@@ -44,7 +44,7 @@ impl OwnAddresses {
     }
 
     /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
-    pub(crate) fn begin(&mut self, serial: AsconfSerial) {
+    pub(crate) fn set_first_serial(&mut self, serial: AsconfSerial) {
         (self.serial, self.outstanding) = (serial, None);
     }
 

@@ -37,8 +37,11 @@ pub struct Path {
     pub(crate) rtt: RttEstimator,
     /// Whether a chunk that measures the round trip is in flight. RFC 9260 section 6.3.1 C4.
     pub(crate) rtt_pending: bool,
+    /// Consecutive timeouts and unanswered heartbeats. RFC 9260 section 8.2.
     pub(crate) error_count: u32,
+    /// When T3-rtx expires, if it runs.
     pub(crate) t3_rtx: Option<Time>,
+    /// When the next HEARTBEAT is due.
     pub(crate) heartbeat_due: Option<Time>,
     /// The nonce of the unanswered HEARTBEAT.
     pub(crate) heartbeat: Option<u64>,

@@ -74,7 +74,7 @@ impl Queues {
         self.one_stream_per_packet && self.next() != self.packet
     }
 
-    /// Notes that a packet was sent.
+    /// Starts a packet, which may contain data of any stream.
     pub(crate) fn begin_packet(&mut self) {
         self.packet = None;
     }

@@ -99,7 +99,7 @@ impl Rack {
     }
 
     /// Notes the end of a fast or RTO recovery; the 16th since the window was last widened resets the window. RFC 8985 section 6.2, step 4.
-    pub(crate) fn recovered(&mut self) {
+    pub(crate) fn on_recovery_end(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.window_steps = 1;

@@ -17,6 +17,7 @@ pub(crate) struct Reassembly {
     partial: Option<Assembly>,
 }
 
+/// A fragment of a message in a DATA chunk.
 #[derive(Debug)]
 struct Fragment {
     data: Data,

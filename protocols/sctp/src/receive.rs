@@ -163,7 +163,7 @@ impl Endpoint {
                 break;
             }
         }
-        if self.peer_requests.is_deferring() {
+        if self.peer_reconfig_requests.is_deferring() {
             self.finish_deferred_reset(now, &mut seen);
         }
         if !self.ended {
@@ -300,8 +300,8 @@ impl Endpoint {
         }
         let arrives = ArrivingData::new(data.tsn, data.flags, data.stream, data.payload.len());
         match self.admit_data(now, path, arrives, seen) {
-            Admission::Deliver if self.peer_requests.defers(data.stream, data.tsn) => {
-                self.peer_requests.hold(Chunk::Data(data));
+            Admission::Deliver if self.peer_reconfig_requests.defers(data.stream, data.tsn) => {
+                self.peer_reconfig_requests.hold(Chunk::Data(data));
             }
             Admission::Deliver => self.deliver(now, data),
             Admission::Ignore => {}
@@ -321,8 +321,8 @@ impl Endpoint {
         }
         let arrives = ArrivingData::new(data.tsn, data.flags, data.stream, data.payload.len());
         match self.admit_data(now, path, arrives, seen) {
-            Admission::Deliver if self.peer_requests.defers(data.stream, data.tsn) => {
-                self.peer_requests.hold(Chunk::IData(Box::new(data)));
+            Admission::Deliver if self.peer_reconfig_requests.defers(data.stream, data.tsn) => {
+                self.peer_reconfig_requests.hold(Chunk::IData(Box::new(data)));
             }
             Admission::Deliver => self.deliver_interleaved(now, data),
             Admission::Ignore => {}

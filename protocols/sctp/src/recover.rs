@@ -142,10 +142,10 @@ impl Endpoint {
         for path in &mut self.paths.list {
             if path.fast_recovery.is_some_and(|exit| exit.at_or_before(cumulative)) {
                 path.fast_recovery = None;
-                path.rack.recovered();
+                path.rack.on_recovery_end();
             }
             if path.rack.timed_out.take_if(|last| last.at_or_before(cumulative)).is_some() {
-                path.rack.recovered();
+                path.rack.on_recovery_end();
             }
         }
         for index in 0..self.paths.list.len() {

@@ -77,7 +77,7 @@ impl Endpoint {
     /// Sends the chunks that may be sent. After a timeout, retransmissions fill one packet only. Section 6.3.3 E3.
     pub(crate) fn flush(&mut self, now: Time, timeout: bool) {
         self.send_due_packets(now, timeout);
-        if !self.own_requests.is_idle() && self.continue_reconfiguration(now) {
+        if !self.own_reconfig_requests.is_idle() && self.continue_reconfiguration(now) {
             self.send_due_packets(now, timeout);
         }
         if self.shutdown_if_delivered(now) {

@@ -11,6 +11,7 @@ use crate::Config;
 pub(crate) struct SendBuffer {
     capacity: usize,
     overhead: usize,
+    /// Whether the memory of blocks counts instead of octets of user data.
     blocks: bool,
     small_block: usize,
     used_octets: usize,

@@ -13,6 +13,7 @@ pub(crate) struct StreamsIn {
     held_octets: usize,
 }
 
+/// An incoming stream.
 #[derive(Debug, Default, Clone)]
 struct Stream {
     next_ssn: Ssn,

@@ -20,6 +20,7 @@ pub(crate) struct UnsentChunk {
     pub(crate) stream: u16,
     pub(crate) ppid: u32,
     pub(crate) payload: Bytes,
+    /// When the chunk's message is abandoned.
     pub(crate) limit: Limit,
     /// Whether the message is so short that Nagle's algorithm applies.
     pub(crate) can_delay: bool,
@@ -141,7 +142,7 @@ impl StreamsOut {
             self.buffer.charge(fragment.len());
             let unsent =
                 UnsentChunk { flags: flags | end, stream, ppid, payload: fragment, limit, can_delay };
-            match self.hold_of(stream) {
+            match self.held_messages_of(stream) {
                 Some(hold) => hold.fragments.push_back(unsent),
                 None => self.enqueue(unsent),
             }
@@ -158,7 +159,7 @@ impl StreamsOut {
     }
 
     /// Returns the messages held back by the latest reset request that covers this stream.
-    fn hold_of(&mut self, stream: u16) -> Option<&mut HeldMessages> {
+    fn held_messages_of(&mut self, stream: u16) -> Option<&mut HeldMessages> {
         self.holds.iter_mut().rev().find(|hold| covers(&hold.streams, stream))
     }
 
@@ -225,7 +226,7 @@ impl StreamsOut {
         self.queues.as_ref().is_some_and(|queues| queues.wants_another_packet())
     }
 
-    /// Notes that a packet was sent.
+    /// Starts a packet, which may contain data of any stream.
     pub(crate) fn begin_packet(&mut self) {
         if let Some(queues) = &mut self.queues {
             queues.begin_packet();

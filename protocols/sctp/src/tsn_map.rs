@@ -11,7 +11,9 @@ pub(crate) const MAX_DUPLICATES: usize = 16;
 /// A range of consecutive TSNs after a gap, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TsnRange {
+    /// The first TSN of the range.
     first: Tsn,
+    /// The last TSN of the range.
     last: Tsn,
 }
 

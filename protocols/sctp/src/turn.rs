@@ -18,6 +18,7 @@ pub(crate) enum Turn {
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     streams: Vec<u16>,
+    /// Index of the next stream.
     next: usize,
 }
 

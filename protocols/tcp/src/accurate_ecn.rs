@@ -65,7 +65,9 @@ pub(crate) struct AccurateEcn {
 /// The newly delivered packets and octets of an acknowledgment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewlyAcked {
+    /// Number of newly delivered packets.
     pub(crate) packets: u32,
+    /// Newly delivered octets.
     pub(crate) octets: u32,
     /// The largest payload of a segment.
     pub(crate) mss: u32,
@@ -105,7 +107,7 @@ impl AccurateEcn {
     }
 
     /// Returns how many of our packets the peer has reported as marked.
-    pub(crate) fn reported(&self) -> u32 {
+    pub(crate) fn reported_marks(&self) -> u32 {
         self.reported
     }
 

@@ -42,11 +42,14 @@ impl Endpoint {
             self.take_marks(segment, &mut info);
             return;
         }
-        let prior_highest =
-            if self.negotiated.sack() { self.board.highest_sacked(self.snd.una()) } else { self.snd.una() };
+        let prior_highest = if self.negotiated.uses_sack() {
+            self.board.highest_sacked(self.snd.una())
+        } else {
+            self.snd.una()
+        };
         let prior_sacked = self.board.sacked().segments;
         self.snd.acknowledge(ack);
-        if self.negotiated.sack() && !segment.options.sack.is_empty() {
+        if self.negotiated.uses_sack() && !segment.options.sack.is_empty() {
             self.tag(now, segment, &mut info);
         }
         if self.board.len() == 0 {
@@ -68,7 +71,7 @@ impl Endpoint {
 
     /// Processes the ACK field of a reordered segment, whose SACK blocks may still be new.
     fn old_ack(&mut self, now: Time, segment: &Segment, mut info: AckInfo) {
-        if self.negotiated.sack() && !segment.options.sack.is_empty() {
+        if self.negotiated.uses_sack() && !segment.options.sack.is_empty() {
             info.carried_data = true;
             self.tag(now, segment, &mut info);
             self.cwnd.count_delivered(info.delivered);
@@ -113,7 +116,7 @@ impl Endpoint {
             if !segment.sacked {
                 self.cwnd.deliver(segment.departure.as_deref(), segment.sent);
             }
-            if self.negotiated.sack() && !segment.sacked {
+            if self.negotiated.uses_sack() && !segment.sacked {
                 info.delivered += segment.weight(unit);
                 info.delivered_octets += segment.payload.len() as u32;
                 let spurious = segment.ever_resent && self.timestamps.echoes_before(segment.sent);
@@ -125,11 +128,11 @@ impl Endpoint {
             info.syn_acked |= syn;
             info.data_acked |= !syn;
         }
-        info.reneged = self.board.front().is_some_and(|first| first.sacked) && self.negotiated.sack();
+        info.reneged = self.board.front().is_some_and(|first| first.sacked) && self.negotiated.uses_sack();
         let sampled = self.sample_round_trip(now, info);
-        if info.acked() {
+        if info.acknowledges_data() {
             info.restart_timer = true;
-            if self.negotiated.sack() {
+            if self.negotiated.uses_sack() {
                 if reordered.before(prior_highest) {
                     self.reordering_seen(reordered, prior_highest);
                 }
@@ -151,7 +154,7 @@ impl Endpoint {
             latest = Some(since(sacked));
         }
         sample = sample.or(info.first_sacked.map(since));
-        if sample.is_none() && info.acked() {
+        if sample.is_none() && info.acknowledges_data() {
             sample = self.timestamps.round_trip(now);
             latest = sample;
         }

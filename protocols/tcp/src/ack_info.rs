@@ -12,9 +12,11 @@ pub(crate) struct AckInfo {
     pub(crate) advanced: bool,
     /// Whether the segment carried data, SYN or FIN.
     pub(crate) carried_data: bool,
+    /// Whether the segment changes the window.
     pub(crate) window_updated: bool,
     /// Whether data or the SYN were newly acknowledged.
     pub(crate) data_acked: bool,
+    /// Whether the segment acknowledges our SYN.
     pub(crate) syn_acked: bool,
     /// Whether some of the newly acknowledged data had been retransmitted.
     pub(crate) resent_acked: bool,
@@ -40,6 +42,7 @@ pub(crate) struct AckInfo {
     pub(crate) delivered: u32,
     /// Newly delivered octets of data.
     pub(crate) delivered_octets: u32,
+    /// Number of newly acknowledged segments.
     pub(crate) acked_segments: u32,
     /// Segments newly considered lost.
     pub(crate) newly_lost: u32,
@@ -47,6 +50,7 @@ pub(crate) struct AckInfo {
     pub(crate) prior_in_flight: u32,
     /// The latest round-trip sample.
     pub(crate) rtt: Option<Duration>,
+    /// When the oldest segment that is newly acknowledged was sent.
     pub(crate) first_acked: Option<Time>,
     pub(crate) last_acked: Option<Time>,
     pub(crate) first_sacked: Option<Time>,
@@ -57,10 +61,10 @@ impl AckInfo {
     /// Returns whether this is a duplicate acknowledgment: the segment acknowledges no new data, has no new window, and
     /// contains no data. RFC 5681 section 2.
     pub(crate) fn is_duplicate(&self) -> bool {
-        !(self.carried_data || self.window_updated || self.acked())
+        !(self.carried_data || self.window_updated || self.acknowledges_data())
     }
 
-    pub(crate) fn acked(&self) -> bool {
+    pub(crate) fn acknowledges_data(&self) -> bool {
         self.data_acked || self.syn_acked
     }
 

@@ -4,7 +4,7 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Flags, Segment, SeqNum};
 
-use crate::compress::AckCompression;
+use crate::sack_compression::AckCompression;
 use crate::{Config, Endpoint};
 
 /// The peer's segment size before full-sized segments have been seen. RFC 9293 section 3.7.1.
@@ -15,7 +15,9 @@ const MIN_SEGMENT: u32 = 88;
 /// The state of delayed acknowledgments: the data to acknowledge, and the past behaviour of the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct DelayedAckState {
+    /// The minimum delay of an acknowledgment.
     min: Duration,
+    /// The maximum delay of an acknowledgment.
     max: Duration,
     /// The tick of the clock; all times are whole ticks. Linux: jiffies.
     tick: Duration,
@@ -103,7 +105,7 @@ impl DelayedAckState {
     }
 
     /// Initialises the state when the connection is established.
-    pub(crate) fn established(&mut self, now: Time) {
+    pub(crate) fn on_established(&mut self, now: Time) {
         self.last_received = now;
     }
 

@@ -52,7 +52,7 @@ impl NegotiatedOptions {
     }
 
     /// Returns whether both sides support SACK. RFC 2018 section 2.
-    pub(crate) fn sack(&self) -> bool {
+    pub(crate) fn uses_sack(&self) -> bool {
         self.sack
     }
 }
@@ -70,7 +70,7 @@ impl Endpoint {
 
     /// Chooses a random initial sequence number. RFC 9293 section 3.4.1. Zero is reserved for "never opened".
     fn choose_sequence_number(&mut self) {
-        self.snd.begin(SeqNum(self.rng.next_u32().max(1)));
+        self.snd.set_iss(SeqNum(self.rng.next_u32().max(1)));
     }
 
     /// Sends the SYN, which is added to the retransmission queue.
@@ -93,7 +93,7 @@ impl Endpoint {
         Options {
             mss: Some(self.config.mss),
             window_scale: offers_scale.then_some(self.config.window_scale),
-            sack_permitted: if answer { self.negotiated.sack() } else { self.config.sack },
+            sack_permitted: if answer { self.negotiated.uses_sack() } else { self.config.sack },
             timestamps: stamps.then(|| self.timestamps.option(now)),
             accurate_ecn: if answer && is_first { self.marks.option_of_syn_ack() } else { None },
             ..Options::default()
@@ -170,7 +170,7 @@ impl Endpoint {
         let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags, false));
         self.negotiated.answers_again += 1;
         // A retransmitted SYN-ACK provides no round-trip sample (Karn).
-        self.board.resend(0, now, true, None);
+        self.board.note_retransmission(0, now, true, None);
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
         // This counts as a retransmission: the next one is not due before the peer could answer. Linux: tcp_check_req.
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
@@ -210,11 +210,15 @@ impl Endpoint {
         }
         self.grow_send_buffer();
         self.begin_pace(now);
-        self.rtt.established();
-        self.acks.established(now);
+        self.rtt.on_established();
+        self.acks.on_established(now);
         let mss = self.advertised_mss();
-        self.buffer.established(mss, self.rcv.is_scaled());
-        self.sizing.established(now, self.rcv.nxt(), self.buffer.first_round_octets(self.rcv.offered(), mss));
+        self.buffer.on_established(mss, self.rcv.is_scaled());
+        self.sizing.on_established(
+            now,
+            self.rcv.nxt(),
+            self.buffer.first_round_octets(self.rcv.offered(), mss),
+        );
         self.usage = WindowUsage::begin(self.snd.una(), now);
         self.update_rate();
         self.small = NagleState::begin(self.snd.una());

@@ -7,7 +7,7 @@ use crate::phase::Phase;
 impl Endpoint {
     /// Counts a duplicate acknowledgment: without SACK it shows that some segment has arrived.
     pub(crate) fn count_duplicate(&mut self, info: &mut AckInfo) {
-        if self.negotiated.sack() {
+        if self.negotiated.uses_sack() {
             return;
         }
         if info.advanced && self.episode.phase() < Phase::Recovery {

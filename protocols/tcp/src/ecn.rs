@@ -149,8 +149,8 @@ impl EcnState {
     }
 
     /// Returns how many of our packets the peer has reported as marked, if marks are counted.
-    pub(crate) fn reported(&self) -> u32 {
-        self.accurate.reported()
+    pub(crate) fn reported_marks(&self) -> u32 {
+        self.accurate.reported_marks()
     }
 
     /// Returns the state of accurate feedback.
@@ -290,7 +290,8 @@ impl Endpoint {
             packets: info.delivered.div_ceil(self.cwnd.quantum()),
             octets: info.delivered_octets,
             mss: self.negotiated.mss(),
-            is_exact: self.negotiated.sack() || matches!(self.episode.phase(), Phase::Open | Phase::Reduced),
+            is_exact: self.negotiated.uses_sack()
+                || matches!(self.episode.phase(), Phase::Open | Phase::Reduced),
         };
         let option = segment.options.accurate_ecn.as_deref();
         info.marked = self.marks.accurate.newly_marked(segment.flags, option, delivered);

@@ -47,8 +47,8 @@ impl Endpoint {
                 Phase::Loss => 4,
             },
             mss: self.negotiated.mss(),
-            sack: self.negotiated.sack(),
-            marked: self.marks.reported(),
+            sack: self.negotiated.uses_sack(),
+            marked: self.marks.reported_marks(),
             delivered_octets: self.marks.reported_octets(),
         }
     }

@@ -31,8 +31,8 @@ impl Endpoint {
 
     /// Returns the octets that always fit into a block, regardless of the SACK blocks in its segments.
     pub(crate) fn always_fits(&self) -> usize {
-        const SACK_BLOCKS: u32 = 4 + 4 * 8;
-        self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_BLOCKS) as usize
+        const SACK_OPTION_OCTETS: u32 = 4 + 4 * 8;
+        self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_OPTION_OCTETS) as usize
     }
 
     /// Returns the octets of a block that the application fills. Linux: tcp_xmit_size_goal.
@@ -191,7 +191,15 @@ impl Endpoint {
             let (is_small, pushed) = (length < segment, pushed && is_last);
             self.send_segment(
                 now,
-                NextSegment { size: length, fin, is_small, pushed, cut, ends_block, overhead },
+                NextSegment {
+                    size: length,
+                    fin,
+                    is_small,
+                    pushed,
+                    is_part_of_block: cut,
+                    ends_block,
+                    overhead,
+                },
             );
         }
         self.check_space();

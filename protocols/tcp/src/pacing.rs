@@ -2,7 +2,7 @@
 //! (tcp_internal_pacing).
 
 use hol_base::{Duration, Time};
-use hol_congestion::{AckSample, ConnectionStart, Departure, LostSegment, Recovery};
+use hol_congestion::{AckSample, ConnectionStart, DeliveryAtSend, LostSegment, Recovery};
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
@@ -97,7 +97,7 @@ impl Endpoint {
 
     /// Returns the delivery state that a rate-based controller stores with a segment that is sent now.
     #[inline]
-    pub(crate) fn departure(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
+    pub(crate) fn departure(&mut self, now: Time, outstanding: bool) -> Option<Box<DeliveryAtSend>> {
         if !self.cwnd.is_rate_based() {
             return None;
         }

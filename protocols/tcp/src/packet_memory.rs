@@ -11,24 +11,24 @@ const SPARE_OCTETS: u32 = 128;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketMemory {
     /// The room for headers, and the structure after the data (struct skb_shared_info); 0: only octets are counted.
-    head: u32,
+    overhead: u32,
 }
 
 impl PacketMemory {
-    pub(crate) fn new(head: hol_base::ByteCount) -> Self {
-        Self { head: u32::try_from(head.0).unwrap_or(u32::MAX) }
+    pub(crate) fn new(overhead: hol_base::ByteCount) -> Self {
+        Self { overhead: u32::try_from(overhead.0).unwrap_or(u32::MAX) }
     }
 
     /// Returns whether memory is counted instead of octets.
     pub(crate) fn is_counted(self) -> bool {
-        self.head > 0
+        self.overhead > 0
     }
 
     /// Returns the memory of a packet, without its data, which are in separate pages. Linux:
     /// tcp_stream_alloc_skb, and SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers
     /// and is not a power of two.
     pub(crate) fn without_data(self) -> u32 {
-        match self.head + CACHE_LINE {
+        match self.overhead + CACHE_LINE {
             CACHE_LINE => 0,
             small if small.is_power_of_two() => small + CACHE_LINE + DESCRIPTOR_OCTETS,
             small => small + DESCRIPTOR_OCTETS,
@@ -38,18 +38,18 @@ impl PacketMemory {
     /// Returns the memory of a packet with its data in one buffer. If the packet arrived alone, its data were copied
     /// into the buffer from pages. If it was `cut` from a block, they were created in the buffer.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
-        if self.head == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR_OCTETS }
+        if self.overhead == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR_OCTETS }
     }
 
     /// Returns the free octets after the data.
     pub(crate) fn tailroom(self, octets: u32, cut: bool) -> u32 {
-        if self.head == 0 { 0 } else { self.buffer(octets, cut) - self.head - octets }
+        if self.overhead == 0 { 0 } else { self.buffer(octets, cut) - self.overhead - octets }
     }
 
     /// Returns the size of a buffer: a power of two, as allocators provide it (Linux: kmalloc_size_roundup), unless it is very small.
     fn buffer(self, octets: u32, cut: bool) -> u32 {
         let smallest = self.without_data() - DESCRIPTOR_OCTETS;
-        match self.head + octets {
+        match self.overhead + octets {
             length if length <= smallest => smallest,
             length if cut => length.next_power_of_two(),
             length => (length + SPARE_OCTETS).next_power_of_two(),

@@ -9,7 +9,9 @@ use crate::{Endpoint, RateHalving};
 pub(crate) struct Prr {
     /// The window at the start of the reduction: RecoverFS.
     prior_window: u32,
+    /// Data delivered since the start of the reduction: prr_delivered.
     delivered: u32,
+    /// Data sent since the start of the reduction: prr_out.
     out: u32,
 }
 
@@ -60,7 +62,7 @@ impl Endpoint {
         if !self.config.prr {
             // RFC 5681 section 3.2 and RFC 6675 section 5: at once, but the first retransmission is always
             // sent, and so is the one after a partial acknowledgment (RFC 6582 section 3.2, step 3).
-            let partial = advanced && !self.negotiated.sack();
+            let partial = advanced && !self.negotiated.uses_sack();
             let resends = self.episode.phase() == Phase::Recovery;
             let first =
                 if resends && (self.episode.prr.out == 0 || partial) { in_flight + quantum } else { 0 };

@@ -17,6 +17,7 @@ const PERSISTENT_RECOVERIES: u32 = 16;
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq: the delivered segment that was sent last.
     sent: Time,
+    /// The end of the most recently sent segment that was delivered: RACK.end_seq.
     end: SeqNum,
     /// RACK.rtt: the round-trip time of the latest delivery.
     rtt: Duration,
@@ -170,7 +171,7 @@ impl Endpoint {
 
     /// Widens the reordering window once per round trip after a D-SACK on a path that reorders. RFC 8985 section 6.2, step 4.
     pub(crate) fn widen_reordering_window(&mut self, info: &AckInfo) {
-        if !info.acked() && !info.data_sacked {
+        if !info.acknowledges_data() && !info.data_sacked {
             return;
         }
         let (una, nxt) = (self.snd.una(), self.snd.nxt());

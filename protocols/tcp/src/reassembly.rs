@@ -14,6 +14,7 @@ const MAX_SACK_BLOCKS: usize = 4;
 pub(crate) struct Piece {
     pub(crate) seq: SeqNum,
     pub(crate) payload: Bytes,
+    /// Whether a FIN follows the data.
     pub(crate) fin: bool,
     pub(crate) delivery_times: DeliveryTimes,
     /// Length in octets of the packet in memory that starts with this piece; 0 if the piece belongs to the packet of the previous one.

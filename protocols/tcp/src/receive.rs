@@ -257,7 +257,7 @@ impl Endpoint {
         }
         self.acks.schedule();
         // Without SACK, an acknowledgment with another window is no duplicate, so the window stays. Linux: tcp_data_queue_ofo.
-        if self.negotiated.sack() {
+        if self.negotiated.uses_sack() {
             self.earn_window(text.octets(), piece.memory);
         }
         piece.memory = self.buffer.memory_kept(text.octets(), cut);
@@ -292,7 +292,7 @@ impl Endpoint {
     /// Stores a duplicate for the next acknowledgment. RFC 2883.
     fn note_duplicate(&mut self, block: SackBlock) {
         self.marks.on_duplicate(block.left);
-        if self.config.dsack && self.negotiated.sack() {
+        if self.config.dsack && self.negotiated.uses_sack() {
             self.reassembly.note_duplicate(block);
         }
     }

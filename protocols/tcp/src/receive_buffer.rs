@@ -41,6 +41,7 @@ pub(crate) struct ReceiveBuffer {
 /// A window that may be advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WindowOffer {
+    /// The window in octets.
     pub(crate) window: u32,
     /// Whether more than half of the buffer is in use, so that the peer must not be accelerated.
     pub(crate) is_pressed: bool,
@@ -100,7 +101,7 @@ impl ReceiveBuffer {
     }
 
     /// Initialises the window of an established connection; at most 65535 octets if windows are not scaled. Linux: tcp_init_buffer_space.
-    pub(crate) fn established(&mut self, mss: u32, is_scaled: bool) {
+    pub(crate) fn on_established(&mut self, mss: u32, is_scaled: bool) {
         let whole = self.full_space();
         self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
         // One segment is kept in reserve.
@@ -298,7 +299,7 @@ mod tests {
     fn open() -> ReceiveBuffer {
         let mut buffer = ReceiveBuffer::new(&Config::linux_6_12());
         assert_eq!(buffer.window_in_syn(1460), 64_240);
-        buffer.established(MSS, true);
+        buffer.on_established(MSS, true);
         buffer
     }
 

@@ -12,6 +12,7 @@ pub(crate) struct ReceiveSequence {
     wnd: u32,
     /// The highest right edge of all advertised windows, unaffected by later rounding. RFC 7323 section 2.4.
     edge: SeqNum,
+    /// The shift of the windows that we advertise: Rcv.Wind.Shift.
     scale: u8,
 }
 

@@ -75,13 +75,13 @@ impl Endpoint {
                 self.episode.set_phase(Phase::Open);
             }
             Phase::Recovery => {
-                if !self.negotiated.sack() {
+                if !self.negotiated.uses_sack() {
                     self.board.set_duplicates(0, self.negotiated.mss());
                 }
                 self.undo_if_needless();
                 // Without SACK a duplicate of the last ACK must not start another recovery. RFC 6582 section
                 // 4; Linux: tcp_is_non_sack_preventing_reopen.
-                if !self.negotiated.sack() && self.snd.una() == self.episode.recover() {
+                if !self.negotiated.uses_sack() && self.snd.una() == self.episode.recover() {
                     return true;
                 }
                 self.finish_reduction();
@@ -116,7 +116,7 @@ impl Endpoint {
         }
         let resent = self.board.resent().segments;
         match self.config.recovery {
-            _ if !self.negotiated.sack() => self.find_losses_by_duplicates(info.advanced),
+            _ if !self.negotiated.uses_sack() => self.find_losses_by_duplicates(info.advanced),
             Recovery::Rack => {
                 if self.find_losses_by_time(now) {
                     info.restart_timer = false;

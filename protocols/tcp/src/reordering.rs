@@ -7,6 +7,7 @@ const MAX_REORDERING: u32 = 300;
 #[derive(Debug, Clone)]
 pub(crate) struct Reordering {
     dupthresh: u32,
+    /// Whether the path has reordered segments: RACK.reordering_seen.
     seen: bool,
 }
 

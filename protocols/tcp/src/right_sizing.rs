@@ -40,7 +40,7 @@ pub(crate) struct RightSizing {
 impl RightSizing {
     /// Initialises right-sizing when the connection is established: `nxt` is read first, and `expected`
     /// octets per round trip are expected.
-    pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
+    pub(crate) fn on_established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
         self.max_read = expected;
         self.since = (nxt, now);
     }
@@ -74,7 +74,7 @@ impl RightSizing {
 
     /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns
     /// the required window. Linux: tcp_rcv_space_adjust.
-    fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: WindowNeed) -> Option<u64> {
+    fn on_read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: WindowNeed) -> Option<u64> {
         let (start, began) = self.since;
         let micros = now.as_nanos() / 1000 - began.as_nanos() / 1000;
         let is_over = self.round_trip.is_some_and(|eighths| micros >= eighths / 8);
@@ -163,7 +163,7 @@ impl Endpoint {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
         let waiting = self.buffer.octets_after_first();
         let need = self.need();
-        if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, need) {
+        if let Some(window) = self.sizing.on_read(now, nxt - waiting, waiting, need) {
             self.buffer.enlarge(window);
         }
         self.buffer.read(self.reader.held() as u32);
@@ -203,7 +203,7 @@ mod tests {
 
     fn open() -> RightSizing {
         let mut sizing = RightSizing::default();
-        sizing.established(Time::ZERO, SeqNum(0), 10 * MSS);
+        sizing.on_established(Time::ZERO, SeqNum(0), 10 * MSS);
         sizing
     }
 
@@ -211,7 +211,7 @@ mod tests {
 
     /// Reads up to `octets` at `ms`; returns the required window.
     fn read(sizing: &mut RightSizing, ms: u64, octets: u32) -> Option<u64> {
-        sizing.read(Time::from_millis(ms), SeqNum(octets), 0, CUSHIONED)
+        sizing.on_read(Time::from_millis(ms), SeqNum(octets), 0, CUSHIONED)
     }
 
     fn sample(sizing: &mut RightSizing, ms: u64) {
@@ -265,7 +265,7 @@ mod tests {
         // tcp_rcv_space_adjust: a burst after a gap that closes did not arrive in one round trip.
         let mut sizing = open();
         sample(&mut sizing, 50);
-        assert_eq!(sizing.read(Time::from_millis(50), SeqNum(30_000), 25_000, CUSHIONED), None);
+        assert_eq!(sizing.on_read(Time::from_millis(50), SeqNum(30_000), 25_000, CUSHIONED), None);
     }
 
     #[test]

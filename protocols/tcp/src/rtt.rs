@@ -120,7 +120,7 @@ impl Rtt {
     }
 
     /// Sets RTO to 3 s if the handshake is complete without a sample. RFC 6298 section 5.7.
-    pub(crate) fn established(&mut self) {
+    pub(crate) fn on_established(&mut self) {
         if self.srtt8.is_none() {
             self.rto = FALLBACK_TIMEOUT.clamp(self.rto_min, self.rto_max);
         }
@@ -210,7 +210,7 @@ mod tests {
     fn a_handshake_without_a_sample_leaves_three_seconds() {
         // RFC 6298 section 5.7.
         let mut rtt = Rtt::new(&Config::rfc9293());
-        rtt.established();
+        rtt.on_established();
         assert_eq!(rtt.rto(), MS(3000));
     }
 }

@@ -42,7 +42,7 @@ impl Endpoint {
         reported.sort_unstable_by_key(|(block, _)| block.left.distance_from(oldest));
         let mut reordered = self.snd.nxt();
         for (block, duplicate) in reported {
-            for index in self.board.within(block.left, block.right) {
+            for index in self.board.segments_within(block.left, block.right) {
                 self.tag_segment(now, index, duplicate, &mut reordered, info);
             }
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use hol_base::Time;
-use hol_congestion::Departure;
+use hol_congestion::DeliveryAtSend;
 use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
@@ -32,7 +32,7 @@ pub(crate) struct SentSegment {
     /// Whether the segment was ever retransmitted, so that it gives no round-trip sample (Karn).
     pub(crate) ever_resent: bool,
     /// The data that a rate-based congestion controller has stored with the latest copy.
-    pub(crate) departure: Option<Box<Departure>>,
+    pub(crate) departure: Option<Box<DeliveryAtSend>>,
     /// Memory in the send buffer in addition to the segment's octets.
     pub(crate) overhead: u32,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Tally {
 }
 
 /// The delivery state stored with a lost segment, its sequence numbers, and the losses up to it.
-pub(crate) type LostDeparture = (Departure, (u32, u32), u32);
+pub(crate) type LostDeparture = (DeliveryAtSend, (u32, u32), u32);
 
 /// The retransmission queue with its counters; SYN and FIN are entries like data.
 #[derive(Debug, Default)]
@@ -53,6 +53,7 @@ pub(crate) struct Scoreboard {
     /// The departures of segments that were marked lost and not yet reported.
     lost_departures: Vec<LostDeparture>,
     segments: VecDeque<SentSegment>,
+    /// The segments and octets of all entries.
     out: Tally,
     sacked: Tally,
     lost: Tally,
@@ -207,7 +208,7 @@ impl Scoreboard {
     }
 
     /// Returns the segments entirely between `left` and `right`.
-    pub(crate) fn within(&self, left: SeqNum, right: SeqNum) -> Range<usize> {
+    pub(crate) fn segments_within(&self, left: SeqNum, right: SeqNum) -> Range<usize> {
         let start = self.segments.partition_point(|segment| segment.seq.before(left));
         let end = self.segments.partition_point(|segment| segment.end().at_or_before(right));
         start..end.max(start)
@@ -301,7 +302,13 @@ impl Scoreboard {
 
     /// Notes that a segment was retransmitted. A probe does not count as a retransmission in flight, because
     /// the original is not considered lost.
-    pub(crate) fn resend(&mut self, index: usize, now: Time, probe: bool, departure: Option<Box<Departure>>) {
+    pub(crate) fn note_retransmission(
+        &mut self,
+        index: usize,
+        now: Time,
+        probe: bool,
+        departure: Option<Box<DeliveryAtSend>>,
+    ) {
         let segment = &mut self.segments[index];
         segment.sent = now;
         segment.departure = departure;
@@ -532,8 +539,8 @@ mod tests {
     fn sack_block_covers_whole_segments_across_the_wrap() {
         let board = four();
         let start = SeqNum(u32::MAX - 149);
-        assert_eq!(board.within(start + 100, start + 300), 1..3);
-        assert_eq!(board.within(start + 101, start + 299), 2..2, "no segment is covered whole");
+        assert_eq!(board.segments_within(start + 100, start + 300), 1..3);
+        assert_eq!(board.segments_within(start + 101, start + 299), 2..2, "no segment is covered whole");
     }
 
     #[test]
@@ -543,7 +550,7 @@ mod tests {
         board.sack(2);
         board.mark_lost(0);
         assert_eq!(flight(&board), (2, 200));
-        board.resend(0, Time::from_millis(1), false, None);
+        board.note_retransmission(0, Time::from_millis(1), false, None);
         assert_eq!(flight(&board), (3, 300));
         board.mark_lost(0);
         assert_eq!(board.losses(), 2, "the retransmission is lost, too");
@@ -556,7 +563,7 @@ mod tests {
     fn merged_segment_stays_marked_as_retransmitted() {
         // RFC 6298 section 3, Karn's algorithm.
         let mut board = four();
-        board.resend(1, Time::from_millis(1), false, None);
+        board.note_retransmission(1, Time::from_millis(1), false, None);
         board.collapse(0, 0, 1000, SeqNum(10_000));
         assert_eq!((board.len(), board.get(0).ever_resent, board.get(0).payload.len()), (1, true, 400));
     }
@@ -565,7 +572,7 @@ mod tests {
     fn acknowledging_everything_clears_the_counts() {
         let mut board = four();
         board.mark_lost(0);
-        board.resend(0, Time::from_millis(1), false, None);
+        board.note_retransmission(0, Time::from_millis(1), false, None);
         board.sack(1);
         while board.pop_acknowledged(SeqNum(u32::MAX - 149) + 400).is_some() {}
         let none = Tally::default();
@@ -615,7 +622,7 @@ mod tests {
         let ends: Vec<_> = (0..3)
             .map(|index| {
                 let goes_on = board.is_in_block_of_previous(index, now);
-                board.resend(index, now, false, None);
+                board.note_retransmission(index, now, false, None);
                 (goes_on, board.ends_block_resent(index))
             })
             .collect();

@@ -25,14 +25,17 @@ pub(crate) enum Push {
 /// A segment that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NextSegment {
+    /// Octets of data.
     pub(crate) size: usize,
+    /// Whether the segment has a FIN.
     pub(crate) fin: bool,
     /// Whether the segment is smaller than a full-sized one.
     pub(crate) is_small: bool,
     /// Whether PSH is set.
     pub(crate) pushed: bool,
     /// Whether the segment is cut from a block of several; PSH is then set at the end of the block.
-    pub(crate) cut: bool,
+    pub(crate) is_part_of_block: bool,
+    /// Whether the segment is the last of its block.
     pub(crate) ends_block: bool,
     /// Memory in the send buffer in addition to the segment's octets.
     pub(crate) overhead: u32,
@@ -176,7 +179,15 @@ impl Endpoint {
         }
         let pushed = size > 0 && (size < self.negotiated.mss() as usize || size == self.queue.length());
         let is_small = size < self.payload_limit();
-        let next = NextSegment { size, fin, is_small, pushed, cut: false, ends_block: false, overhead: 0 };
+        let next = NextSegment {
+            size,
+            fin,
+            is_small,
+            pushed,
+            is_part_of_block: false,
+            ends_block: false,
+            overhead: 0,
+        };
         let in_flight = self.in_flight();
         let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
         if !fits && in_flight > 0 && push != Push::Probe {
@@ -223,7 +234,7 @@ impl Endpoint {
                 fin: false,
                 is_small,
                 pushed: true,
-                cut: false,
+                is_part_of_block: false,
                 ends_block: false,
                 overhead,
             };
@@ -237,7 +248,7 @@ impl Endpoint {
 
     /// Sends the next segment.
     pub(crate) fn send_segment(&mut self, now: Time, next: NextSegment) {
-        let NextSegment { size, fin, is_small, pushed, cut, ends_block, overhead } = next;
+        let NextSegment { size, fin, is_small, pushed, is_part_of_block: cut, ends_block, overhead } = next;
         let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
         if pushed {
@@ -290,7 +301,7 @@ impl Endpoint {
             self.board.collapse(index, self.config.collapse_limit, limit, edge);
         }
         let departure = self.departure(now, true);
-        self.board.resend(index, now, probe, departure);
+        self.board.note_retransmission(index, now, probe, departure);
         let segment = self.board.get(index);
         let (seq, flags, first_sent) =
             (segment.seq, self.marks.in_syn_again(segment.flags, true), segment.first_sent);
@@ -401,7 +412,7 @@ impl Endpoint {
 
     /// Returns the number of SACK blocks in the next segment: up to three with timestamps, four otherwise. RFC 2018 section 3.
     fn sack_blocks_due(&self) -> usize {
-        if !self.negotiated.sack() {
+        if !self.negotiated.uses_sack() {
             return 0;
         }
         let max = if self.timestamps.are_on() { 3 } else { 4 };

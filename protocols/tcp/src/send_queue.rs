@@ -20,11 +20,13 @@ pub(crate) struct SendQueue {
 /// Octets that are passed to the network layer together and segmented there. Linux: an sk_buff of sk_write_queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
+    /// Octets of the block.
     pub(crate) length: usize,
     /// Whether PSH is set at the end of the block, because a write ends there or for another reason.
     pub(crate) pushed: bool,
 }
 
+/// The state of the sending direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Fin {
     /// The application may still write.

@@ -21,6 +21,7 @@ pub(crate) struct SendSequence {
     max_wnd: u32,
     /// The sequence number of the segment that set `wnd`.
     wl1: SeqNum,
+    /// The shift of the windows that the peer advertises: Snd.Wind.Shift.
     scale: u8,
     /// Octets acknowledged since the start.
     acknowledged: u64,
@@ -30,7 +31,7 @@ pub(crate) struct SendSequence {
 
 impl SendSequence {
     /// Sets ISS, which is not zero: zero means "never opened".
-    pub(crate) fn begin(&mut self, iss: SeqNum) {
+    pub(crate) fn set_iss(&mut self, iss: SeqNum) {
         (self.una, self.nxt) = (iss, iss);
     }
 

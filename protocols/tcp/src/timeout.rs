@@ -138,8 +138,8 @@ impl Endpoint {
 
     /// Marks all segments as lost, except those sent less than a round trip ago (RFC 8985 section 6.3).
     fn mark_all_lost(&mut self, now: Time) {
-        let reneged = self.negotiated.sack() && self.board.front().is_some_and(|first| first.sacked);
-        if reneged || !self.negotiated.sack() {
+        let reneged = self.negotiated.uses_sack() && self.board.front().is_some_and(|first| first.sacked);
+        if reneged || !self.negotiated.uses_sack() {
             self.board.clear_sacked();
         }
         for index in 0..self.board.len() {
@@ -178,12 +178,12 @@ impl Endpoint {
         }
         if recovered {
             self.undo_if_needless();
-            if self.negotiated.sack() || self.snd.una().after(self.episode.recover()) {
+            if self.negotiated.uses_sack() || self.snd.una().after(self.episode.recover()) {
                 self.episode.set_phase(Phase::Open);
             }
             return Resend::Nothing;
         }
-        if !self.negotiated.sack() {
+        if !self.negotiated.uses_sack() {
             if self.snd.nxt().after(self.episode.recover()) && info.is_duplicate() {
                 self.count_duplicate(info);
             } else if info.advanced {

@@ -74,7 +74,9 @@ pub(crate) struct Timers {
 /// The slot of a timer: its requested expiry, and the end of the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot {
+    /// The requested expiry.
     due: Time,
+    /// When the timer expires: the end of the slot.
     at: Time,
     /// The level of the wheel; at the same tick the highest level is handled first.
     level: u32,
@@ -207,7 +209,7 @@ impl Timers {
     /// Starts the timer of compressed acknowledgments. Linux does not stop the timer of a delayed
     /// acknowledgment that is sent for another reason, and its expiry sends compressed ones:
     /// tcp_delack_timer_handler.
-    pub(crate) fn compress_ack(&mut self, now: Time, delay: Duration) {
+    pub(crate) fn start_compressed_ack(&mut self, now: Time, delay: Duration) {
         if self.compressed_ack.is_none() {
             let deadline = now + delay;
             let left_over = self.ack_slot.map(|slot| slot.at).filter(|_| self.clock.wheel);
@@ -343,13 +345,13 @@ mod tests {
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(3), MS(40));
         timers.on_ack_sent();
-        timers.compress_ack(Time::from_millis(42), MS(1));
+        timers.start_compressed_ack(Time::from_millis(42), MS(1));
         assert_eq!(timers.next(), Some(Time::from_millis(43)), "the delayed acknowledgment is due sooner");
         timers.on_ack_sent();
-        timers.compress_ack(Time::from_millis(43), MS(2));
+        timers.start_compressed_ack(Time::from_millis(43), MS(2));
         assert_eq!(timers.expire(Time::from_millis(44)), Some(ExpiredTimer::HastenedAck));
         timers.on_ack_sent();
-        timers.compress_ack(Time::from_millis(45), MS(2));
+        timers.start_compressed_ack(Time::from_millis(45), MS(2));
         assert_eq!(
             timers.next(),
             Some(Time::from_millis(47)),

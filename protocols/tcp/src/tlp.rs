@@ -13,6 +13,7 @@ use crate::timers::Purpose;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LossProbe(Option<Probe>);
 
+/// The last tail loss probe. RFC 8985 section 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
     /// TLP.end_seq: SND.NXT when the probe was sent.
@@ -45,7 +46,7 @@ impl Endpoint {
     pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
         let quiet = matches!(self.episode.phase(), Phase::Open | Phase::Reduced);
         let Some(oldest) = self.board.front() else { return false };
-        if !self.config.tlp || !self.negotiated.sack() || !quiet {
+        if !self.config.tlp || !self.negotiated.uses_sack() || !quiet {
             return false;
         }
         let mut timeout = match self.rtt.srtt() {

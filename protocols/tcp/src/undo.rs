@@ -89,7 +89,7 @@ impl Endpoint {
     fn original_was_delayed(&self) -> bool {
         match self.episode.undo.first_resent {
             Some(at) => self.timestamps.echoes_before(at),
-            None => self.negotiated.sack() || self.snd.una().before(self.episode.recover()),
+            None => self.negotiated.uses_sack() || self.snd.una().before(self.episode.recover()),
         }
     }
 
@@ -144,7 +144,7 @@ impl Endpoint {
         if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
             return false;
         }
-        if self.negotiated.sack() {
+        if self.negotiated.uses_sack() {
             self.episode.reordering.note_reordering();
         }
         if self.board.resent().segments > 0 {
@@ -162,7 +162,7 @@ impl Endpoint {
         if spurious {
             self.restore_window(true);
             self.episode.timeouts.reset();
-            if proven || self.negotiated.sack() {
+            if proven || self.negotiated.uses_sack() {
                 self.episode.set_phase(Phase::Open);
             }
         }

@@ -116,7 +116,7 @@ impl Talk {
         let mut rng = Seed(seed).rng();
         let both_open = rng.chance(0.2);
         let mut end = |port: u16, opens: bool| {
-            let (config, rng) = (config(&mut rng, shipped), Seed(seed).derive_index(port.into()).rng());
+            let (config, rng) = (config(&mut rng, shipped), Seed(seed).derive_for_index(port.into()).rng());
             let endpoint = match opens {
                 true => Endpoint::connect(config.clone(), (HERE, port), (HERE, 3 - port), rng),
                 false => Endpoint::listen(config.clone(), (HERE, port), rng),

@@ -36,6 +36,7 @@ pub struct ReceivingApplication {
     reads: bool,
     /// Whether the application has resumed reading and the peer has not been sent the new window.
     resumed: bool,
+    /// Whether the application is awake.
     awake: bool,
     /// When the application wakes up.
     wakes_at: Option<Time>,

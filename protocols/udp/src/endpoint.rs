@@ -38,6 +38,7 @@ pub struct Endpoint {
     timers: BTreeSet<(Time, MessageName)>,
     /// Names of received messages; the network or a transaction may send a message twice.
     recent: RecentMessages,
+    /// Whether the endpoint closes when all transactions are done.
     closing: bool,
     statistics: Statistics,
 }

@@ -13,6 +13,7 @@ const TIMEOUT_IN_T1: u64 = 64;
 pub(crate) struct Transaction {
     pub(crate) request: Bytes,
     pub(crate) stream: u16,
+    /// When the first copy of the request was sent.
     pub(crate) first_sent: Time,
     /// Timer A or E: time from the last copy to the next.
     interval: Duration,

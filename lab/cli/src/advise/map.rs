@@ -9,7 +9,7 @@ use super::SearchResult;
 const WIDTH: usize = 56;
 
 /// Returns the axis as a line of letters, each for the transport that is significantly better there.
-pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
+pub(super) fn axis_letters(probes: &[Probe], logarithmic: bool) -> String {
     let (Some(first), Some(last)) = (probes.first(), probes.last()) else { return String::new() };
     let min = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);
     let place = |column: usize| {

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::comparison_flags::set_all;
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::row::json;
 use crate::run_plan::{stop_on_interrupt, threads, warn_of_engine};
 use crate::terminal::say;
@@ -44,13 +44,13 @@ pub struct Advise {
     precision: Ratio,
     /// Maximum number of repetitions of one point [default: 400, or 16 times the repetitions of the file if that is
     /// more]
-    #[arg(long, alias = "most", value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, alias = "most", value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     max_repetitions: Option<usize>,
     /// Set a key, as in network.loss=1%
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Print a JSON object for each pair of transports at each combination of the other axes, one per line
     #[arg(long)]
@@ -77,7 +77,9 @@ struct SearchResult {
 /// A crossover in JSON: `before` holds up to `low`, `after` from `high` on.
 #[derive(Debug, Serialize)]
 struct Crossover {
+    /// The last value of the axis at which `before` holds.
     low: f64,
+    /// The first value of the axis at which `after` holds.
     high: f64,
     before: &'static str,
     after: &'static str,

@@ -105,7 +105,7 @@ impl Sampler<'_> {
             than: reference.to_owned(),
             metric: metric.info().title,
             crossovers: brackets(&probes).into_iter().map(|bracket| answer.to_crossover(bracket)).collect(),
-            map: map::strip(&probes, search.logarithmic),
+            map: map::axis_letters(&probes, search.logarithmic),
         })
     }
 
@@ -180,7 +180,7 @@ impl Sampler<'_> {
         if let Some(first) = self.finished.failed().next() {
             return Err(Failure::Failed(format!("a run failed: {first}")));
         }
-        Ok(plan.results(&self.finished))
+        Ok(plan.point_results(&self.finished))
     }
 }
 

@@ -34,6 +34,7 @@ pub struct Get {
     out: Option<PathBuf>,
 }
 
+/// A file in the server's list of result files.
 #[derive(Deserialize)]
 struct FileEntry {
     path: String,

@@ -41,6 +41,7 @@ struct ErrorResponse {
     errors: Vec<Problem>,
 }
 
+/// An error in the server's answer.
 #[derive(Deserialize)]
 struct Problem {
     line: Option<u32>,

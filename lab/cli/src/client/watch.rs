@@ -33,14 +33,17 @@ pub struct Experiment {
     pub id: i64,
     name: String,
     state: String,
+    /// Why the experiment has this state, if there is a reason.
     why: String,
 }
 
 /// The progress of the experiment.
 #[derive(Deserialize)]
 struct Progress {
+    /// Number of completed runs.
     runs: u64,
     runs_wanted: u64,
+    /// Number of failed runs.
     failed: u64,
     share: f64,
     #[serde(rename = "left")]

@@ -82,7 +82,7 @@ impl Shell {
         let kernel = kernel(&point)?;
         handle_interrupts()?;
         let scenario = programs_only(&point);
-        let node = self.node.clone().unwrap_or_else(|| scenario.workload.from().to_owned());
+        let node = self.node.clone().unwrap_or_else(|| scenario.workload.client_node().to_owned());
         let nodes = network::nodes(&scenario);
         check_node(&nodes, &node).map_err(|problem| Failure::Usage(format!("--node: {problem}")))?;
         let seed = point.seed_of(0);
@@ -142,7 +142,7 @@ impl Shell {
             let Ok(world) = name.parse();
             return Ok(world);
         }
-        let is_named = source.merged()?.contains_key("world") || point.axis("world").is_some();
+        let is_named = source.merged()?.contains_key("world") || point.axis_value("world").is_some();
         Ok(if is_named { point.world.clone() } else { WorldName::of_programs() })
     }
 }
@@ -161,7 +161,8 @@ fn kernel(point: &Point) -> Result<Kernel, Failure> {
 /// Returns the scenario of a point without its flows: only the network and its programs.
 fn programs_only(point: &Point) -> Scenario {
     let scenario = point.scenario(0);
-    let ends = [scenario.workload.from(), scenario.workload.to()].map(|end| Some(end.to_owned()));
+    let ends =
+        [scenario.workload.client_node(), scenario.workload.server_node()].map(|end| Some(end.to_owned()));
     let [from, to] = ends;
     let workload = WorkloadSpec { from, to, ..WorkloadSpec::new(Programs::default()) };
     let (hosts, background, onward) = (BTreeMap::new(), Vec::new(), Vec::new());
@@ -187,7 +188,7 @@ impl ShellSession {
     /// Executes lines until there are no more.
     fn serve(&mut self) -> Result<(), Failure> {
         for number in 1.. {
-            self.output.prompt(self.prompt());
+            self.output.show_prompt(self.prompt());
             let prompt = self.prompt().text();
             let command = match self.line_source.next(&prompt)? {
                 InputEvent::Line(line) => Command::parse(&line),
@@ -242,9 +243,9 @@ impl ShellSession {
             Command::ReturnTo(name) => self.return_to(&name)?,
             Command::Pcap(file) => self.capture(&file)?,
             Command::Time => {
-                self.output.out(format!("{:.9} s\n", self.network.now().as_secs_f64()).as_bytes());
+                self.output.write_stdout(format!("{:.9} s\n", self.network.now().as_secs_f64()).as_bytes());
             }
-            Command::Help => self.output.out(HELP.as_bytes()),
+            Command::Help => self.output.write_stdout(HELP.as_bytes()),
             Command::Nothing | Command::Quit => {}
         }
         Ok(())

@@ -51,7 +51,7 @@ impl Prompt<'_> {
 
 impl OutputFormat {
     /// Writes the standard output of a node's program.
-    pub fn out(self, octets: &[u8]) {
+    pub fn write_stdout(self, octets: &[u8]) {
         match self {
             Self::Text => write_raw(io::stdout(), octets),
             Self::JsonLines => write_event(&OutputEvent::Out(String::from_utf8_lossy(octets))),
@@ -59,7 +59,7 @@ impl OutputFormat {
     }
 
     /// Writes the standard error of a node's program.
-    pub fn err(self, octets: &[u8]) {
+    pub fn write_stderr(self, octets: &[u8]) {
         match self {
             Self::Text => write_raw(io::stderr(), octets),
             Self::JsonLines => write_event(&OutputEvent::Err(String::from_utf8_lossy(octets))),
@@ -75,7 +75,7 @@ impl OutputFormat {
     }
 
     /// Writes that the shell waits for a line. In text format the line editor shows the prompt.
-    pub fn prompt(self, prompt: Prompt<'_>) {
+    pub fn show_prompt(self, prompt: Prompt<'_>) {
         if self == Self::JsonLines {
             write_event(&OutputEvent::Prompt(prompt));
         }

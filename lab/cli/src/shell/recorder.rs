@@ -51,7 +51,7 @@ impl ExperimentRecorder {
         let file = File::create_new(path).map_err(|problem| {
             Failure::Usage(format!("--record {}: {problem}; choose a new file", path.display()))
         })?;
-        let node = point.workload.from().to_owned();
+        let node = point.workload.client_node().to_owned();
         Ok(Self { path: path.to_owned(), file, table, programs, node })
     }
 

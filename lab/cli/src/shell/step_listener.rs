@@ -57,8 +57,8 @@ impl SessionObserver for StepListener {
                 self.digester.add_octets(text);
                 match (self.output, message) {
                     (None, _) => {}
-                    (Some(output), GuestMessage::Stdout(_)) => output.out(text),
-                    (Some(output), _) => output.err(text),
+                    (Some(output), GuestMessage::Stdout(_)) => output.write_stdout(text),
+                    (Some(output), _) => output.write_stderr(text),
                 }
             }
             GuestMessage::Packets(packets) => self.packets.clone_from(packets),

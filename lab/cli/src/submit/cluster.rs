@@ -11,7 +11,7 @@ use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, parts_of, quote_path
 use super::executor::Executor;
 use super::{hyperqueue, kubernetes, slurm};
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::run::ExperimentArgs;
 use crate::terminal::say;
 
@@ -24,10 +24,10 @@ const MAX_PARTS: usize = 1000;
 /// Options of a cluster.
 pub struct ClusterOptions {
     /// Number of parts [default: parts of about ten minutes each]
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number)]
     shards: Option<usize>,
     /// Number of processors for each part [default: 1]
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number)]
     jobs: Option<usize>,
     /// Result directory; the parts are written to DIR-parts [default: results/NAME]
     #[arg(long, value_name = "DIR")]
@@ -159,7 +159,7 @@ fn existing_part_count(out: &Path) -> Option<usize> {
 /// Returns the numbers of the parts without results.
 fn missing_parts(out: &Path, part_count: usize) -> Vec<usize> {
     let is_done = |number: &usize| {
-        Results::load(&parts_of(out).join(number.to_string())).is_ok_and(|results| results.complete())
+        Results::load(&parts_of(out).join(number.to_string())).is_ok_and(|results| results.is_complete())
     };
     (1..=part_count).filter(|number| !is_done(number)).collect()
 }

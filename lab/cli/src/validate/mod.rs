@@ -15,7 +15,7 @@ use hol_measure::Bounds;
 use hol_report::validation::{Check, ComparedPoint, Validation, format_median};
 
 use crate::failure::Failure;
-use crate::number::positive;
+use crate::number::parse_positive_number;
 use crate::progress::ProgressOutput;
 use crate::row::{json, three_digits};
 use crate::run_plan::{check_no_failures, execute_plan, stop_on_interrupt};
@@ -64,7 +64,7 @@ pub struct Validate {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Compare the throughput instead of the response times; the tolerance is 3 %, or 10 % with background flows
     #[arg(long)]

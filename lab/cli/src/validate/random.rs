@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use hol_differential::{
-    Comparison, Coverage, Generator, RandomScenario, Tally, Values, Verdict, align, compare, shrink, trace,
+    Comparison, Coverage, Generator, RandomScenario, RunValues, Tally, Verdict, align, compare, shrink, trace,
 };
 use hol_lab::{LabError, WorldName};
 use hol_scenario::World;
@@ -53,6 +53,7 @@ pub struct RandomArgs {
 /// The result of a scenario, as recorded in the journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Outcome {
+    /// The number of the scenario.
     number: u64,
     family: String,
     judged: JudgedBy,
@@ -61,7 +62,7 @@ struct Outcome {
     /// The first difference between the packets.
     difference: Option<String>,
     /// Results of the first and the second world.
-    values: Option<[Values; 2]>,
+    values: Option<[RunValues; 2]>,
     /// Why a world could not run the scenario.
     problem: Option<String>,
 }
@@ -280,13 +281,13 @@ impl Session<'_> {
         let covered = self.out.join("covered.txt");
         fs::write(&covered, table(&key_rows(&coverage))).map_err(|e| cannot_write(&covered, &e))?;
         let mut text = table(&family_rows(outcomes)) + &describe_first_differences(outcomes);
-        text += &disagreements(outcomes, self.out, self.options.seed);
+        text += &list_disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
             "\n{} keys and options were used in scenarios that both worlds ran, in {} combinations of transport, \
             workload and network condition; {} lists the keys and options\n{} others were rejected in every scenario; {} has the \
             reasons\n",
-            coverage.keys(),
-            coverage.pairs(),
+            coverage.key_count(),
+            coverage.pair_count(),
             covered.display(),
             refused.lines().count(),
             path.display(),
@@ -364,7 +365,7 @@ fn describe_first_differences(outcomes: &[Outcome]) -> String {
 }
 
 /// Lists scenarios whose values differ, and those that failed.
-fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
+fn list_disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     let differ = |outcome: &&Outcome| outcome.values.is_some() && !outcome.agrees;
     let mut text = String::new();
     for outcome in outcomes.iter().filter(differ).take(MAX_SHOWN) {

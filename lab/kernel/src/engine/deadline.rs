@@ -13,6 +13,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 pub(super) struct Deadline {
     /// The end; `None` if there is no limit.
     ends_at: Option<Clock>,
+    /// The time from the start to the end.
     limit: Duration,
 }
 
@@ -34,7 +35,7 @@ impl Deadline {
     }
 
     /// Returns how long to wait before the next [`Deadline::check`].
-    pub(super) fn wait(&self) -> Duration {
+    pub(super) fn wait_time(&self) -> Duration {
         self.remaining().min(CHECK_INTERVAL)
     }
 

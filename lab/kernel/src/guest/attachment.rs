@@ -31,6 +31,7 @@ pub(super) struct Attachment {
 /// A scheduled addition or removal of an attachment.
 #[derive(Debug)]
 pub(super) struct AttachmentChange {
+    /// When the change happens.
     pub(super) at: Time,
     pub(super) is_added: bool,
     pub(super) attachment: Attachment,

@@ -24,7 +24,7 @@ impl Capture {
     /// Starts the capture at every interface of both ends.
     pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, GuestError> {
         let octets = mtu as usize;
-        let frames = frames(job).min(RING_MEMORY / topology.ends().count() / octets);
+        let frames = estimate_frames(job).min(RING_MEMORY / topology.ends().count() / octets);
         let rings = topology.ends().map(|(interface, namespace, index)| {
             namespace.enter()?;
             let ring = Ring::open(index, frames, octets);
@@ -59,8 +59,10 @@ impl Capture {
 
 /// Estimates the largest number of packets at an endpoint: the packets of the messages, the same number for replies, an
 /// acknowledgment for each of them, and the same number again for retransmissions.
-fn frames(job: &Job) -> usize {
-    const OPENING: u64 = 10_000;
+fn estimate_frames(job: &Job) -> usize {
+    /// Packets in addition to those of messages, such as those of handshakes.
+    const OPENING_FRAMES: u64 = 10_000;
+    /// The smallest payload of a full packet, in octets.
     const MIN_MSS: u64 = 500;
     let Scenario { workload, messages, .. } = &job.scenario;
     if !job.scenario.programs.is_empty() {
@@ -70,5 +72,5 @@ fn frames(job: &Job) -> usize {
     // SIMCO's messages are short, and the number and sizes of a page's or a batch's files are unknown.
     let unknown = if workload.record_kind() == RecordKind::Transaction { 1 } else { 100 };
     let packets = workload.longest().map_or(unknown, |longest| longest.div_ceil(MIN_MSS));
-    (OPENING + messages.saturating_mul(8 * packets)) as usize
+    (OPENING_FRAMES + messages.saturating_mul(8 * packets)) as usize
 }

@@ -50,7 +50,9 @@ pub(super) struct Detour {
 pub(super) struct Chain {
     link: ShapedLink,
     seed: Seed,
+    /// The interface that has the stages.
     start: Port,
+    /// The interface at which packets arrive.
     end: Port,
     detour: Option<Detour>,
     /// The installed stages; empty while the link is down.
@@ -130,7 +132,7 @@ impl Chain {
                     self.install_filter(place, &release)?;
                 }
                 Stage::Filter(Filter::Drop(numbers)) => {
-                    self.install_counter(place, || tc_bpf::drops(numbers))?;
+                    self.install_counter(place, || tc_bpf::drop_program(numbers))?;
                 }
                 Stage::Filter(Filter::Police(bucket)) => {
                     self.install_counter(place, || tc_bpf::police(*bucket))?;
@@ -160,7 +162,7 @@ impl Chain {
     }
 
     fn handle(&self, place: usize) -> u32 {
-        handle::of(self.changes, place)
+        handle::handle_of(self.changes, place)
     }
 
     /// Returns the interface of the stage at `place`, and the start of a message that sets the discipline there.
@@ -240,7 +242,8 @@ impl Chain {
         if share.is_zero() {
             return Ok(());
         }
-        let program = tc_bpf::copies(share, self.seed.derive(&self.link.name).derive("duplicate").0)?;
+        let program =
+            tc_bpf::duplication_program(share, self.seed.derive(&self.link.name).derive("duplicate").0)?;
         self.attach_to_interface(&self.end, INGRESS, &program)
     }
 

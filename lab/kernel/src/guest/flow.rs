@@ -42,7 +42,7 @@ pub(super) fn all_flows<'t>(
         assignments.iter_mut().for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
     }
     let networks = assignments.iter().map(|Assignment { workload, .. }| {
-        [workload.from(), workload.to()].map(|name| &topology.node(node(name)).file)
+        [workload.client_node(), workload.server_node()].map(|name| &topology.node(node(name)).file)
     });
     Flows { networks: networks.collect(), assignments }
 }

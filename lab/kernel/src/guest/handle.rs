@@ -2,7 +2,7 @@
 
 /// Returns the handle of the stage at `place` after this many changes. The up to sixteen handles of an installation
 /// differ from those of the previous installation, which they replace.
-pub(super) const fn of(changes: u32, place: usize) -> u32 {
+pub(super) const fn handle_of(changes: u32, place: usize) -> u32 {
     let major = 1 + (changes % 2048) * 16 + place as u32;
     major << 16
 }

@@ -28,9 +28,9 @@ mod ring;
 mod route;
 mod schedule;
 mod tc_bpf;
+mod timer_wheel;
 mod topology;
 pub(crate) mod variables;
-mod wheel;
 mod work;
 
 use std::fs;
@@ -62,8 +62,9 @@ pub fn main() -> ExitCode {
         eprintln!("hol: {problem}");
         return ExitCode::FAILURE;
     }
-    let mail =
-        job(channel).and_then(|job| work::run(&job)).unwrap_or_else(|problem| JobResult::failure(&problem));
+    let mail = receive_job(channel)
+        .and_then(|job| work::run(&job))
+        .unwrap_or_else(|problem| JobResult::failure(&problem));
     match channel.send_result(&mail).and_then(|()| channel.shut_down()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
@@ -130,8 +131,8 @@ fn await_exact_timers() -> Result<(), GuestError> {
 }
 
 /// Receives the job, and loads the modules that it needs.
-fn job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
-    let job: Job = serde_json::from_slice(&channel.job()?)?;
+fn receive_job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
+    let job: Job = serde_json::from_slice(&channel.receive_job()?)?;
     if !is_local_kernel() {
         if job.scenario.filtered_node().is_some() {
             modules::filter_modules().try_for_each(|file| load(&file))?;

@@ -30,13 +30,17 @@ pub(super) struct LinkQueueStatistics {
     /// The first discipline behind the transmitter, whose drops are losses of the link; if it is on the same interface as `dropping`, the count
     /// of `dropping` includes its drops.
     losing: Option<QdiscPosition>,
-    counted: [MonotonicCount; 2],
+    /// Packets that the queue has dropped.
+    dropped: MonotonicCount,
+    /// Packets that the link has lost.
+    lost: MonotonicCount,
 }
 
 /// The position of a discipline: its interface, its index in the chain, and the octets per packet beyond the IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct QdiscPosition {
     interface: u32,
+    /// Index in the chain of the link's stages.
     place: usize,
     octets_beyond_ip: u64,
 }
@@ -44,7 +48,9 @@ struct QdiscPosition {
 /// A counter that continues when the kernel's restarts at zero, because a link that was down has new disciplines.
 #[derive(Debug, Default)]
 struct MonotonicCount {
+    /// The kernel's counter when it was last read.
     last_value: u64,
+    /// The count since the start, across restarts of the kernel's counter.
     total: u64,
 }
 
@@ -93,7 +99,8 @@ impl LinkQueueStatistics {
             backlogged,
             dropping: position(dropping),
             losing: behind.map(position),
-            counted: Default::default(),
+            dropped: MonotonicCount::default(),
+            lost: MonotonicCount::default(),
         }
     }
 
@@ -112,8 +119,7 @@ impl LinkQueueStatistics {
         let beside =
             self.losing.filter(|losing| losing.interface == self.dropping.interface).map_or(0, |_| lost);
         let dropped = of(&self.dropping).drops.saturating_sub(beside);
-        let [all_dropped, all_lost] = &mut self.counted;
-        let (dropped, lost) = (all_dropped.update(dropped), all_lost.update(lost));
+        let (dropped, lost) = (self.dropped.update(dropped), self.lost.update(lost));
         Ok(QueueSample { queue: line, packets, octets, dropped, lost: Some(lost) })
     }
 }

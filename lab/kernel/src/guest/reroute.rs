@@ -11,6 +11,7 @@ use super::route;
 /// A scheduled change of the route to `destination`.
 #[derive(Debug)]
 pub(super) struct Reroute {
+    /// When the change happens.
     pub(super) at: Time,
     /// Routing socket of the node's namespace.
     pub(super) routing: RoutingSocket,

@@ -20,6 +20,7 @@ pub(super) struct Ring {
 pub(super) struct Frame<'r> {
     /// Wall-clock time of the capture, in ns since 1970.
     pub(super) wall: u64,
+    /// Whether the interface received the packet; otherwise it sent it.
     pub(super) received: bool,
     /// The packet, from the IP header on.
     pub(super) octets: &'r [u8],

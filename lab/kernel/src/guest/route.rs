@@ -33,6 +33,7 @@ pub(super) const fn source_table(place: usize) -> u8 {
 #[derive(Debug, Clone)]
 pub(super) struct Interface {
     pub(super) name: String,
+    /// The MAC address.
     pub(super) hardware: [u8; 6],
 }
 

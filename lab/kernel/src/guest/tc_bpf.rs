@@ -48,7 +48,7 @@ pub(super) fn octet_limit(limit: u64) -> Result<[Program; 2], GuestError> {
 }
 
 /// Drops the packets with these numbers, counted from 1. Neighbour discovery and MLD do not count, because the model has none.
-pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
+pub(super) fn drop_program(numbers: &[u64]) -> Result<Program, GuestError> {
     let (count, wanted) = (Map::number(0)?, Map::set(numbers)?);
     let code = code().op(LOAD_WORD, 1, 6, PROTOCOL_OFFSET, 0).op(IF_UNEQUAL, 1, 0, 4, IPV6);
     let code = code.op(LOAD_PACKET_OCTET, 0, 0, 0, NEXT_HEADER).pass_if(IF_EQUAL, 0, 0);
@@ -76,7 +76,7 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
 }
 
 /// Duplicates a share of the packets. The k-th packet uses the k-th number of a SplitMix64 generator.
-pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
+pub(super) fn duplication_program(share: Ratio, seed: u64) -> Result<Program, GuestError> {
     let state = Map::number(seed)?;
     let threshold = (share.value() * 2_f64.powi(32)).round() as u64;
     let code = code().op(LOAD_WORD, 1, 6, MARK_OFFSET, 0).op(IF_UNEQUAL, 1, 0, 4, COPY_MARK);

@@ -38,8 +38,10 @@ pub(super) struct Topology {
 struct Cable {
     node: NodeId,
     address: IpAddr,
+    /// The node's interface.
     outer: Interface,
     outer_index: u32,
+    /// The router's interface.
     near: Interface,
     near_index: u32,
 }
@@ -67,7 +69,7 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
     for segment in network.segments() {
         topology.add_segment(plan, segment, seed)?;
     }
-    for node in 0..network.nodes() {
+    for node in 0..network.node_count() {
         topology.add_routes(plan, NodeId(node as u16))?;
     }
     topology.add_onward_routes(plan)?;
@@ -151,6 +153,7 @@ impl Topology {
         announces_addresses: bool,
         paths: &[PathSpec],
     ) -> Result<(), GuestError> {
+        /// Maximum subflows of a connection.
         const MAX_SUBFLOWS: u32 = 8;
         self.node(node).enter()?;
         let path_manager = PathManager::open()?;
@@ -211,7 +214,7 @@ impl Topology {
     }
 
     /// Returns the numbers of packets of each link direction so far.
-    pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
+    pub(super) fn packet_counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
         let mut counts = vec![(0, 0); plan.links.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
             router.namespace.enter()?;
@@ -237,7 +240,7 @@ impl Topology {
         plan: &BuildableNetwork,
         before: &Counts,
     ) -> Result<Vec<LinkDirectionCounters>, GuestError> {
-        let counted = self.counts(plan)?;
+        let counted = self.packet_counts(plan)?;
         let links = plan.links.iter().zip(before).zip(counted).map(|((link, before), now)| {
             let (sent, arrived) = (now.0 - before.0, now.1 - before.1);
             LinkDirectionCounters { name: link.name.clone(), sent, dropped: sent.saturating_sub(arrived) }
@@ -332,7 +335,7 @@ impl Topology {
     fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), GuestError> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
-            let ways = (0..network.nodes()).flat_map(|node| network.routes(NodeId(node as u16)));
+            let ways = (0..network.node_count()).flat_map(|node| network.routes(NodeId(node as u16)));
             let ways = ways.chain(network.route_changes().iter().map(|change| &change.route));
             let here = ways.filter(|way| segment.interfaces.contains(&way.from));
             // On a LAN several nodes have the same route.

@@ -18,7 +18,7 @@ use super::queue_sampler::QueueSampler;
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
 use super::variables::is_local_kernel;
-use super::{GuestError, flow, probe, wheel};
+use super::{GuestError, flow, probe, timer_wheel};
 use crate::job::{Job, JobResult, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed_records, packed_samples};
@@ -35,7 +35,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let (sysctls, lacking) = set_sysctls(&topology, &plan, scenario)?;
     let floor = probe::measure_baselines(&topology, &plan)?;
     topology.install_settings()?;
-    let before = (topology.packets()?, topology.counts(&plan)?);
+    let before = (topology.packets()?, topology.packet_counts(&plan)?);
     let moves = topology.moves(&plan, has_mptcp(scenario))?;
     let reroutes = topology.reroutes(&plan)?;
     let queues = if job.series_ns.is_some() { topology.queues(&plan)? } else { Vec::new() };
@@ -44,7 +44,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let programs = Programs::begin(&topology, &plan, scenario)?;
     // Before packets are captured, because IPv6 sends packets of its own now and then.
     if !is_local_kernel() && !scenario.runs_programs() {
-        wheel::wait_for_slots()?;
+        timer_wheel::wait_for_slots()?;
     }
     let capture = (job.capture || scenario.runs_programs())
         .then(|| Capture::start(&topology, plan.mtu, job))
@@ -130,7 +130,7 @@ fn set_sysctls(
             let Sysctl { name, value } = &needed;
             // On the user's own machine a setting of all nodes is not changed; the host has checked its value.
             let is_changed = !(is_local_kernel() && name.starts_with("module/"));
-            for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
+            for end in [workload.client_node(), workload.server_node()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
                 let made = namespace::set(name, value);
                 if made.is_err()
@@ -147,8 +147,8 @@ fn set_sysctls(
         // Addresses of a client that moves are added and removed by the schedule instead.
         if transport.kind() == Kind::Mptcp && !scenario.network.client_moves() {
             let paths = &scenario.network.paths;
-            topology.join_paths(plan, node(plan, workload.from()), false, paths)?;
-            let server = node(plan, workload.to());
+            topology.join_paths(plan, node(plan, workload.client_node()), false, paths)?;
+            let server = node(plan, workload.server_node());
             topology.join_paths(plan, server, joined.insert(server), paths)?;
         }
     }

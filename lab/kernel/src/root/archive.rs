@@ -18,6 +18,7 @@ const MANIFEST_FILE: &str = "manifest.json";
 const WHITEOUT_PREFIX: &str = ".wh.";
 const OPAQUE_WHITEOUT: &str = ".wh..wh..opq";
 
+/// The manifest of a container image: its layers, lowest first.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Manifest {
@@ -37,7 +38,7 @@ pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, 
     let layers = images.into_iter().next().map(|image| image.layers).unwrap_or_default();
     let mut unpacked = Vec::new();
     for layer in layers {
-        let archive = within(whole.path(), &layer).ok_or_else(|| {
+        let archive = path_within(whole.path(), &layer).ok_or_else(|| {
             KernelError::image(
                 path,
                 format!("{MANIFEST_FILE} names {}, which the archive does not contain", layer.display()),
@@ -52,7 +53,7 @@ pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, 
 }
 
 /// Returns the path of this name in the directory, unless it leads out of it, also through links.
-fn within(directory: &Path, name: &Path) -> Option<PathBuf> {
+fn path_within(directory: &Path, name: &Path) -> Option<PathBuf> {
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let path = fs::canonicalize(directory.join(name)).ok().filter(|_| is_plain)?;
     path.starts_with(fs::canonicalize(directory).ok()?).then_some(path)
@@ -125,7 +126,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         write(directory.path(), "layer/layer.tar");
         std::os::unix::fs::symlink("/etc/passwd", directory.path().join("link")).unwrap();
-        let within = |name: &str| within(directory.path(), Path::new(name)).is_some();
+        let within = |name: &str| path_within(directory.path(), Path::new(name)).is_some();
         assert!(within("layer/layer.tar"));
         assert!(!within("link") && !within("/etc/passwd") && !within("layer/../../x") && !within("none"));
     }

@@ -68,7 +68,7 @@ pub(super) fn add_dependencies(tree: &mut Tree, programs: &[Program]) -> Result<
     needs.add_packages();
     needs.add_settings(Path::new("/etc"));
     for (place, mode) in EXPECTED_DIRECTORIES {
-        tree.directory(&format!("{SHARED_DIRECTORY}/{place}"), mode);
+        tree.add_directory(&format!("{SHARED_DIRECTORY}/{place}"), mode);
     }
     Ok(())
 }
@@ -80,6 +80,7 @@ pub fn local_file_names(program: &Program) -> BTreeSet<String> {
     program.command.names().into_iter().filter(is_here).map(str::to_owned).collect()
 }
 
+/// Collects the files and packages that programs need.
 struct DependencyCollector<'t> {
     packages: Packages,
     /// The names of the programs' packages.
@@ -127,7 +128,7 @@ impl DependencyCollector<'_> {
     fn add_named_program(&mut self, word: &str, path: &Path) -> Result<(), KernelError> {
         let is_found = env::split_paths(SYSTEM_PATH).any(|place| path.parent() == Some(&place));
         if !word.contains('/') && !is_found {
-            self.tree.link(&format!("{SHARED_DIRECTORY}/usr/local/bin/{word}"), path);
+            self.tree.add_link(&format!("{SHARED_DIRECTORY}/usr/local/bin/{word}"), path);
         }
         self.add_program(path)
     }
@@ -139,7 +140,7 @@ impl DependencyCollector<'_> {
         if !self.visited.insert(whole.clone()) {
             return Ok(());
         }
-        let owner = self.packages.owner(&whole).or_else(|| self.packages.owner(path));
+        let owner = self.packages.package_of_file(&whole).or_else(|| self.packages.package_of_file(path));
         let owner = owner.map(str::to_owned);
         let words = interpreter(&whole).unwrap_or_default();
         if owner.is_some() && words.first().is_some_and(|first| first.ends_with("sh")) {
@@ -182,7 +183,7 @@ impl DependencyCollector<'_> {
     fn add_packages(&mut self) {
         let mut names = BTreeSet::new();
         loop {
-            let closure = self.packages.closure(self.names.iter().map(String::as_str));
+            let closure = self.packages.with_dependencies(self.names.iter().map(String::as_str));
             let more = closure.difference(&names).flat_map(|name| self.packages.files(name));
             let more: Vec<String> = more.flat_map(|place| self.linked_packages(&place)).collect();
             names = closure;
@@ -203,13 +204,13 @@ impl DependencyCollector<'_> {
 
     /// Returns the packages whose files a directory of settings links to, such as /etc/nginx/modules-enabled.
     fn linked_packages(&self, place: &Path) -> Vec<String> {
-        const MAX_DEPTH: usize = 4;
-        if !place.starts_with("/etc") || place.components().count() < MAX_DEPTH || !place.is_dir() {
+        const MIN_COMPONENTS: usize = 4;
+        if !place.starts_with("/etc") || place.components().count() < MIN_COMPONENTS || !place.is_dir() {
             return Vec::new();
         }
         let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
         let links = entries.filter(|path| path.is_symlink()).filter_map(|path| fs::canonicalize(path).ok());
-        links.filter_map(|target| self.packages.owner(&target).map(str::to_owned)).collect()
+        links.filter_map(|target| self.packages.package_of_file(&target).map(str::to_owned)).collect()
     }
 
     /// Adds the links at the root of the file system: /bin may be a link.

@@ -23,6 +23,7 @@ pub(super) struct Packages {
     owners: BTreeMap<PathBuf, String>,
 }
 
+/// An installed package.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Package {
     /// The name of the package's list of files; it includes the architecture if several are installed.
@@ -65,16 +66,16 @@ impl Packages {
         if of("Essential") == "yes" {
             self.essential.push(name.clone());
         }
-        for provided in groups(of("Provides")).into_iter().flatten() {
+        for provided in split_groups(of("Provides")).into_iter().flatten() {
             self.providers.entry(provided).or_default().push(name.clone());
         }
-        let depends = [groups(of("Pre-Depends")), groups(of("Depends"))].concat();
+        let depends = [split_groups(of("Pre-Depends")), split_groups(of("Depends"))].concat();
         let list = if of("Multi-Arch") == "same" { format!("{name}:{architecture}") } else { name.clone() };
         self.packages.insert(name, Package { list, depends });
     }
 
     /// Returns the package of a file.
-    pub(super) fn owner(&self, path: &Path) -> Option<&str> {
+    pub(super) fn package_of_file(&self, path: &Path) -> Option<&str> {
         // On a system whose /bin is a link to /usr/bin, a file may be listed under either name.
         let below_usr = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(path));
         let merged = path.strip_prefix("/usr").map(|rest| Path::new("/").join(rest));
@@ -83,7 +84,7 @@ impl Packages {
     }
 
     /// Returns the packages and all of their dependencies, as far as they are installed.
-    pub(super) fn closure<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
+    pub(super) fn with_dependencies<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
         let mut pending: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let mut closure = BTreeSet::new();
         while let Some(name) = pending.pop() {
@@ -126,7 +127,7 @@ fn fields(stanza: &str) -> BTreeMap<&str, String> {
 }
 
 /// Splits a dependency field `a (>= 1), b | c:any` into groups of names.
-fn groups(text: &str) -> Vec<Vec<String>> {
+fn split_groups(text: &str) -> Vec<Vec<String>> {
     let name = |text: &str| {
         let end = text.find(|c: char| c.is_whitespace() || matches!(c, '(' | ':' | '['));
         text[..end.unwrap_or(text.len())].to_owned()
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn the_closure_contains_dependencies_and_their_providers() {
         let (_database, packages) = packages();
-        let closure: Vec<_> = packages.closure(["curl"]).into_iter().collect();
+        let closure: Vec<_> = packages.with_dependencies(["curl"]).into_iter().collect();
         assert_eq!(closure, ["curl", "gnutls", "libcurl4"]);
     }
 
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn a_file_has_an_owner_under_both_of_its_names() {
         let (_database, packages) = packages();
-        let owner = |path: &str| packages.owner(Path::new(path)).map(str::to_owned);
+        let owner = |path: &str| packages.package_of_file(Path::new(path)).map(str::to_owned);
         assert_eq!(owner("/usr/bin/curl").as_deref(), Some("curl"));
         assert_eq!(owner("/bin/curl").as_deref(), Some("curl"));
         assert_eq!(owner("/usr/lib/libcurl.so.4").as_deref(), Some("libcurl4"));
@@ -182,6 +183,9 @@ mod tests {
     #[test]
     fn a_machine_without_a_database_has_no_packages() {
         let packages = Packages::at(Path::new("/nowhere"));
-        assert_eq!((packages.owner(Path::new("/bin/sh")), packages.closure(["dash"]).len()), (None, 0));
+        assert_eq!(
+            (packages.package_of_file(Path::new("/bin/sh")), packages.with_dependencies(["dash"]).len()),
+            (None, 0)
+        );
     }
 }

@@ -69,13 +69,13 @@ impl Tree {
     }
 
     /// Adds a link to a path of the machine.
-    pub(super) fn link(&mut self, place: &str, target: &Path) {
+    pub(super) fn add_link(&mut self, place: &str, target: &Path) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Link(target.to_owned()));
     }
 
     /// Adds a directory.
-    pub(super) fn directory(&mut self, place: &str, mode: u32) {
+    pub(super) fn add_directory(&mut self, place: &str, mode: u32) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Directory(mode));
     }
@@ -312,7 +312,7 @@ mod tests {
         assert_ne!(first, digest(tree("root/a", b"2")));
         assert_ne!(first, digest(tree("root/b", b"1")));
         let mut other = tree("root/a", b"1");
-        other.directory("root", 0o700);
+        other.add_directory("root", 0o700);
         assert_ne!(first, digest(other));
     }
 }

@@ -52,10 +52,10 @@ impl Series {
     }
 
     /// Passes all rows to `take`: those of senders and queues by time, then those of flows, one flow after another.
-    pub fn rows(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
+    pub fn for_each_row(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
             let group =
-                catch_panic(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
+                catch_panic(|| self.file.get_row_group(number).and_then(|group| read_rows(group.as_ref())));
             group.map_err(|e| read_error(&self.path, &e))?.into_iter().for_each(&mut take);
         }
         Ok(())
@@ -75,7 +75,7 @@ fn read_error(path: &Path, problem: &ParquetError) -> LabError {
     LabError::Damaged { path: path.to_owned(), line: 1, problem }
 }
 
-fn rows(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
+fn read_rows(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
     let (times, kinds) = (numbers(group, "time_ns")?, texts(group, "subject")?);
     let (flows, connections) = (numbers(group, "flow")?, numbers(group, "connection")?);
     let (sides, paths, queues) = (texts(group, "side")?, texts(group, "path")?, texts(group, "queue")?);

@@ -35,7 +35,7 @@ pub(crate) struct SeriesFile {
 
 impl SeriesFile {
     /// Creates the file at `path` for this many flows that are sampled at every multiple of `interval`.
-    pub(crate) fn begin(
+    pub(crate) fn create(
         path: PathBuf,
         point: &Point,
         repetition: u32,
@@ -48,7 +48,7 @@ impl SeriesFile {
              optional binary side (utf8); optional binary path (utf8); optional binary queue (utf8); {numbers}"
         );
         let about = [("series", SCHEMA_VERSION.to_owned()), ("interval_ns", interval.as_nanos().to_string())];
-        let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
+        let file = RowsFile::create(path, point, repetition, &columns, &about)?;
         let network =
             Topology::new(&point.network).map_err(|e| Self::refuse(point.to_string(), e.to_string()))?;
         let queues = network.queues().into_iter().map(Arc::from).collect();
@@ -103,8 +103,8 @@ impl SeriesFile {
     fn write_group(&mut self) -> Result<(), LabError> {
         let rows = &self.waiting_rows;
         self.file.write(rows.len(), |group| {
-            group.numbers(rows.iter().map(|row| row.at.as_nanos() as i64))?;
-            group.texts(rows.iter().map(|row| row.subject.kind()))?;
+            group.write_numbers(rows.iter().map(|row| row.at.as_nanos() as i64))?;
+            group.write_texts(rows.iter().map(|row| row.subject.kind()))?;
             group.numbers_if_any(rows.iter().map(|row| row.subject.flow()))?;
             group.numbers_if_any(rows.iter().map(|row| row.subject.connection()))?;
             group.texts_if_any(rows.iter().map(|row| row.subject.side()))?;
@@ -176,7 +176,7 @@ mod tests {
             Experiment::parse("test", &Source::new("test", "transports = ['tcp']".to_owned())).unwrap();
         let path = dir.path().join("series/0.parquet");
         let interval = Duration::from_micros(10);
-        let mut file = SeriesFile::begin(path, &experiment.points[0], 1, 1, interval).unwrap();
+        let mut file = SeriesFile::create(path, &experiment.points[0], 1, 1, interval).unwrap();
         file.max = 100_000;
         let queue = QueueSample { queue: 0, packets: 0, octets: 0, dropped: 0, lost: None };
         let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), value: SampleValue::Queue(queue) };

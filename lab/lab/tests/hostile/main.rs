@@ -161,7 +161,7 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
     };
     let plan = Plan::new([&experiment]);
     prop_assert!(!plan.next_runs(&RunResults::default()).is_empty());
-    prop_assert!(plan.messages() <= plan.max_messages());
+    prop_assert!(plan.message_count() <= plan.max_messages());
     prop_assert!(plan.to_string().lines().count() >= plan.points().len());
     if let Some(point) = plan.points().first() {
         let kept = serde_json::to_string(point).expect("a point is plain data");

@@ -43,8 +43,9 @@ fn transports_are_the_first_axis_and_every_combination_is_a_point() {
 fn a_transport_may_override_keys_of_the_workload() {
     let text = "transports = ['sctp', { spec = 'sctp:streams=2', label = 'two sources', workload = { sources = 2 } }]\n\
                 [workload]\nkind = 'oneway'";
-    let sources =
-        |text: &str| parse(text).unwrap().points.iter().map(|p| p.workload.sources()).collect::<Vec<_>>();
+    let sources = |text: &str| {
+        parse(text).unwrap().points.iter().map(|p| p.workload.source_count()).collect::<Vec<_>>()
+    };
     assert_eq!(sources(text), [1, 2]);
     assert_eq!(sources(&format!("{text}\nsources = 3")), [3, 2]);
     let error = parse(&text.replace("sources = 2", "sources = 0")).unwrap_err().to_string();
@@ -105,8 +106,8 @@ fn shared_points_are_run_once_and_the_longest_first() {
     let plan = Plan::new([&experiment, &experiment]);
     let wanted = plan.next_runs(&hol_lab::RunResults::default());
     assert_eq!((plan.points().len(), wanted.len()), (24, 120));
-    assert!(wanted.is_sorted_by_key(|job| std::cmp::Reverse(job.messages())));
-    assert_eq!(plan.messages(), 6 * 100 + 6 * 1000);
+    assert!(wanted.is_sorted_by_key(|job| std::cmp::Reverse(job.message_count())));
+    assert_eq!(plan.message_count(), 6 * 100 + 6 * 1000);
 }
 
 #[test]

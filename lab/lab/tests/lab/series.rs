@@ -37,7 +37,7 @@ fn run(text: &str, dir: &Path) -> Result<Results, LabError> {
 
 fn rows(dir: &Path, key: RunKey) -> Vec<Row> {
     let mut rows = Vec::new();
-    Series::open(dir, key).unwrap().expect("the series is kept").rows(|row| rows.push(row)).unwrap();
+    Series::open(dir, key).unwrap().expect("the series is kept").for_each_row(|row| rows.push(row)).unwrap();
     rows
 }
 
@@ -151,7 +151,7 @@ fn damaged_and_foreign_files_are_refused_by_name() {
         Err(problem) => problem.to_string(),
         Ok(None) => "none".to_owned(),
         Ok(Some(series)) => {
-            series.rows(|_| ()).map_or_else(|problem| problem.to_string(), |()| "whole".to_owned())
+            series.for_each_row(|_| ()).map_or_else(|problem| problem.to_string(), |()| "whole".to_owned())
         }
     };
     assert_eq!(read(), "whole");

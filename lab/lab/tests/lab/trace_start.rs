@@ -75,7 +75,7 @@ fn trace_starts_and_traces_may_be_swept() {
     let all = points("network.trace = 'lte.csv'\n[sweep]\n'network.trace_start' = ['0s', '12 s', 'random']");
     let first = |point: &Point| events(point, 0)[0].delay.unwrap().as_millis();
     assert_eq!((first(&all[0]), first(&all[1])), (20, 60));
-    assert_eq!(all[2].axis("network.trace_start"), Some("random"));
+    assert_eq!(all[2].axis_value("network.trace_start"), Some("random"));
     let all = points("network.trace_start = '3s'\n[sweep]\n'network.trace' = ['lte.csv', 'short.csv']");
     let rates = |point: &Point| {
         events(point, 0).iter().map(|event| event.rate.unwrap().to_string()).collect::<Vec<_>>()

@@ -34,6 +34,7 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
 pub(crate) struct Outbox<S> {
     stream: S,
     key: Key,
+    /// The number of the next frame; its HMAC covers it.
     next: u64,
 }
 
@@ -41,6 +42,7 @@ pub(crate) struct Outbox<S> {
 pub(crate) struct Inbox<S> {
     stream: S,
     key: Key,
+    /// The number of the next frame; its HMAC covers it.
     next: u64,
 }
 

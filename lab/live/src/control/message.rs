@@ -109,6 +109,8 @@ pub(crate) struct LinkCounters {
 /// A host's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostDescription {
+    /// The release of the kernel.
     pub(crate) kernel: String,
+    /// The clock source of the kernel.
     pub(crate) clocksource: String,
 }

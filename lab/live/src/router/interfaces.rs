@@ -9,6 +9,7 @@ use hol_sockets::setting;
 /// An interface of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interface {
+    /// The kernel's index of the interface.
     pub(super) index: u32,
     pub(super) name: String,
 }
@@ -70,6 +71,7 @@ fn interface_towards(socket: &Socket, address: IpAddr) -> Result<Interface, Stri
     }
 }
 
+/// A route of the kernel's table.
 struct Route {
     /// Whether the route leads to another host.
     is_onward: bool,

@@ -69,7 +69,7 @@ fn loopback_passes_all_cases_that_need_no_path_properties() {
 #[ignore = "takes a minute, because datagrams without a receiver time out in real time"]
 fn two_hosts_pass_all_cases_that_need_no_path_properties() {
     let secret = || Secret::new(super::SECRET).unwrap();
-    secret().give();
+    secret().set_for_process();
     let (cases, next) = (of_any_path(), AtomicUsize::new(0));
     let (kept, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {

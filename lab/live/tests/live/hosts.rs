@@ -33,7 +33,7 @@ fn scenario(text: &str) -> Scenario {
 /// Performs a run with three other hosts, which have these nodes.
 fn run(scenario: &Scenario, nodes: [&str; 3]) -> Run {
     let secret = || Secret::new(super::SECRET).unwrap();
-    secret().give();
+    secret().set_for_process();
     let servers = nodes.map(|_| {
         Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), Service::Ends(None)).unwrap()
     });

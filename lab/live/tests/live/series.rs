@@ -43,7 +43,7 @@ fn scenario() -> Scenario {
 #[test]
 fn samples_of_both_hosts_are_on_one_clock() {
     let secret = || Secret::new(super::SECRET).unwrap();
-    secret().give();
+    secret().set_for_process();
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let server = Server::listen(anywhere, secret(), Service::Ends(None)).unwrap();
     let place = server.address().unwrap().to_string();

@@ -9,6 +9,7 @@ use super::sender_trace::SenderTrace;
 /// A conversation; side 0 opened it, or sent the first captured packet. Times are in ns.
 #[derive(Debug)]
 pub(crate) struct Conversation {
+    /// The address and port of each side.
     pub sides: [(IpAddr, u16); 2],
     /// The data sent by each side.
     pub traces: [SenderTrace; 2],
@@ -97,7 +98,7 @@ impl Conversation {
 
     fn open(&mut self, at: u64, side: usize, fields: &SequenceFields) {
         if let Some(first) = fields.initial_number {
-            self.traces[side].begin(first);
+            self.traces[side].set_first_number(first);
         }
         self.mss = fields.mss.map(|mss| self.mss.map_or(mss, |other| other.min(mss))).or(self.mss);
         match fields.handshake {

@@ -17,6 +17,7 @@ const MAX_PACKETS: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateFilter {
     seen_at: BTreeMap<Fingerprint, u64>,
+    /// The known packets with the time of each in ns, oldest first.
     order: VecDeque<(u64, Fingerprint)>,
     /// Number of packets that had been captured before.
     pub repeats: u64,

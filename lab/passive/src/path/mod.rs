@@ -37,7 +37,9 @@ pub struct PathLearner {
     conversations: Vec<Conversation>,
     /// Number of packets and longest packet per pair of hosts, the lower one first.
     pairs: BTreeMap<[IpAddr; 2], (u64, u32)>,
+    /// The times of the first and the last packet, in ns.
     span: Option<[u64; 2]>,
+    /// Number of packets that could not be parsed.
     unread: u64,
     duplicate_filter: DuplicateFilter,
     /// The number of UDP datagrams, and of those among them with a long header of QUIC.

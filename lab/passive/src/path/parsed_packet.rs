@@ -9,7 +9,9 @@ use smallvec::SmallVec;
 /// A parsed packet of TCP, SCTP or another protocol over IP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParsedPacket {
+    /// The addresses of sender and receiver.
     pub hosts: [IpAddr; 2],
+    /// The ports of sender and receiver.
     pub ports: [u16; 2],
     /// Octets of the whole IP packet.
     pub length: u32,
@@ -67,8 +69,8 @@ impl ParsedPacket {
     /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment other than the first.
     pub fn parse(ip: &[u8]) -> Option<Self> {
         let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
-            4 => ipv4(ip)?,
-            6 => ipv6(ip)?,
+            4 => parse_ipv4(ip)?,
+            6 => parse_ipv6(ip)?,
             _ => return None,
         };
         let payload = (length as usize).checked_sub(ip.len() - rest.len())?;
@@ -76,8 +78,8 @@ impl ParsedPacket {
         let ports = [read_u16(rest, 0).unwrap_or(0), read_u16(rest, 2).unwrap_or(0)];
         let content = match protocol {
             17 => TransportContent::Datagram(payload.saturating_sub(8) as u32),
-            6 => tcp(rest, payload).map_or(TransportContent::Nothing, TransportContent::Numbered),
-            132 => sctp(rest).map_or(TransportContent::Nothing, TransportContent::Numbered),
+            6 => parse_tcp(rest, payload).map_or(TransportContent::Nothing, TransportContent::Numbered),
+            132 => parse_sctp(rest).map_or(TransportContent::Nothing, TransportContent::Numbered),
             _ => TransportContent::Nothing,
         };
         let is_long_quic = protocol == 17 && is_long_quic(rest.get(8..).unwrap_or_default());
@@ -89,14 +91,14 @@ impl ParsedPacket {
 /// Returns whether a datagram may have a long header of QUIC: the two highest bits are set, and there is a version; identifiers have at
 /// most 20 octets. RFC 8999 section 5.1, RFC 9000 section 17.2
 fn is_long_quic(datagram: &[u8]) -> bool {
-    const MAX_CONNECTION_ID: usize = 20;
+    const MAX_CONNECTION_ID_OCTETS: usize = 20;
     let Some((version, own)) = read_u32(datagram, 1).zip(datagram.get(5)) else { return false };
     let own = usize::from(*own);
     let other = datagram.get(6 + own).map(|length| usize::from(*length));
     datagram[0] & 0xc0 == 0xc0
         && version != 0
-        && own <= MAX_CONNECTION_ID
-        && other.is_some_and(|other| other <= MAX_CONNECTION_ID)
+        && own <= MAX_CONNECTION_ID_OCTETS
+        && other.is_some_and(|other| other <= MAX_CONNECTION_ID_OCTETS)
 }
 
 /// Returns the verification tag of an SCTP packet, and the one that an INIT or INIT ACK announces for all packets to its sender. RFC 9260
@@ -110,7 +112,7 @@ fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
 type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);
 
 /// Parses an IPv4 header. RFC 791 section 3.1.
-fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
+fn parse_ipv4(ip: &[u8]) -> Option<Ip<'_>> {
     let header = usize::from(ip[0] & 0x0f) * 4;
     let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(read_u32(ip, at)?)));
     let is_first = read_u16(ip, 6)? & 0x1fff == 0;
@@ -124,7 +126,7 @@ fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
 }
 
 /// Parses an IPv6 header without extension headers. RFC 8200 section 3.
-fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
+fn parse_ipv6(ip: &[u8]) -> Option<Ip<'_>> {
     let address = |at: usize| {
         let octets: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
         Some(IpAddr::from(Ipv6Addr::from(octets)))
@@ -134,7 +136,7 @@ fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
 }
 
 /// Parses a TCP header. RFC 9293 section 3.1.
-fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
+fn parse_tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
     const SYN: u8 = 0x02;
     const PSH: u8 = 0x08;
     const ACK: u8 = 0x10;
@@ -151,7 +153,7 @@ fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
         fields.carries.push((payload, flags & PSH != 0));
     }
     fields.acknowledged = (flags & ACK != 0).then_some(ack);
-    options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut fields);
+    parse_options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut fields);
     // RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement or in the second block.
     if let Some(&(left, right)) = fields.blocks.first() {
         let below = ack.wrapping_sub(right) as i32 >= 0;
@@ -166,7 +168,7 @@ fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
 }
 
 /// Parses complete options. RFC 9293 section 3.2, RFC 2018 section 3, RFC 7323 section 3.2.
-fn options(mut options: &[u8], fields: &mut SequenceFields) {
+fn parse_options(mut options: &[u8], fields: &mut SequenceFields) {
     while let Some((&kind, rest)) = options.split_first() {
         let length = match kind {
             0 => return,
@@ -189,7 +191,7 @@ fn options(mut options: &[u8], fields: &mut SequenceFields) {
 }
 
 /// Parses the chunks of an SCTP packet. RFC 9260 sections 3.1 to 3.3.4.
-fn sctp(packet: &[u8]) -> Option<SequenceFields> {
+fn parse_sctp(packet: &[u8]) -> Option<SequenceFields> {
     let mut fields = SequenceFields { is_sctp: true, ..SequenceFields::default() };
     let mut chunks = packet.get(12..)?;
     while let Some(length) = read_u16(chunks, 2) {

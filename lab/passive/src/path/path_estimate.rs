@@ -203,8 +203,8 @@ impl PathEstimate {
     fn write_mtu(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Mtu { longest, agreed } = self.mtu;
         // The network of an experiment has an MTU of at least 576 octets, with IPv6 1280; current hosts accept at least 1280.
-        const MIN_MTU: u32 = 1280;
-        if agreed.is_none() && longest < MIN_MTU {
+        const MIN_IPV6_MTU: u32 = 1280;
+        if agreed.is_none() && longest < MIN_IPV6_MTU {
             return writeln!(f, "# mtu: unknown; the longest packet has {longest} octets.");
         }
         let (value, why) = match agreed {
@@ -219,7 +219,7 @@ impl PathEstimate {
             }
             None => (longest, "The length of the longest packet, so the MTU may be larger".to_owned()),
         };
-        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { MIN_MTU } else { 576 }))
+        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { MIN_IPV6_MTU } else { 576 }))
     }
 
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {

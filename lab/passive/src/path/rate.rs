@@ -13,7 +13,8 @@ const TRAIN_LENGTH: usize = 16;
 const MAX_RATE_RATIO: f64 = 1.02;
 /// Minimum number of trains with the same rate for an estimate. They must also be a large share of all trains that queued.
 const MIN_TRAINS: usize = 8;
-const MIN_SHARE: f64 = 0.1;
+/// Minimum share of these trains among all trains that queued.
+const MIN_TRAIN_SHARE: f64 = 0.1;
 
 /// The estimate of a link's rate in bit/s; the size of a packet includes its link-layer header.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,6 +35,7 @@ pub(super) const LINK_OVERHEAD: u32 = 14;
 
 /// If many trains are faster than the estimate by this factor, the estimate is rejected.
 const REFUTING_FACTOR: f64 = 1.1;
+/// The share of faster trains up to which the estimate holds.
 const MAX_FASTER_SHARE: f64 = 0.01;
 
 /// Octets whose delivery became known at one time, with the shortest delay of their packets.
@@ -57,7 +59,7 @@ pub(super) fn estimate_rate(deliveries: &[Delivery]) -> Option<Rate> {
     waited.sort_by(f64::total_cmp);
     let fastest = trains().map(|(_, rate)| rate).max_by(f64::total_cmp)?;
     let dense = densest(&waited);
-    if dense.len() < MIN_TRAINS || (dense.len() as f64) < MIN_SHARE * waited.len() as f64 {
+    if dense.len() < MIN_TRAINS || (dense.len() as f64) < MIN_TRAIN_SHARE * waited.len() as f64 {
         return Some(Rate::AtLeast(fastest));
     }
     let (low, high) = (dense[0], dense[dense.len() - 1]);

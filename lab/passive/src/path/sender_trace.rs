@@ -57,6 +57,7 @@ struct Overtaking {
     before: u64,
 }
 
+/// What is known about the fate of a packet.
 #[derive(Debug, PartialEq, Eq)]
 enum PacketState {
     Unknown,
@@ -73,6 +74,7 @@ enum PacketState {
 /// The time from data to an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AckDelay {
+    /// The delay in ns.
     pub delay: u64,
     /// Whether nothing else was in flight in this direction.
     pub is_alone: bool,
@@ -84,16 +86,20 @@ pub(crate) struct AckDelay {
 /// packets before and after the hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OvertakenDelay {
+    /// The lower bound, in ns.
     pub min: u64,
+    /// The upper bound, in ns.
     pub max: u64,
 }
 
 /// A delivery of octets, and its delay if known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delivery {
+    /// When the octets were delivered, in ns.
     pub at: u64,
     /// Octets of the IP packet.
     pub octets: u32,
+    /// The delay in ns, if known.
     pub delay: Option<u64>,
 }
 
@@ -108,8 +114,8 @@ pub(crate) enum Outcome {
 
 impl SenderTrace {
     /// Sets the first sequence number.
-    pub fn begin(&mut self, number: u32) {
-        self.positions.begin(number);
+    pub fn set_first_number(&mut self, number: u32) {
+        self.positions.set_origin(number);
         self.frontier.get_or_insert(0);
     }
 
@@ -367,7 +373,7 @@ mod tests {
     #[test]
     fn data_retransmitted_before_an_acknowledgement_was_lost() {
         let mut trace = SenderTrace::default();
-        trace.begin(1000);
+        trace.set_first_number(1000);
         (0..4).for_each(|k| trace.handle_data(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
         answer(&mut trace, 20 * MS, 1000, &[(1100, 1400)], &[]);
         trace.handle_data(21 * MS, &[(1000, 100)], 140, None);
@@ -385,7 +391,7 @@ mod tests {
     #[test]
     fn a_sack_block_is_an_rtt_sample() {
         let mut trace = SenderTrace::default();
-        trace.begin(0);
+        trace.set_first_number(0);
         (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
         answer(&mut trace, 30 * MS, 0, &[(100, 200)], &[]);
         assert_eq!(trace.prompt_acks.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
@@ -395,7 +401,7 @@ mod tests {
     #[test]
     fn an_acknowledged_retransmission_is_no_rtt_sample() {
         let mut trace = SenderTrace::default();
-        trace.begin(0);
+        trace.set_first_number(0);
         (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
         trace.handle_data(50 * MS, &[(0, 100)], 140, None);
         answer(&mut trace, 70 * MS, 200, &[], &[]);
@@ -406,7 +412,7 @@ mod tests {
     #[test]
     fn retransmitted_data_is_not_new() {
         let mut trace = SenderTrace::default();
-        trace.begin(0);
+        trace.set_first_number(0);
         trace.handle_data(0, &[(100, 100)], 140, None);
         let new = [&[(0, 100)][..], &[(100, 100)], &[(200, 100)], &[]].map(|data| trace.is_new(data));
         assert_eq!(new, [false, false, true, false]);
@@ -416,7 +422,7 @@ mod tests {
     #[test]
     fn reported_duplicate_is_not_a_loss() {
         let mut trace = SenderTrace::default();
-        trace.begin(0);
+        trace.set_first_number(0);
         trace.handle_data(0, &[(0, 100)], 140, None);
         trace.handle_data(MS, &[(0, 100)], 140, None);
         answer(&mut trace, 20 * MS, 100, &[], &[]);
@@ -428,7 +434,7 @@ mod tests {
     #[test]
     fn hole_is_a_loss_or_reordering() {
         let mut trace = SenderTrace::default();
-        trace.begin(0);
+        trace.set_first_number(0);
         trace.handle_data(0, &[(0, 1)], 140, None);
         trace.handle_data(MS, &[(3, 1)], 140, None);
         trace.handle_data(3 * MS, &[(1, 1)], 140, None);
@@ -446,7 +452,7 @@ mod tests {
     #[test]
     fn packets_missing_from_the_capture_are_not_losses() {
         let mut trace = SenderTrace::default();
-        trace.begin(0);
+        trace.set_first_number(0);
         trace.handle_data(0, &[(5, 5)], 140, None);
         answer(&mut trace, MS, 10, &[], &[]);
         answer(&mut trace, MS, 30, &[], &[]);

@@ -11,9 +11,11 @@ use crate::region::Requirement;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
+    /// Labels of the transports about which the claim is.
     pub(super) transports: Vec<String>,
     #[serde(rename = "than")]
     reference: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The requirement.
@@ -24,7 +26,7 @@ pub struct Area {
 impl Area {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        Finding::all(self.transports.iter().map(|transport| self.compare(view, transport)))
+        Finding::combine(self.transports.iter().map(|transport| self.compare(view, transport)))
     }
 
     /// Compares the regions of `transport` and of the other transport in pairs, because their repetitions have the same

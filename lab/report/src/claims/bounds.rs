@@ -13,6 +13,7 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct WithinAxis {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The ends of the axis, in ms (kbit/s).

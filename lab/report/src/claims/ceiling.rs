@@ -12,6 +12,7 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest permitted deviation of a mean below the ceiling, as a fraction of the ceiling.

@@ -1,6 +1,6 @@
 //! Claims that a transport is faster: compared point by point, corrected for the number of comparisons.
 
-use hol_measure::{CONFIDENCE, Comparison, holm};
+use hol_measure::{CONFIDENCE, Comparison, adjust_by_holm};
 use serde::Deserialize;
 
 use super::view::{compare, compare_times};
@@ -17,6 +17,7 @@ pub struct FasterTransport {
     pub(super) transports: Vec<String>,
     #[serde(rename = "than")]
     pub(super) reference: ComparedWith,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The fraction of the points at which it has to be significantly faster; at no point may it be significantly slower.
@@ -37,6 +38,7 @@ pub struct FasterTransport {
 pub struct DifferentMeans {
     pub(super) left: String,
     right: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The metric.
@@ -172,7 +174,7 @@ fn describe_uncompared_points<'a>(
 impl DifferentMeans {
     /// Evaluates the claim.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
+        let cells: Vec<&Cell> = view.data.cells_of_transport(&self.left, &self.at).collect();
         let pairs = pairs(&cells, |cell| {
             compare(self.metric, cell, view.data.with_same_conditions(cell, &self.right)?, 0.0)
         });
@@ -190,7 +192,7 @@ impl DifferentMeans {
 fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) -> Vec<Pair<'a>> {
     let compared: Vec<(&Cell, Comparison)> =
         cells.iter().filter_map(|cell| Some((*cell, compare(cell)?))).collect();
-    let p = holm(&compared.iter().map(|(_, comparison)| comparison.p).collect::<Vec<_>>());
+    let p = adjust_by_holm(&compared.iter().map(|(_, comparison)| comparison.p).collect::<Vec<_>>());
     let judge = |((cell, comparison), p): ((&'a Cell, Comparison), f64)| {
         let significant = p < 1.0 - CONFIDENCE && comparison.difference.mean != 0.0;
         Pair { cell, comparison, significant }

@@ -14,6 +14,7 @@ pub struct CrossoverClaim {
     pub(super) transport: String,
     #[serde(rename = "than")]
     reference: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The rate in 1/s near which the order changes.

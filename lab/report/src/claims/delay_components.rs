@@ -11,6 +11,7 @@ use crate::data::{Cell, Filter};
 #[serde(deny_unknown_fields)]
 pub struct DelayComponents {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest remainder for processing and queues, in ms.

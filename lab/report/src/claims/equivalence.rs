@@ -16,6 +16,7 @@ pub struct EquivalentTransports {
     pub(super) transports: Vec<String>,
     #[serde(rename = "like")]
     pub(super) reference: ComparedWith,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
@@ -37,6 +38,7 @@ pub struct EquivalentWorkloads {
     workload: String,
     #[serde(rename = "like")]
     reference_workload: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
@@ -83,6 +85,7 @@ impl EquivalentWorkloads {
     }
 }
 
+/// A point, and the difference that was measured there.
 struct ComparedPoint<'a> {
     cell: &'a Cell,
     comparison: Comparison,
@@ -93,11 +96,11 @@ struct ComparedPoint<'a> {
 /// Returns the Kolmogorov–Smirnov distance after the best shift of at most `margin_ms`: if every message takes a round
 /// trip, a single octet more would otherwise shift the whole distribution.
 fn distance(one: &Distribution, other: &Distribution, margin_ms: f64) -> Option<f64> {
-    const PER_DECADE: u32 = 24;
+    const POINTS_PER_DECADE: u32 = 24;
     let margin = Duration::from_secs_f64(margin_ms / 1000.0);
     let mut largest: f64 = 0.0;
     for (a, b) in [(one, other), (other, one)] {
-        for corner in b.ccdf(PER_DECADE, CONFIDENCE) {
+        for corner in b.ccdf(POINTS_PER_DECADE, CONFIDENCE) {
             largest = largest.max(a.share_above(corner.latency + margin)? - b.share_above(corner.latency)?);
         }
     }

@@ -12,6 +12,7 @@ use crate::data::{Cell, Dataset, Flows};
 use crate::figures::{StackView, StudyFigures};
 use crate::testing::summary;
 
+/// Repetitions of each point.
 const REPETITIONS: usize = 6;
 
 /// The measurements at a point of a world.
@@ -86,7 +87,7 @@ const FALSE_WORLDS: &[(&str, World)] = &[
     ("ekl-8", |cell, here| here.kbps *= if interval(cell) == "20ms" { 0.5 } else { 1.0 }),
     ("ekl-8", unchanged),
     ("ekl-10", |cell, here| {
-        here.spread = if cell.conditions.axis("background.count") == Some("0") { 0.1 } else { 0.01 }
+        here.spread = if cell.conditions.axis_value("background.count") == Some("0") { 0.1 } else { 0.01 }
     }),
     ("ekl-11", |cell, here| here.kbps *= if beside_sack(cell) { 1.0 } else { 0.5 }),
     ("ekl-11", unchanged),
@@ -222,11 +223,11 @@ fn doubles(cell: &Cell) -> bool {
 }
 
 fn interval(cell: &Cell) -> &str {
-    cell.conditions.axis("workload.interval").unwrap_or_default()
+    cell.conditions.axis_value("workload.interval").unwrap_or_default()
 }
 
 fn beside_sack(cell: &Cell) -> bool {
-    cell.conditions.axis("background.transport") == Some("tcp")
+    cell.conditions.axis_value("background.transport") == Some("tcp")
 }
 
 fn sctp_is_slower(cell: &Cell, here: &mut Sample) {
@@ -239,7 +240,7 @@ fn tcp_is_slower(cell: &Cell, here: &mut Sample) {
 
 /// Returns the number at the beginning of a swept key's value.
 fn swept(cell: &Cell, key: &str) -> f64 {
-    let text = cell.conditions.axis(key).unwrap_or_default();
+    let text = cell.conditions.axis_value(key).unwrap_or_default();
     text.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0.0)
 }
 

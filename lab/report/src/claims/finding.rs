@@ -61,7 +61,7 @@ impl Finding {
     }
 
     /// Combines results: the claim fails if one of the results fails, and holds if all results hold.
-    pub fn all(findings: impl Iterator<Item = Self>) -> Self {
+    pub fn combine(findings: impl Iterator<Item = Self>) -> Self {
         findings
             .reduce(|mut one, other| {
                 one.holds = match (one.holds, other.holds) {

@@ -10,6 +10,7 @@ use crate::data::{Cell, Filter};
 #[serde(deny_unknown_fields)]
 pub struct Floor {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest permitted excess of a mean over the round-trip time, in ms.

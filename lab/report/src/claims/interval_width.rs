@@ -13,6 +13,7 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct WiderIntervals {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     pub(super) at: Filter,
     #[serde(rename = "than")]
     pub(super) reference: ComparedWith,

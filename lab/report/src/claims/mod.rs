@@ -253,7 +253,7 @@ pub fn judge(
 ) -> Vec<JudgedClaim> {
     let on = |claim: &Claim, stack| {
         let view = View { data, stack };
-        let finding = Finding::all(claim.checks.iter().map(|check| check.evaluate(&view)));
+        let finding = Finding::combine(claim.checks.iter().map(|check| check.evaluate(&view)));
         let finding = match &claim.undecided {
             Some(what) if finding.holds.is_none() => Finding { text: what.clone(), ..finding },
             _ => finding,

@@ -66,7 +66,7 @@ impl Scope<'_> {
     fn selects(&self, cell: &Cell) -> bool {
         let compared = match self.reference {
             Some(ComparedWith::Axes(values)) => {
-                values.iter().all(|(key, value)| cell.conditions.axis(key) == Some(value.as_str()))
+                values.iter().all(|(key, value)| cell.conditions.axis_value(key) == Some(value.as_str()))
             }
             _ => false,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{CONFIDENCE, Direction, Trend, Verdict, compare_paired, holm};
+use hol_measure::{CONFIDENCE, Direction, Trend, Verdict, adjust_by_holm, compare_paired};
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -15,6 +15,7 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct MonotoneMeans {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     along: OrderAxis,
@@ -52,6 +53,7 @@ pub struct QuantileOrder {
     /// The transports from slow to fast.
     pub(super) transports: Vec<String>,
     quantiles: Vec<f64>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
 }
@@ -63,7 +65,8 @@ impl OrderAxis {
             Self::Loss => Some(cells.iter().map(|cell| cell.conditions.loss).collect()),
             Self::Streams => Some(cells.iter().map(|cell| f64::from(cell.streams)).collect()),
             Self::Axis(key) => {
-                let texts: Option<Vec<&str>> = cells.iter().map(|cell| cell.conditions.axis(key)).collect();
+                let texts: Option<Vec<&str>> =
+                    cells.iter().map(|cell| cell.conditions.axis_value(key)).collect();
                 Some(Numbers::read(&texts?)?.values)
             }
         }
@@ -143,6 +146,7 @@ impl MonotoneMeans {
 struct Step {
     row: String,
     p: f64,
+    /// Whether the two quantiles are in the opposite order.
     reversed: bool,
 }
 
@@ -164,7 +168,7 @@ impl QuantileOrder {
         if steps.is_empty() {
             return Finding::no_points();
         }
-        let adjusted = holm(&steps.iter().map(|step| step.p).collect::<Vec<_>>());
+        let adjusted = adjust_by_holm(&steps.iter().map(|step| step.p).collect::<Vec<_>>());
         let reversed: Vec<String> = steps
             .iter()
             .zip(adjusted)

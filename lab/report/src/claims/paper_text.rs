@@ -38,6 +38,7 @@ pub struct Interpretation {
 #[serde(deny_unknown_fields)]
 pub struct TotalDuration {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     at_most_days: f64,

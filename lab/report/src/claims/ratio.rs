@@ -15,6 +15,7 @@ pub struct Ratio {
     pub(super) transports: Vec<String>,
     #[serde(rename = "of")]
     pub(super) reference: ComparedWith,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The smallest and the largest ratio that agree with the paper.

@@ -15,6 +15,7 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct ReportedValues {
     pub(super) transport: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The metric.
@@ -73,7 +74,7 @@ impl ReportedValues {
     fn judge(&self, cell: &Cell) -> (Option<bool>, String) {
         let unit = self.metric.info().unit;
         let point = format!("{} at {}", self.transport, cell.describe_conditions());
-        let reported = cell.conditions.axis(&self.along).and_then(|value| self.values.get(value));
+        let reported = cell.conditions.axis_value(&self.along).and_then(|value| self.values.get(value));
         let Some(reported) = reported.map(|value| value.ends()) else {
             return (None, format!("{point}: no reported value"));
         };

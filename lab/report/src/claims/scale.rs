@@ -11,6 +11,7 @@ use crate::plot::number;
 #[serde(deny_unknown_fields)]
 pub struct Samples {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     #[serde(alias = "least")]
@@ -22,6 +23,7 @@ pub struct Samples {
 #[serde(deny_unknown_fields)]
 pub struct SustainedLoad {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The rate, in 1/s.
@@ -33,6 +35,7 @@ pub struct SustainedLoad {
 #[serde(deny_unknown_fields)]
 pub struct AbortedRuns {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
 }
@@ -42,6 +45,7 @@ pub struct AbortedRuns {
 #[serde(deny_unknown_fields)]
 pub struct CompletedRuns {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
 }
@@ -51,6 +55,7 @@ pub struct CompletedRuns {
 #[serde(deny_unknown_fields)]
 pub struct Coverage {
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
 }

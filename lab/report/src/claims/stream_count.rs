@@ -15,6 +15,7 @@ use hol_lab::Metric;
 pub struct EnoughStreams {
     /// The transports by ascending number of streams; the last one is the reference.
     pub(super) transports: Vec<String>,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest permitted deviation of a mean from the reference, as a fraction of the reference.

@@ -30,7 +30,8 @@ impl Streams {
         for transport in &self.transports {
             match self.run(transport) {
                 Ok((streams, records)) => {
-                    let (misplaced, disordered) = (misplaced(&records, streams), disordered(&records));
+                    let (misplaced, disordered) =
+                        (count_misplaced(&records, streams), count_disordered(&records));
                     wrong += misplaced + disordered;
                     rows.push(format!(
                         "{transport}: {} messages, of which {misplaced} used a wrong stream and {disordered} were delivered out of order in their stream",
@@ -59,7 +60,7 @@ impl Streams {
 }
 
 /// Counts the messages that did not use stream (id mod k), relative to the first one.
-fn misplaced(records: &[Record], streams: u16) -> usize {
+fn count_misplaced(records: &[Record], streams: u16) -> usize {
     let Some(first) = records.first() else { return 0 };
     let k = u64::from(streams);
     // Transaction identifiers start at any number and increase by one.
@@ -68,7 +69,7 @@ fn misplaced(records: &[Record], streams: u16) -> usize {
 }
 
 /// Counts the requests that overtook an earlier one of their stream.
-fn disordered(records: &[Record]) -> usize {
+fn count_disordered(records: &[Record]) -> usize {
     let mut last: BTreeMap<u16, Time> = BTreeMap::new();
     let mut count = 0;
     for record in records {
@@ -107,16 +108,16 @@ mod tests {
     #[test]
     fn a_message_on_the_wrong_stream_is_found() {
         let mut records: Vec<Record> = (0..8).map(|id| record(id, (id % 4) as u16, id)).collect();
-        assert_eq!(misplaced(&records, 4), 0);
+        assert_eq!(count_misplaced(&records, 4), 0);
         records[5].stream = 0;
-        assert_eq!(misplaced(&records, 4), 1);
+        assert_eq!(count_misplaced(&records, 4), 1);
     }
 
     #[test]
     fn order_matters_within_a_stream_only() {
         let records = [record(0, 0, 50), record(1, 1, 20), record(2, 0, 51)];
-        assert_eq!(disordered(&records), 0);
+        assert_eq!(count_disordered(&records), 0);
         let records = [record(0, 0, 50), record(1, 1, 20), record(2, 0, 49)];
-        assert_eq!(disordered(&records), 1);
+        assert_eq!(count_disordered(&records), 1);
     }
 }

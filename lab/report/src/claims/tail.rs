@@ -12,6 +12,7 @@ use crate::data::{Cell, Filter};
 #[serde(deny_unknown_fields)]
 pub struct Tail {
     pub(super) transport: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The multiple of the mean.

@@ -16,6 +16,7 @@ pub struct FactorEffect {
     pub(super) transports: Vec<String>,
     /// The swept key.
     factor: String,
+    /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
     /// The metric whose variance is analysed.
@@ -27,7 +28,7 @@ impl FactorEffect {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let blocks: Vec<Block> =
-            self.blocks(view).values().filter_map(|cells| self.block(view, cells)).collect();
+            self.group_into_blocks(view).values().filter_map(|cells| self.block(view, cells)).collect();
         let Some(variance) = Variance::pooled(&blocks) else { return Finding::no_points() };
         let Variance { first: transport, second: factor, interaction, error } = variance;
         let describe_effect = |name: &str, part: VarianceComponent| {
@@ -54,7 +55,7 @@ impl FactorEffect {
     }
 
     /// Groups the points of the first transport by all other conditions.
-    fn blocks<'a>(&self, view: &View<'a>) -> BTreeMap<(String, Vec<String>), Vec<&'a Cell>> {
+    fn group_into_blocks<'a>(&self, view: &View<'a>) -> BTreeMap<(String, Vec<String>), Vec<&'a Cell>> {
         let mut blocks: BTreeMap<_, Vec<&Cell>> = BTreeMap::new();
         for cell in self.transports.first().map(|first| view.cells(first, &self.at)).unwrap_or_default() {
             let others = cell.conditions.axes.iter().filter(|(key, _)| *key != self.factor);

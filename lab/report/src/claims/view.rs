@@ -110,7 +110,8 @@ fn paired(
     if first.len() == pairs.len() {
         return Some(means);
     }
-    let ranked =
-        |(a, b): (Option<f64>, Option<f64>)| (a.unwrap_or(metric.worst()), b.unwrap_or(metric.worst()));
+    let ranked = |(a, b): (Option<f64>, Option<f64>)| {
+        (a.unwrap_or(metric.worst_value()), b.unwrap_or(metric.worst_value()))
+    };
     Some(means.confirmed_by(SignedRanks::of(pairs.into_iter().map(ranked)), CONFIDENCE))
 }

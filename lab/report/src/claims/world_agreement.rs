@@ -11,6 +11,7 @@ use crate::validation::{ComparedPoint, Tally};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorldAgreement {
+    /// The points to which the claim applies.
     #[serde(default)]
     at: Filter,
     /// What is needed to decide the claim, if only one world was measured.

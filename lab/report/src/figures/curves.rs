@@ -63,7 +63,7 @@ fn vertical(spec: &FigureSpec) -> Axis {
     let [min, max] = spec.y;
     match spec.kind {
         Kind::Ccdf => Axis::new(Scale::Log { min, max }, spec.metric.share_axis()),
-        _ => Axis::new(Scale::Linear { min, max }, &spec.metric.axis()),
+        _ => Axis::new(Scale::Linear { min, max }, &spec.metric.axis_title()),
     }
 }
 
@@ -176,7 +176,7 @@ fn labels(
 
 /// Returns the position of a point on a swept axis and the unit: `10ms` is 10 and `ms`.
 fn axis_position<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
-    let text = cell.conditions.axis(key).unwrap_or_default();
+    let text = cell.conditions.axis_value(key).unwrap_or_default();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     (text[..text.len() - unit.len()].parse().unwrap_or(f64::NAN), unit)
 }

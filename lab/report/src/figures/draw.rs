@@ -1,12 +1,17 @@
 //! Draws a figure: its panels side by side on the paper's axes.
 
 use super::{Curves, Figure, PanelData};
-use crate::plot::{self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, key, mark_key, side_labels};
+use crate::plot::{
+    self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, draw_key, draw_mark_key, side_labels,
+};
 
+/// The width, in px.
 const WIDTH: f64 = 880.0;
+/// The height, in px.
 const HEIGHT: f64 = 340.0;
 /// The minimum margin left of the first panel, for tick labels and the name of the axis.
 const LEFT_MARGIN: f64 = 56.0;
+/// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM_MARGIN: f64 = 46.0;
@@ -21,6 +26,7 @@ const PANEL_GAP: f64 = 58.0;
 
 /// The largest number of columns in a grid of panels.
 const GRID_COLUMNS: usize = 3;
+/// The height of a panel in a grid, in px.
 const GRID_PANEL_HEIGHT: f64 = 170.0;
 /// The margin below each panel of a grid.
 const GRID_PANEL_MARGIN: f64 = 62.0;
@@ -55,6 +61,7 @@ fn right_margins(figure: &Figure) -> Vec<f64> {
 
 /// Returns the largest width of a panel. A panel with few names is narrow, so that a telephone shows all of them.
 fn max_panel_width(figure: &Figure) -> f64 {
+    /// The maximum width, in px.
     const MAX_WIDTH: f64 = 560.0;
     let Scale::Names(names) = &figure.x.scale else { return MAX_WIDTH };
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
@@ -86,7 +93,7 @@ fn draw_row(figure: &Figure, title: &str, right_margins: &[f64]) -> Svg {
     let words = marks.iter().map(|(_, words)| words.chars().count() + 6).sum::<usize>();
     let whole = used.max(LEFT_MARGIN + LETTER_WIDTH * words as f64).min(WIDTH);
     let mut svg = Svg::new(&figure.id, whole, HEIGHT + marks_line_height(&marks), title);
-    mark_key(&mut svg, (LEFT_MARGIN, HEIGHT + 2.0), &marks);
+    draw_mark_key(&mut svg, (LEFT_MARGIN, HEIGHT + 2.0), &marks);
     let mut left = LEFT_MARGIN + more;
     for (index, data) in figure.panels.iter().enumerate() {
         let panel = panel(figure, Frame { left, top: TOP_MARGIN, width, height }, [true, index == 0]);
@@ -111,7 +118,7 @@ fn draw_grid(figure: &Figure, title: &str) -> Svg {
     let top = TOP_MARGIN + KEY_HEIGHT * lines as f64;
     let (marks, bottom) = (marks(figure), top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * rows as f64 - 14.0);
     let mut svg = Svg::new(&figure.id, WIDTH, bottom + marks_line_height(&marks), title);
-    mark_key(&mut svg, (LEFT_MARGIN, bottom + 2.0), &marks);
+    draw_mark_key(&mut svg, (LEFT_MARGIN, bottom + 2.0), &marks);
     draw_key(&mut svg, (LEFT_MARGIN, 14.0), &entries);
     let more = extra_tick_width(figure);
     let width = (WIDTH - LEFT_MARGIN - 16.0) / columns as f64 - PANEL_GAP / 2.0 - more;
@@ -137,7 +144,8 @@ fn marks(figure: &Figure) -> Vec<(Mark, String)> {
     let mut marks: Vec<(Mark, Vec<&str>)> = Vec::new();
     for panel in &figure.panels {
         let Curves::Means(series) = &panel.curves else { continue };
-        let of = |one: &Series| one.marks(&figure.x.scale, &figure.y.scale, figure.metric.collapse());
+        let of =
+            |one: &Series| one.marks(&figure.x.scale, &figure.y.scale, figure.metric.collapse_description());
         for (mark, words) in series.iter().flat_map(of) {
             match marks.iter_mut().find(|(known, _)| *known == mark) {
                 Some((_, all)) if all.contains(&words) => {}
@@ -177,7 +185,7 @@ fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
         if x > at.0 && x + key_width(&entry.0) > WIDTH {
             (x, y) = (at.0, y + KEY_HEIGHT);
         }
-        key(svg, (x, y), std::slice::from_ref(entry), false);
+        draw_key(svg, (x, y), std::slice::from_ref(entry), false);
         x += key_width(&entry.0);
     }
 }
@@ -204,11 +212,13 @@ fn panel(figure: &Figure, frame: Frame, named: [bool; 2]) -> Panel {
 fn draw_curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     match &data.curves {
         // Names have no order, so they are not joined by a line.
-        Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => plot::marks(svg, panel, series),
-        Curves::Means(series) => plot::curves(svg, panel, series),
+        Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => {
+            plot::draw_marks(svg, panel, series)
+        }
+        Curves::Means(series) => plot::draw_curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
         Curves::OutageCurves { curves, events } => {
-            plot::events(svg, panel, events);
+            plot::draw_event_lines(svg, panel, events);
             curves.iter().for_each(|one| one.draw(svg, panel));
         }
     }
@@ -240,7 +250,7 @@ fn draw_shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
         Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
         Curves::Means(_) | Curves::OutageCurves { .. } => false,
     };
-    key(svg, (left, TOP_MARGIN + 10.0), &entries(figure), figure.panels.iter().any(dashed));
+    draw_key(svg, (left, TOP_MARGIN + 10.0), &entries(figure), figure.panels.iter().any(dashed));
 }
 
 /// Returns every curve of all panels once, by name.

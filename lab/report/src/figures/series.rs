@@ -43,9 +43,9 @@ pub fn over_time(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell) -
 
 /// Returns a distribution with an interval at each of its steps.
 pub fn ccdf(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell, with_theory: bool) -> Ccdf {
-    const PER_DECADE: u32 = 24;
+    const POINTS_PER_DECADE: u32 = 24;
     let distribution = cell.distribution(metric);
-    let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
+    let corners = distribution.ccdf(POINTS_PER_DECADE, CONFIDENCE);
     let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
     // If every message took the same time, the curve has one step, down to zero.
     if let (true, Some(max)) = (points.is_empty(), distribution.max()) {

@@ -98,7 +98,7 @@ pub fn html(figure: &Figure) -> String {
             text,
             "<div class=\"scroll\"><table class=\"numbers\"><caption>{}{}, with 95 % CI</caption><tr><th>{}</th>{head}</tr>",
             if panel.title.is_empty() { String::new() } else { escape(&panel.title) + ": " },
-            figure.metric.axis(),
+            figure.metric.axis_title(),
             escape(&figure.x.label)
         );
         for one in series.iter().filter(|one| !one.points.is_empty()) {

@@ -61,7 +61,7 @@ struct ObjectTotals {
 impl ObjectTotals {
     fn of(series: &Series) -> Result<Self, LabError> {
         let mut totals = Self::default();
-        series.rows(|row| {
+        series.for_each_row(|row| {
             totals.end = totals.end.max(row.at);
             let number = |column| row.number(column).unwrap_or(0);
             let weight = match row.subject {
@@ -201,7 +201,7 @@ fn run(
     };
     let mut goodput = Goodput::new(axis);
     let (mut retransmissions, mut dropped) = (0, 0);
-    series.rows(|row| {
+    series.for_each_row(|row| {
         let at = row.at.as_secs_f64();
         if row.subject == SampledObject::Flow(flow) {
             goodput.add(at, row.number("delivered_octets").unwrap_or(0));

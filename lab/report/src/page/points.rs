@@ -81,7 +81,7 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
     let axes: Vec<&String> = survey.axes.iter().flat_map(|axis| &axis.keys).collect();
     let keys = axes.iter().map(|key| key.as_str());
     let own: Vec<String> =
-        defined.iter().map(|defined| format!("{}, 95 %", Metric::Defined(*defined).axis())).collect();
+        defined.iter().map(|defined| format!("{}, 95 %", Metric::Defined(*defined).axis_title())).collect();
     let heads = ["transport"].into_iter().chain(keys).chain(own.iter().map(String::as_str));
     let heads = heads.chain(columns.iter().map(|column| column.head));
     let head: String = heads.map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
@@ -98,7 +98,7 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
 fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Column]) -> String {
     let mut text = format!("<tr><th scope=\"row\">{}</th>", escape(&cell.transport));
     for key in axes {
-        let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis(key).unwrap_or_default()));
+        let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis_value(key).unwrap_or_default()));
     }
     let own = defined.iter().map(|defined| bounds(cell.shaped_mean(Metric::Defined(*defined))));
     for (shown, value) in own.chain(columns.iter().map(|column| (column.cell_of)(cell))) {

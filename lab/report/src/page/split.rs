@@ -4,15 +4,18 @@ use hol_measure::{DelayComponent, MeanDelayBreakdown};
 
 use super::selected_points::{selected_points, side_by_side};
 use crate::data::Cell;
-use crate::plot::{Anchor, Svg, component_key, component_key_height, escape};
+use crate::plot::{Anchor, Svg, component_key_height, draw_component_key, escape};
 use crate::report::Report;
 
+/// The height of a bar, in px.
 const BAR_HEIGHT: f64 = 14.0;
 /// The height of a bar with the gap below it.
 const LINE_HEIGHT: f64 = 20.0;
 /// The least margin for the names of transports.
 const LEFT_MARGIN: f64 = 110.0;
+/// The average width of a letter, in px.
 const LETTER_WIDTH: f64 = 6.8;
+/// The width, in px.
 const WIDTH: f64 = 880.0;
 /// The width right of the longest bar, for its time.
 const TIME_WIDTH: f64 = 90.0;
@@ -77,7 +80,7 @@ fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
     let span = WIDTH - left - TIME_WIDTH;
     let mut svg = Svg::new(id, WIDTH, top + LINE_HEIGHT * cells.len() as f64 + 8.0, title);
     let longest = cells.iter().map(|cell| parts(cell).iter().sum::<f64>()).fold(0.1, f64::max);
-    component_key(&mut svg, WIDTH, meaning);
+    draw_component_key(&mut svg, WIDTH, meaning);
     for (index, cell) in cells.iter().enumerate() {
         let y = top + LINE_HEIGHT * index as f64;
         svg.text("tick", (left - 10.0, y + BAR_HEIGHT - 3.0), Anchor::End, &cell.transport);

@@ -26,7 +26,9 @@ struct Row<'a> {
 
 /// A measured value and the value of the closed form.
 struct TheoryComparison {
+    /// The confidence interval of the measured value.
     measured: Bounds,
+    /// The value of the closed form.
     expected: f64,
 }
 

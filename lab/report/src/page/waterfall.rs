@@ -7,10 +7,12 @@ use hol_measure::waterfall::{Waterfall, WaterfallFile};
 
 use super::selected_points::{selected_points, side_by_side};
 use crate::data::Cell;
-use crate::plot::{Anchor, Scale, Svg, component_key, escape, number};
+use crate::plot::{Anchor, Scale, Svg, draw_component_key, escape, number};
 use crate::report::Report;
 
+/// The width, in px.
 const WIDTH: f64 = 880.0;
+/// The left margin, in px.
 const LEFT_MARGIN: f64 = 150.0;
 /// The width of the longest page.
 const MAX_PAGE_WIDTH: f64 = 640.0;
@@ -20,7 +22,9 @@ const TOP_MARGIN: f64 = 36.0;
 const PAGE_GAP: f64 = 14.0;
 /// The height that the bars of a page share, as long as they stay distinguishable.
 const PAGE_HEIGHT: f64 = 130.0;
+/// The minimum height of a bar, in px.
 const MIN_BAR_HEIGHT: f64 = 2.0;
+/// The maximum height of a bar, in px.
 const MAX_BAR_HEIGHT: f64 = 9.0;
 
 /// Returns the section.
@@ -64,7 +68,7 @@ fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
     let x = |ms: f64| LEFT_MARGIN + MAX_PAGE_WIDTH * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
-    component_key(&mut svg, WIDTH, DelayComponent::label_for_file);
+    draw_component_key(&mut svg, WIDTH, DelayComponent::label_for_file);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
         svg.line("grid", (x(tick.value), TOP_MARGIN - 6.0), (x(tick.value), bottom));
         svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);

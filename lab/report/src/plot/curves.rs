@@ -11,7 +11,7 @@ const MAX_FAR_SHARE: f64 = 0.1;
 const DASH_LENGTH: usize = 7;
 
 /// Draws lines, then all marks above them.
-pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
+pub fn draw_curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
     let groups = coinciding_groups(panel, series);
     for (index, one) in series.iter().enumerate() {
         let together: Vec<usize> =
@@ -23,11 +23,11 @@ pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
             _ => one.draw_line(svg, panel),
         }
     }
-    marks(svg, panel, series);
+    draw_marks(svg, panel, series);
 }
 
 /// Draws the marks only.
-pub fn marks(svg: &mut Svg, panel: &Panel, series: &[Series]) {
+pub fn draw_marks(svg: &mut Svg, panel: &Panel, series: &[Series]) {
     let mut edge = EdgeMarks::default();
     series.iter().for_each(|one| one.draw_marks(svg, panel, &mut edge));
 }
@@ -82,7 +82,7 @@ mod tests {
 
     fn drawn(series: &[Series]) -> String {
         let mut svg = Svg::new("a", 400.0, 100.0, "");
-        curves(&mut svg, &panel(), series);
+        draw_curves(&mut svg, &panel(), series);
         svg.inline()
     }
 

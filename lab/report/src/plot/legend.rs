@@ -27,7 +27,7 @@ pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, SeriesStyle,
 }
 
 /// Draws a key of lines, markers and names, from `at` downwards.
-pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)], theory: bool) {
+pub fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)], theory: bool) {
     let mut y = at.1;
     for (label, style) in entries {
         svg.group(style.class, "", |svg| {
@@ -56,7 +56,7 @@ pub fn component_key_height(width: f64, meaning: fn(DelayComponent) -> &'static 
 
 /// Draws the colours of the delay components with their meanings, in as many lines as a drawing of this
 /// width needs.
-pub fn component_key(svg: &mut Svg, width: f64, meaning: fn(DelayComponent) -> &'static str) {
+pub fn draw_component_key(svg: &mut Svg, width: f64, meaning: fn(DelayComponent) -> &'static str) {
     for (component, (x, y)) in component_key_positions(width, meaning) {
         svg.rect(&format!("split-{}", component.name()), (x, y), 11.0, 11.0);
         svg.text("note", (x + 16.0, y + 9.5), Anchor::Start, meaning(component));

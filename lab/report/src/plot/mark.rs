@@ -31,7 +31,8 @@ impl Mark {
 }
 
 /// Draws the meaning of each mark in one line, starting at `at`.
-pub fn mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
+pub fn draw_mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
+    /// The average width of a letter, in px.
     const LETTER_WIDTH: f64 = 5.9;
     let mut x = at.0;
     svg.group("c-grey", "", |svg| {

@@ -19,12 +19,12 @@ pub mod theme;
 
 pub use axis::Axis;
 pub use ccdf::Ccdf;
-pub use curves::{curves, marks};
+pub use curves::{draw_curves, draw_marks};
 pub use edge::EdgeMarks;
-pub use legend::{component_key, component_key_height, key, side_labels};
+pub use legend::{component_key_height, draw_component_key, draw_key, side_labels};
 pub use literal::literal_colour;
-pub use mark::{Mark, mark_key};
-pub use outage_curve::{OutageCurve, events};
+pub use mark::{Mark, draw_mark_key};
+pub use outage_curve::{OutageCurve, draw_event_lines};
 pub use panel::{Frame, Panel};
 pub use scale::{Scale, number};
 pub use series::{Gap, Point, Series};

@@ -43,7 +43,7 @@ impl OutageCurve {
 }
 
 /// Draws a line at each event; its tooltip describes the event.
-pub fn events(svg: &mut Svg, panel: &Panel, events: &[(f64, String)]) {
+pub fn draw_event_lines(svg: &mut Svg, panel: &Panel, events: &[(f64, String)]) {
     let frame = panel.frame;
     let inside = events.iter().filter(|(at, _)| panel.x.scale.contains(*at));
     for (at, what) in inside {

@@ -50,7 +50,7 @@ impl Svg {
         let mut path = String::new();
         for (x, y) in points {
             let separator = if path.is_empty() { "" } else { " " };
-            let _ = write!(path, "{separator}{},{}", pixel(x), pixel(y));
+            let _ = write!(path, "{separator}{},{}", round_to_tenth(x), round_to_tenth(y));
         }
         if path.is_empty() {
             return;
@@ -61,7 +61,8 @@ impl Svg {
 
     /// Adds a closed area.
     pub fn polygon(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
-        let path: Vec<_> = points.into_iter().map(|(x, y)| format!("{},{}", pixel(x), pixel(y))).collect();
+        let path: Vec<_> =
+            points.into_iter().map(|(x, y)| format!("{},{}", round_to_tenth(x), round_to_tenth(y))).collect();
         self.write(format_args!(r#"<polygon class="{class}" points="{}"/>"#, path.join(" ")));
     }
 
@@ -84,7 +85,7 @@ impl Svg {
         if text.is_empty() {
             return;
         }
-        let (x, y) = (pixel(at.0), pixel(at.1));
+        let (x, y) = (round_to_tenth(at.0), round_to_tenth(at.1));
         let text = escape(text);
         let anchor = anchor.attribute();
         self.write(format_args!(r#"<text class="{class}" x="{x}" y="{y}"{anchor}>{text}</text>"#));
@@ -95,7 +96,7 @@ impl Svg {
         if text.is_empty() {
             return;
         }
-        let (x, y) = (pixel(at.0), pixel(at.1));
+        let (x, y) = (round_to_tenth(at.0), round_to_tenth(at.1));
         let text = escape(text);
         self.write(format_args!(
             r#"<text class="{class}" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{text}</text>"#
@@ -104,7 +105,7 @@ impl Svg {
 
     /// Adds a line of text with a slope of `degrees`, centred at its position.
     pub fn text_sloped(&mut self, class: &str, at: (f64, f64), degrees: f64, text: &str) {
-        let (x, y, degrees) = (pixel(at.0), pixel(at.1), pixel(degrees));
+        let (x, y, degrees) = (round_to_tenth(at.0), round_to_tenth(at.1), round_to_tenth(degrees));
         let text = escape(text);
         self.write(format_args!(
             r#"<text class="{class}" transform="translate({x} {y}) rotate({degrees})" text-anchor="middle">{text}</text>"#
@@ -172,7 +173,7 @@ impl Anchor {
 }
 
 /// Rounds a coordinate to a tenth of a pixel, which shortens the text to a third.
-fn pixel(value: f64) -> f64 {
+fn round_to_tenth(value: f64) -> f64 {
     assert!(value.is_finite(), "a coordinate is {value}");
     // Adding zero turns -0 into 0.
     (value * 10.0).round() / 10.0 + 0.0

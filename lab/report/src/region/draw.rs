@@ -3,13 +3,19 @@
 use super::{Region, RegionPoint, TransportRegion};
 use crate::plot::{Anchor, Svg, number};
 
+/// The width, in px.
 const WIDTH: f64 = 880.0;
+/// The left margin, in px.
 const LEFT_MARGIN: f64 = 62.0;
+/// The top margin, in px.
 const TOP_MARGIN: f64 = 26.0;
+/// The bottom margin, in px.
 const BOTTOM_MARGIN: f64 = 46.0;
+/// The gap between two panels, in px.
 const PANEL_GAP: f64 = 22.0;
 /// Maximum number of regions in a row.
 const MAX_IN_ROW: usize = 3;
+/// The height of a cell, in px.
 const CELL_HEIGHT: f64 = 18.0;
 
 impl Region {

@@ -5,9 +5,13 @@ use hol_base::Time;
 use super::{Arrow, Delivery, Trace};
 use crate::plot::{Anchor, Svg};
 
+/// The width, in px.
 const WIDTH: f64 = 910.0;
+/// The horizontal position of the client's line, in px.
 const CLIENT_X: f64 = 190.0;
+/// The horizontal position of the server's line, in px.
 const SERVER_X: f64 = 530.0;
+/// The top margin, in px.
 const TOP_MARGIN: f64 = 56.0;
 /// The vertical distance in pixels that stands for the shortest one-way delay.
 const DELAY_HEIGHT: f64 = 90.0;

@@ -109,13 +109,16 @@ pub struct PacketCollector {
     pub omitted: u64,
 }
 
+/// A packet between client and server.
 #[derive(Debug)]
 struct TracedPacket {
     packet: Packet,
     /// The octets by which the packet is recognised when it arrives.
     fingerprint: Vec<u8>,
     is_forward: bool,
+    /// When the packet was sent.
     sent: Time,
+    /// When the packet arrived.
     arrived: Option<Time>,
     /// Whether the packet was lost.
     is_lost: bool,

@@ -15,6 +15,7 @@ use hol_lab::Metric;
 /// The largest difference that counts as negligible, as a share.
 pub const NEGLIGIBLE: f64 = 0.005;
 
+/// The significance level.
 const ALPHA: f64 = 1.0 - CONFIDENCE;
 /// The p-value below which more repetitions would not change the result.
 const DECISIVE_P: f64 = ALPHA / 10.0;

@@ -192,7 +192,7 @@ fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     } else {
         Scale::Linear { min: 0.0, max: (top * 1.06).max(1e-9) }
     };
-    Some(Axis::new(scale, &metric.axis()).in_unit_of(top))
+    Some(Axis::new(scale, &metric.axis_title()).in_unit_of(top))
 }
 
 /// Returns a figure of distributions for each combination of the axes.

@@ -6,13 +6,17 @@ use super::contest::{Contest, NEGLIGIBLE, Outcome};
 use super::{Axis, Survey};
 use crate::plot::{Anchor, SeriesStyle, Svg, number};
 
+/// The left margin, in px.
 const LEFT_MARGIN: f64 = 78.0;
+/// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
 /// The position of the first entry of the key.
 const KEY_POSITION: (f64, f64) = (16.0, 8.0);
 /// The height of a line of the key.
 const LINE_HEIGHT: f64 = 18.0;
+/// The bottom margin, in px.
 const BOTTOM_MARGIN: f64 = 46.0;
+/// The width, in px.
 const WIDTH: f64 = 880.0;
 /// The largest width of a cell of the map.
 const MAX_CELL_WIDTH: f64 = 96.0;

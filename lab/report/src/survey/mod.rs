@@ -102,7 +102,7 @@ impl<'d> Survey<'d> {
     fn steps(&self, cell: &Cell) -> Option<Vec<usize>> {
         let step = |axis: &Axis| {
             let is_at = |step: &Vec<String>| {
-                axis.keys.iter().zip(step).all(|(key, value)| cell.conditions.axis(key) == Some(value))
+                axis.keys.iter().zip(step).all(|(key, value)| cell.conditions.axis_value(key) == Some(value))
             };
             axis.steps.iter().position(is_at)
         };

@@ -2,9 +2,13 @@
 
 /// The size of a difference.
 pub(super) struct Size {
+    /// The difference itself.
     pub(super) value: f64,
+    /// The lower end of the confidence interval.
     pub(super) low: f64,
+    /// The upper end of the confidence interval.
     pub(super) high: f64,
+    /// The unit of all three numbers.
     pub(super) unit: &'static str,
 }
 

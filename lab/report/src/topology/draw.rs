@@ -6,7 +6,9 @@ use super::layout::layout;
 use super::{describe_settings, member};
 use crate::plot::{Anchor, Svg};
 
+/// The margin on all sides, in px.
 const MARGIN: f64 = 30.0;
+/// The height of the heading, in px.
 const HEADING_HEIGHT: f64 = 40.0;
 /// Half the minimum width of a box.
 const MIN_BOX_HALF_WIDTH: f64 = 34.0;

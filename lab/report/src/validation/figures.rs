@@ -8,10 +8,13 @@ use crate::plot::{
     Axis, Ccdf, EdgeMarks, Frame, Marker, Panel, Point, Scale, Series, SeriesStyle, Svg, key, side_labels,
 };
 
+/// The width, in px.
 const WIDTH: f64 = 880.0;
+/// The height, in px.
 const HEIGHT: f64 = 340.0;
 /// The margin left of the first panel, for tick labels and the name of the axis.
 const LEFT_MARGIN: f64 = 62.0;
+/// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM_MARGIN: f64 = 46.0;
@@ -191,8 +194,8 @@ pub(super) fn distributions(id: &str, compared: &ComparedPoint) -> Svg {
 }
 
 fn ccdf(label: &str, style: SeriesStyle, latency: &Distribution) -> Ccdf {
-    const PER_DECADE: u32 = 24;
-    let corners = latency.ccdf(PER_DECADE, CONFIDENCE);
+    const POINTS_PER_DECADE: u32 = 24;
+    let corners = latency.ccdf(POINTS_PER_DECADE, CONFIDENCE);
     let points = corners.iter().map(|corner| (corner.latency.as_millis_f64(), corner.share)).collect();
     Ccdf { label: label.to_owned(), style, points, band: Vec::new(), theory: Vec::new() }
 }

@@ -45,6 +45,7 @@ struct Watch {
     _turn: Option<StreamPermit>,
 }
 
+/// The events that a stream contains.
 enum Scope {
     /// All events of one experiment.
     One(i64),

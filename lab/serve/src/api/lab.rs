@@ -57,7 +57,7 @@ pub struct StudyEntry {
 impl Server {
     /// Returns the machine and its resources.
     pub fn machine(&self) -> Result<Machine, Refusal> {
-        let Host { cpu, os, memory, .. } = Host::this();
+        let Host { cpu, os, memory, .. } = Host::current();
         let engine = match hol_kernel::provenance() {
             Ok(provenance) => provenance.warning().unwrap_or_else(|| provenance.to_string()),
             Err(problem) => problem.to_string(),

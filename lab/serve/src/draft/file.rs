@@ -51,7 +51,7 @@ pub fn experiment(
     permission: &Permission,
 ) -> Result<Experiment, InputError> {
     let source = match format {
-        Format::Toml => Source::new(NAME_TOML, text).permitted(permission.clone()),
+        Format::Toml => Source::new(NAME_TOML, text).with_permission(permission.clone()),
         Format::Ns => Source::of_script(NAME_NS, text, permission)?,
     };
     Experiment::parse_for_any_machine(name, &source)

@@ -56,7 +56,7 @@ pub fn to_experiment_file(text: &str, permission: &Permission) -> Result<String,
 }
 
 fn read(text: &str, permission: &Permission) -> Result<Script, InputError> {
-    Source::new(NAME_NS, "").permitted(permission.clone()).read_script(NAME_NS, text, Path::new(""))
+    Source::new(NAME_NS, "").with_permission(permission.clone()).read_script(NAME_NS, text, Path::new(""))
 }
 
 /// Returns the ignored commands of a script: position, command, reason.

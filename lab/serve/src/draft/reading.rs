@@ -169,7 +169,7 @@ impl Reading {
 
 fn plan_size(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
     let plan = Plan::new([experiment]);
-    let (runs, messages) = (plan.next_runs(&RunResults::default()).len(), plan.messages());
+    let (runs, messages) = (plan.next_runs(&RunResults::default()).len(), plan.message_count());
     let estimate = jobs.filter(|_| messages <= MAX_ESTIMATED_MESSAGES).map(|jobs| plan.estimate(jobs));
     PlanSize {
         points: experiment.points.len(),

@@ -66,7 +66,7 @@ impl RunnerCommand {
 
     /// Returns whether another process writes the results: an earlier process that has not ended, or a process that a
     /// user has started.
-    pub fn is_busy(&self) -> bool {
+    pub fn results_are_locked(&self) -> bool {
         let journal = File::open(self.results().join("runs.jsonl"));
         journal.is_ok_and(|journal| matches!(journal.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }
@@ -275,6 +275,7 @@ fn read_lines(stream: impl Read, line: impl Fn(String)) {
 
 /// Appends a line to a log of limited size.
 pub fn append_to_log(dir: &Path, line: &str) {
+    /// Octets from which on nothing is appended.
     const MAX_LOG_SIZE: u64 = 1 << 20;
     let write = || -> io::Result<()> {
         let mut file = File::options().create(true).append(true).open(dir.join("log"))?;

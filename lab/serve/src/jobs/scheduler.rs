@@ -63,6 +63,7 @@ struct Job {
     counted_until: f64,
 }
 
+/// Starts and ends the processes of queued experiments.
 struct Scheduler {
     server: Arc<Server>,
     sender: Sender<SchedulerMessage>,
@@ -229,7 +230,7 @@ impl Scheduler {
         let mut verdicts = decide(waiting.clone(), self.server.config.cores, taken);
         // Checks file locks only for experiments that are about to start.
         while let Some(busy) =
-            verdicts.iter().find(|(id, verdict)| *verdict == Verdict::Start && self.is_busy(*id))
+            verdicts.iter().find(|(id, verdict)| *verdict == Verdict::Start && self.results_are_locked(*id))
         {
             let one = waiting
                 .iter_mut()
@@ -257,8 +258,9 @@ impl Scheduler {
         if news.is_empty() { Ok(()) } else { self.server.record_wait_reasons(&news) }
     }
 
-    fn is_busy(&self, id: i64) -> bool {
-        self.server.command(id).is_ok_and(|command| command.is_busy())
+    /// Returns whether another process writes the results of an experiment.
+    fn results_are_locked(&self, id: i64) -> bool {
+        self.server.command(id).is_ok_and(|command| command.results_are_locked())
     }
 
     fn launch(&mut self, id: i64) -> rusqlite::Result<()> {

@@ -19,6 +19,7 @@ pub enum OutputLine {
     Text(String),
 }
 
+/// A JSON line that `hol run` writes.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum StreamMessage {

@@ -61,6 +61,7 @@ pub struct NewExperimentQuery {
     edit: Option<u8>,
 }
 
+/// The text with which the editor starts.
 #[derive(Serialize)]
 struct InitialText {
     text: String,

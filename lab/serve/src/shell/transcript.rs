@@ -25,7 +25,9 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub struct Transcript {
     entries: VecDeque<(Entry, usize)>,
+    /// Octets of all entries.
     octets: usize,
+    /// The number of the next entry.
     next: u64,
     is_waiting: bool,
 }

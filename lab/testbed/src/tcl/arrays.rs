@@ -86,7 +86,7 @@ impl<H: Host> Interpreter<H> {
     }
 
     fn has_variable(&self, name: &str) -> bool {
-        let (scope, own) = self.variables.place(name);
+        let (scope, own) = self.variables.resolve(name);
         let is_attribute = matches!(scope, Scope::Object(object) if self.host.has_attribute(&object, &own));
         is_attribute || self.variables.exists(name)
     }

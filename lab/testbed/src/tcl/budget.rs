@@ -20,8 +20,11 @@ const MAX_OCTETS: u64 = 1 << 29;
 /// The work of a script so far.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
+    /// Number of iterations of loops and of calls.
     turns: u64,
+    /// Number of executed commands.
     commands: u64,
+    /// Octets copied, parsed or searched.
     octets: u64,
 }
 

@@ -24,7 +24,7 @@ impl<H: Host> Interpreter<H> {
             ("set" | "append", [name]) => self.read(name),
             ("set", [name, value]) => {
                 // Nodes and links are called like the variable that holds them, unless it is a procedure's own.
-                let (scope, own) = self.variables.place(&name.text);
+                let (scope, own) = self.variables.resolve(&name.text);
                 if !matches!(scope, Scope::Call(_)) {
                     self.host.name_after_variable(&own, &value.text);
                 }
@@ -66,7 +66,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Assigns a value to a variable; an attribute of a host's object is set by the host.
     pub(super) fn assign(&mut self, at: usize, name: &str, value: String) -> Outcome {
-        if let (Scope::Object(object), attribute) = self.variables.place(name)
+        if let (Scope::Object(object), attribute) = self.variables.resolve(name)
             && self.host.has_attribute(&object, &attribute)
         {
             return self.attribute_command(at, &object, &["set", &attribute, &value]);
@@ -79,7 +79,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Returns the value of a variable; if it is an attribute of a host's object, the host returns the value.
     pub(super) fn value_of(&mut self, at: usize, name: &str) -> Outcome {
-        if let (Scope::Object(object), attribute) = self.variables.place(name)
+        if let (Scope::Object(object), attribute) = self.variables.resolve(name)
             && self.host.has_attribute(&object, &attribute)
         {
             return self.attribute_command(at, &object, &["set", &attribute]);
@@ -97,7 +97,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Adds text to a variable, which may be new; with `has_elements` the variable becomes a list.
     fn append(&mut self, name: &Word, more: &str, has_elements: bool) -> Outcome {
-        if let (Scope::Object(object), attribute) = self.variables.place(&name.text)
+        if let (Scope::Object(object), attribute) = self.variables.resolve(&name.text)
             && self.host.has_attribute(&object, &attribute)
         {
             let old = self.read(name)?;
@@ -152,7 +152,7 @@ impl<H: Host> Interpreter<H> {
         let (pairs, []) = pairs.as_chunks() else { return usage(at, "upvar 1 name own") };
         self.budget.charge_octets(at, pairs.len() * ENTRY_OCTETS)?;
         for [theirs, own] in pairs {
-            let place = self.variables.place_at(depth, &theirs.text);
+            let place = self.variables.resolve_at(depth, &theirs.text);
             self.variables.link(&own.text, place);
         }
         Ok(String::new())

@@ -85,6 +85,7 @@ fn tcl_seed(seed: i64) -> u64 {
     if state == 0 || state == RANDOM_MODULUS { state ^ 123_459_876 } else { state }
 }
 
+/// An expression that is being evaluated.
 struct Expression<'i, 't, H> {
     interpreter: &'i mut Interpreter<H>,
     parser: Parser<'t>,

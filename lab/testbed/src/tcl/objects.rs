@@ -34,6 +34,7 @@ pub(super) struct Objects {
     made: usize,
 }
 
+/// A class of OTcl.
 #[derive(Debug)]
 struct Class {
     /// The superclasses of the class, the nearest first.

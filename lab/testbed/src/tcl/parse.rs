@@ -11,6 +11,7 @@ pub(super) type Command = Vec<RawWord>;
 /// A word before substitution.
 #[derive(Debug, Clone)]
 pub(super) struct RawWord {
+    /// Position of the word among all sources.
     pub at: usize,
     pub parts: Vec<Part>,
     /// Offset of the word's text, if it is in braces.

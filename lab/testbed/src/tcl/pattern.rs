@@ -53,6 +53,7 @@ pub(super) struct Set {
     is_negated: bool,
 }
 
+/// Letters in a set.
 #[derive(Debug)]
 enum Item {
     Range(char, char),

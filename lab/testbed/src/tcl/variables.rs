@@ -46,6 +46,7 @@ impl From<String> for Value {
 /// The variables of one call of a procedure.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
+    /// The variables of this call, by name.
     pub own: BTreeMap<String, Value>,
     /// Names, without index, that refer to a variable of another scope: `global`, `upvar` and `instvar`.
     pub linked: BTreeMap<String, Place>,
@@ -161,7 +162,7 @@ impl Variables {
 
     /// Returns the scope and name of the variable that the call at this depth calls `name`; depth 0 is the global
     /// scope.
-    pub fn place_at(&self, depth: usize, name: &str) -> Place {
+    pub fn resolve_at(&self, depth: usize, name: &str) -> Place {
         let bare = name.trim_start_matches("::");
         let (array, index) = bare.split_once('(').map_or((bare, None), |(array, rest)| (array, Some(rest)));
         let frame = depth.checked_sub(1).and_then(|last| self.frames.get(last));
@@ -176,8 +177,8 @@ impl Variables {
     }
 
     /// Returns the scope and name of the variable that the active call calls `name`.
-    pub fn place(&self, name: &str) -> Place {
-        self.place_at(self.depth(), name)
+    pub fn resolve(&self, name: &str) -> Place {
+        self.resolve_at(self.depth(), name)
     }
 
     /// Returns the names and values of an object's variables.

@@ -14,6 +14,7 @@ struct Packet {
     /// Whether it was retransmitted because of acknowledgements.
     fast: bool,
     resent: bool,
+    /// Whether the packet has been acknowledged.
     acknowledged: bool,
 }
 

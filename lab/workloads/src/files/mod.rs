@@ -70,14 +70,14 @@ impl Files {
     /// Maximum requests per batch: all records of a batch stay in memory until the batch ends.
     const MAX_REQUESTS: u64 = 1 << 20;
 
-    fn blocks(&self) -> u64 {
+    fn block_count(&self) -> u64 {
         self.size.0.div_ceil(self.block.0)
     }
 
     /// Returns the number of requests per batch.
-    fn requests(&self) -> u64 {
+    fn request_count(&self) -> u64 {
         let of_one = |operation: &FileOperation| match operation {
-            FileOperation::Put | FileOperation::Get => 2 + self.blocks(),
+            FileOperation::Put | FileOperation::Get => 2 + self.block_count(),
             FileOperation::Remove => 1,
         };
         u64::from(self.files).saturating_mul(self.operations.iter().map(of_one).sum())
@@ -127,7 +127,7 @@ impl Workload for Files {
                 "the files would exceed the server's 256 MiB; lower `size`, or add \"remove\" to `operations`",
             );
         }
-        if self.requests() > Self::MAX_REQUESTS {
+        if self.request_count() > Self::MAX_REQUESTS {
             return files(
                 "a batch would have more than 1048576 requests; raise `block`, or lower `files` and raise `messages`",
             );
@@ -153,7 +153,8 @@ impl Workload for Files {
 
     fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
         let octets = self.size.0.saturating_mul(self.files.into());
-        let batch = Batch { messages: self.requests(), octets: u32::try_from(octets).unwrap_or(u32::MAX) };
+        let batch =
+            Batch { messages: self.request_count(), octets: u32::try_from(octets).unwrap_or(u32::MAX) };
         let requests = messages.saturating_mul(batch.messages);
         let pacer = Pacer::untimed(Pace::Replied, requests);
         Box::new(Sender::new(FileClient::new(self.clone(), batch), lanes, pacer, requests, None))
@@ -161,7 +162,7 @@ impl Workload for Files {
 
     fn server(&self, _: StreamLayout, messages: u64, _: Host) -> Box<dyn Application> {
         // One record per request, and one for the batch.
-        let expected = messages.saturating_mul(self.requests() + 1);
+        let expected = messages.saturating_mul(self.request_count() + 1);
         Box::new(Receiver::new(FileServer::default(), expected))
     }
 
@@ -204,7 +205,7 @@ mod tests {
     fn put_and_get_need_one_request_per_block_plus_two() {
         let files = |files, size, block, operations: &[FileOperation]| {
             let (size, block) = (ByteCount(size), ByteCount(block));
-            Files { files, size, block, operations: operations.to_vec() }.requests()
+            Files { files, size, block, operations: operations.to_vec() }.request_count()
         };
         assert_eq!(files(5000, 100, 64_512, &[FileOperation::Put, FileOperation::Remove]), 5000 * (3 + 1));
         assert_eq!(files(1, 100_000_000, 64_512, &[FileOperation::Put]), 1551 + 2);

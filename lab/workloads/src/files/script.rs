@@ -91,9 +91,10 @@ impl FileClient {
             return Err("the peer replied to another request");
         }
         let (due, stored) = match pending.command {
-            Command::Read => {
-                (content::octets(self.content, pending.offset..pending.offset + pending.octets), Digest(0))
-            }
+            Command::Read => (
+                content::content_octets(self.content, pending.offset..pending.offset + pending.octets),
+                Digest(0),
+            ),
             Command::Store => (Bytes::new(), content::digest(self.content, self.size())),
             _ => (Bytes::new(), Digest(0)),
         };
@@ -138,8 +139,11 @@ impl RequestSource for FileClient {
         self.advance(operation);
         let turn = self.requests;
         self.requests = turn.wrapping_add(1);
-        let written =
-            if command == Command::Write { content::octets(self.content, block) } else { Bytes::new() };
+        let written = if command == Command::Write {
+            content::content_octets(self.content, block)
+        } else {
+            Bytes::new()
+        };
         (turn, header.followed_by(&written))
     }
 

@@ -16,7 +16,7 @@ impl<const BITS: u32> ExtendedCounter<BITS> {
     }
 
     /// Returns the number as [`Self::extend`] does, and updates the largest.
-    pub(super) fn update(&mut self, bits: u32) -> Option<u64> {
+    pub(super) fn extend_and_update(&mut self, bits: u32) -> Option<u64> {
         let number = self.extend(bits)?;
         self.highest = self.highest.max(number);
         Some(number)
@@ -31,7 +31,10 @@ mod tests {
     #[test]
     fn counter_before_the_first_one_is_refused() {
         let mut numbers = ExtendedCounter::<16>::default();
-        assert_eq!((numbers.update(0xffff), numbers.update(2), numbers.update(1)), (None, Some(2), Some(1)));
+        assert_eq!(
+            (numbers.extend_and_update(0xffff), numbers.extend_and_update(2), numbers.extend_and_update(1)),
+            (None, Some(2), Some(1))
+        );
     }
 
     proptest! {
@@ -41,7 +44,7 @@ mod tests {
             for step in steps {
                 let number = (highest + step).max(0);
                 highest = highest.max(number);
-                prop_assert_eq!(numbers.update((number as u64 % 65_536) as u32), Some(number as u64));
+                prop_assert_eq!(numbers.extend_and_update((number as u64 % 65_536) as u32), Some(number as u64));
             }
         }
     }

@@ -50,7 +50,7 @@ impl Fec {
     /// `first`.
     pub(super) fn payloads(self, first: u16, group: &[Vec<u8>]) -> Vec<Vec<u8>> {
         match self {
-            Self::ReedSolomon(code) => parity::payloads(first, group, code).collect(),
+            Self::ReedSolomon(code) => parity::build_payloads(first, group, code).collect(),
             Self::Ulp { .. } => vec![ulpfec::payload(first, group)],
         }
     }

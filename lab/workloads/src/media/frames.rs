@@ -27,6 +27,7 @@ struct Frame {
     is_playable: bool,
 }
 
+/// The parts of an MP3 frame, in octets.
 #[derive(Debug, Clone, Copy)]
 struct Head {
     octets: usize,
@@ -52,7 +53,11 @@ impl Head {
             .get(..header.main_data_offset())
             .map(|octets| header.main_data_begin(octets))
             .ok_or(PARTS_CONTRADICT)?;
-        Ok(Some(Self { octets: header.frame(), earlier_octets, main_data_room: header.main_data_room() }))
+        Ok(Some(Self {
+            octets: header.frame_length(),
+            earlier_octets,
+            main_data_room: header.main_data_room(),
+        }))
     }
 
     /// Every part contains the length of the whole unit.
@@ -159,7 +164,9 @@ mod tests {
         let packets: Vec<(u32, Vec<u8>)> = frames
             .iter()
             .zip(0..)
-            .flat_map(|(frame, number)| mpa::payloads(frame, room).map(move |payload| (number, payload)))
+            .flat_map(|(frame, number)| {
+                mpa::split_into_payloads(frame, room).map(move |payload| (number, payload))
+            })
             .collect();
         let take = |at: &usize| {
             let (number, payload) = &packets[*at];
@@ -201,7 +208,8 @@ mod tests {
     #[test]
     fn timestamp_too_far_ahead_is_refused() {
         let mut frames = Frames::new(Packing::Mpa);
-        let payload = mpa::payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
+        let payload =
+            mpa::split_into_payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
         assert!(frames.add_packet(MAX_AGE, HEADER, &payload).is_err());
         assert_eq!(frames.add_packet(MAX_AGE - 1, HEADER, &payload), Ok(vec![MAX_AGE - 1]));
         assert!(frames.add_packet(2 * MAX_AGE - 1, HEADER, &payload).is_ok());

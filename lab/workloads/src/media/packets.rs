@@ -129,7 +129,7 @@ impl Packets {
     pub(super) fn next(&mut self, is_last: bool) -> Vec<Packet> {
         let Some((number, unit)) = self.waiting.pop_front() else { return Vec::new() };
         let payloads: Vec<Vec<u8>> = match self.packing {
-            Packing::Mpa => mpa::payloads(&unit, self.room).collect(),
+            Packing::Mpa => mpa::split_into_payloads(&unit, self.room).collect(),
             Packing::Adu => hol_rtp::split(&unit, self.room).collect(),
         };
         let is_last = is_last && self.waiting.is_empty();

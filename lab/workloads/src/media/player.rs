@@ -68,7 +68,7 @@ impl Player {
         packet: &[u8],
     ) -> Result<(), Malformed> {
         let (header, payload) = Header::read(packet)?;
-        let number = self.timestamp.update(header.timestamp).map(clock::frame);
+        let number = self.timestamp.extend_and_update(header.timestamp).map(clock::frame);
         let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(EARLY_TIMESTAMP)?;
         self.playout.note_arrival(now, number);
         for frame in self.frames.add_packet(number, header, payload)? {

@@ -21,6 +21,7 @@ pub(super) struct Repair {
     groups: BTreeMap<u64, Group>,
 }
 
+/// Packets that are protected together, and their parity.
 #[derive(Debug)]
 struct Group {
     /// Number of sequence numbers from the first packet to the last.
@@ -44,7 +45,7 @@ impl Repair {
 
     /// Adds a packet of the medium; returns the packets that can now be restored.
     pub(super) fn add_media_packet(&mut self, sequence: u16, packet: Bytes) -> Vec<Bytes> {
-        let Some(sequence) = self.sequence.update(sequence.into()) else { return Vec::new() };
+        let Some(sequence) = self.sequence.extend_and_update(sequence.into()) else { return Vec::new() };
         self.packets.insert(sequence, packet);
         if self.packets.len() > Self::MAX_PACKETS {
             self.packets.pop_first();
@@ -81,7 +82,7 @@ impl Repair {
             return Vec::new();
         }
         let restored: Vec<(u64, Bytes)> = group
-            .restored(self.fec, &received)
+            .restore_packets(self.fec, &received)
             .into_iter()
             .map(|(place, packet)| (first + u64::from(place), Bytes::from(packet)))
             .collect();
@@ -92,17 +93,17 @@ impl Repair {
 
 impl Group {
     /// Returns restored packets with their positions.
-    fn restored(&self, fec: Fec, received: &[(u8, &[u8])]) -> Vec<(u8, Vec<u8>)> {
+    fn restore_packets(&self, fec: Fec, received: &[(u8, &[u8])]) -> Vec<(u8, Vec<u8>)> {
         let payloads = self.parities.iter();
         match fec {
             Fec::ReedSolomon(_) => {
                 let parities: Vec<Parity<'_>> =
                     payloads.filter_map(|payload| Parity::read(payload).ok()).collect();
-                parity::restored(received, &parities).unwrap_or_default()
+                parity::restore_packets(received, &parities).unwrap_or_default()
             }
             Fec::Ulp { .. } => {
                 let mut protections = payloads.filter_map(|payload| Protection::read(payload).ok());
-                protections.find_map(|it| it.restored(received, self.source)).into_iter().collect()
+                protections.find_map(|it| it.restore_packet(received, self.source)).into_iter().collect()
             }
         }
     }

@@ -23,6 +23,7 @@ pub(crate) struct Streamer {
     packets: Packets,
     /// Frames not yet due.
     frames_left: u64,
+    /// Whether the number of frames is unlimited.
     endless: bool,
     openings: ConnectionOpenings,
     /// When the last connection opened, which starts the clock.
@@ -83,7 +84,7 @@ impl Streamer {
         }
         let packets = self.packets.next(self.frames_left == 0);
         if let Some(frame) = packets.first().and_then(|packet| packet.frame) {
-            self.ledger.note_scheduled(EntryId::from_number(frame), at);
+            self.ledger.reschedule(EntryId::from_number(frame), at);
         }
         self.outbox.extend(packets);
     }

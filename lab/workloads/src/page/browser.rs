@@ -6,7 +6,7 @@ use hol_base::{Rng, Seed, Time};
 use hol_measure::RecordKind;
 
 use super::files;
-use super::frame::{self, Frame, Frames};
+use super::frame::{self, Frame, FrameBuilder};
 use super::loading::{PageLoad, Part};
 use super::tracks::Tracks;
 use super::{ConnectionReuse, Page};
@@ -20,7 +20,7 @@ use crate::rejected_messages::RejectedMessages;
 pub(crate) struct Browser {
     page: Page,
     tracks: Tracks,
-    frames: Frames,
+    frames: FrameBuilder,
     size_rng: Rng,
     /// Pages not yet started.
     pages_left: u64,
@@ -37,6 +37,7 @@ pub(crate) struct Browser {
     ledger: Ledger,
 }
 
+/// An output that waits to be returned.
 #[derive(Debug)]
 enum Action {
     Open(ConnectionId),
@@ -50,7 +51,7 @@ impl Browser {
         Self {
             page,
             tracks,
-            frames: Frames::default(),
+            frames: FrameBuilder::default(),
             size_rng: seed.derive("workload/page").rng(),
             pages_left: messages,
             endless: messages == ENDLESS,
@@ -110,11 +111,11 @@ impl Browser {
             });
             let (size, is_first) = loading.note_request(entry, track, connection);
             self.ledger.note_lane(entry, track);
-            let payload = self.frames.request(self.page.request.0, entry.number(), size);
+            let payload = self.frames.build_request(self.page.request.0, entry.number(), size);
             let stream = self.tracks.request_stream(track);
             let entry = is_first.then_some(entry);
             let outgoing = Outgoing { connection, stream, payload, delivery: None, entry };
-            self.pending_actions.extend(loading.send(outgoing).map(Action::Send));
+            self.pending_actions.extend(loading.send_or_keep(outgoing).map(Action::Send));
         }
     }
 
@@ -126,7 +127,7 @@ impl Browser {
         let octets = frame::octets(self.page.way, frame, delivery.payload.len());
         let Part { is_first_of_page, is_last_of_file } = loading.receive(frame.number, octets)?;
         if is_first_of_page {
-            self.ledger.note_first_octets(loading.first_octets, arrived);
+            self.ledger.end_first_octets(loading.first_octets, arrived);
             self.pages_done += 1;
         }
         if is_last_of_file { self.finish(now, frame.number, arrived) } else { Ok(()) }
@@ -155,7 +156,7 @@ impl Browser {
     /// Finishes the page with its last file, whose record has this number.
     fn end_page(&mut self, now: Time, last: u32, arrived: MessageArrival) {
         let Some(loading) = self.loading.take() else { return };
-        self.ledger.note_composite_reply(loading.page, last, arrived);
+        self.ledger.end_composite(loading.page, last, arrived);
         self.pages_done += 1;
         self.pending_actions.extend(loading.into_connections().map(Action::Close));
         self.next_page_at = Some(if self.pages_left > 0 { now + self.page.pause } else { Time::MAX });

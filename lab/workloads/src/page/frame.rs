@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use hol_transport::FramingError;
 
 use super::ConnectionReuse;
-use crate::padding::Zeros;
+use crate::padded_messages::Zeros;
 
 /// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,8 @@ pub(crate) struct Frame {
     pub(crate) number: u32,
 }
 
-const HEADER: usize = 9;
+/// Octets of a frame's header. RFC 9113 section 4.1.
+const HEADER_OCTETS: usize = 9;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 
@@ -39,7 +40,9 @@ impl Frame {
 
     /// Parses a whole frame.
     pub(crate) fn read(octets: &[u8]) -> Result<Self, &'static str> {
-        let Some(header) = octets.first_chunk::<HEADER>() else { return Err("the frame has no header") };
+        let Some(header) = octets.first_chunk::<HEADER_OCTETS>() else {
+            return Err("the frame has no header");
+        };
         let number = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
         match header[3] {
             DATA => Ok(Self { kind: FrameKind::Data, number }),
@@ -56,63 +59,67 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     if length as u64 > Frame::MAX {
         Err(FramingError("an invalid length"))
     } else {
-        Ok(Some(HEADER + length))
+        Ok(Some(HEADER_OCTETS + length))
     }
 }
 
 /// Returns the size of the requested file in octets; `None` if the request has none.
 pub(crate) fn requested_octets(request: &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(*request.get(HEADER..)?.first_chunk()?))
+    Some(u32::from_be_bytes(*request.get(HEADER_OCTETS..)?.first_chunk()?))
 }
 
 /// Returns how many octets of a response a frame of this length has.
 pub(crate) fn octets(way: ConnectionReuse, frame: Frame, length: usize) -> u32 {
     let header =
-        if way == ConnectionReuse::Multiplexed && frame.kind == FrameKind::Data { HEADER } else { 0 };
+        if way == ConnectionReuse::Multiplexed && frame.kind == FrameKind::Data { HEADER_OCTETS } else { 0 };
     (length - header) as u32
 }
 
 /// Builds frames.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
+pub(crate) struct FrameBuilder {
     zeros: Zeros,
 }
 
-impl Frames {
+impl FrameBuilder {
     /// Builds a request of `octets` octets for a file of `size`.
-    pub(crate) fn request(&mut self, octets: u64, number: u32, size: u32) -> Bytes {
+    pub(crate) fn build_request(&mut self, octets: u64, number: u32, size: u32) -> Bytes {
         let mut frame = self.frame(octets as usize, HEADERS, number);
-        frame[HEADER..HEADER + 4].copy_from_slice(&size.to_be_bytes());
+        frame[HEADER_OCTETS..HEADER_OCTETS + 4].copy_from_slice(&size.to_be_bytes());
         frame.freeze()
     }
 
     /// Builds the head of a response with as much of the file as fits into the same packet, since Nagle's
     /// algorithm would delay a separate write. `left` octets of the file remain; also returns how many of
     /// them are included.
-    pub(crate) fn head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
+    pub(crate) fn build_head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
         const PACKET_OCTETS: u32 = 1200;
         let room = PACKET_OCTETS.saturating_sub(octets as u32);
         // The rest must leave room for a header.
-        let part = if left < room + HEADER as u32 { left } else { room };
+        let part = if left < room + HEADER_OCTETS as u32 { left } else { room };
         (self.frame(octets as usize + part as usize, HEADERS, number).freeze(), part)
     }
 
     /// Builds the next part of a file of which `left` octets remain; also returns the octets included.
-    pub(crate) fn data(&mut self, way: ConnectionReuse, number: u32, left: u32) -> (Bytes, u32) {
+    pub(crate) fn build_data(&mut self, way: ConnectionReuse, number: u32, left: u32) -> (Bytes, u32) {
         const MAX: u32 = Frame::MAX as u32;
         if way == ConnectionReuse::Multiplexed {
             let part = left.min(MAX);
-            return (self.frame(HEADER + part as usize, DATA, number).freeze(), part);
+            return (self.frame(HEADER_OCTETS + part as usize, DATA, number).freeze(), part);
         }
         // The rest must leave room for a header.
-        let part = if left > MAX && left - MAX < HEADER as u32 { MAX - HEADER as u32 } else { left.min(MAX) };
+        let part = if left > MAX && left - MAX < HEADER_OCTETS as u32 {
+            MAX - HEADER_OCTETS as u32
+        } else {
+            left.min(MAX)
+        };
         (self.frame(part as usize, DATA, number).freeze(), part)
     }
 
     fn frame(&mut self, octets: usize, kind: u8, number: u32) -> BytesMut {
         let mut frame = self.zeros.take(octets);
-        frame[..4].copy_from_slice(&(((octets - HEADER) as u32) << 8 | u32::from(kind)).to_be_bytes());
-        frame[5..HEADER].copy_from_slice(&number.to_be_bytes());
+        frame[..4].copy_from_slice(&(((octets - HEADER_OCTETS) as u32) << 8 | u32::from(kind)).to_be_bytes());
+        frame[5..HEADER_OCTETS].copy_from_slice(&number.to_be_bytes());
         frame
     }
 }
@@ -125,7 +132,7 @@ mod tests {
     /// RFC 9113 section 4.1.
     #[test]
     fn frame_has_the_layout_of_http_2() {
-        let request = Frames::default().request(400, 0x1234, 13_500);
+        let request = FrameBuilder::default().build_request(400, 0x1234, 13_500);
         assert_eq!(request[..9], [0, 1, 135, 1, 0, 0, 0, 0x12, 0x34]);
         assert_eq!((length_of(&request), requested_octets(&request)), (Ok(Some(400)), Some(13_500)));
         assert_eq!(length_of(&request[..2]), Ok(None));
@@ -135,12 +142,12 @@ mod tests {
         #[test]
         fn parts_of_a_file_add_up_to_its_size(size in 16u32..200_000, multiplexed: bool) {
             let way = if multiplexed { ConnectionReuse::Multiplexed } else { ConnectionReuse::Pipelined };
-            let (mut frames, mut left) = (Frames::default(), size);
-            let (first, part) = frames.head(300, 7, left);
+            let (mut frames, mut left) = (FrameBuilder::default(), size);
+            let (first, part) = frames.build_head(300, 7, left);
             prop_assert_eq!((first.len(), length_of(&first)), (300 + part as usize, Ok(Some(first.len()))));
             left -= part;
             while left > 0 {
-                let (octets_on_wire, part) = frames.data(way, 7, left);
+                let (octets_on_wire, part) = frames.build_data(way, 7, left);
                 let frame = Frame::read(&octets_on_wire).unwrap();
                 prop_assert_eq!(frame, Frame { kind: FrameKind::Data, number: 7 });
                 prop_assert_eq!(octets(way, frame, octets_on_wire.len()), part);

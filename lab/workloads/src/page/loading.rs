@@ -27,7 +27,7 @@ pub(super) struct PageLoad {
     /// Number of complete files.
     complete_files: usize,
     /// Whether each track ([`Tracks`]) has an unanswered request.
-    busy_tracks: Vec<bool>,
+    tracks_with_request: Vec<bool>,
     /// Connections by their index in the stream layout.
     connections: Vec<Option<ConnectionId>>,
     /// Connections that are requested or open.
@@ -80,7 +80,7 @@ impl PageLoad {
             known_files: Vec::new(),
             waiting_files: VecDeque::new(),
             complete_files: 0,
-            busy_tracks: vec![false; tracks.count().into()],
+            tracks_with_request: vec![false; tracks.count().into()],
             connections: vec![None; tracks.connections().into()],
             connection_states: BTreeMap::new(),
         }
@@ -111,10 +111,10 @@ impl PageLoad {
             ConnectionReuse::Pipelined | ConnectionReuse::Multiplexed => {
                 requested % usize::from(tracks.count())
             }
-            ConnectionReuse::Keepalive => self.busy_tracks.iter().position(is_free)?,
+            ConnectionReuse::Keepalive => self.tracks_with_request.iter().position(is_free)?,
             // With a connection per file, only first tracks are used.
             ConnectionReuse::Close => {
-                self.busy_tracks.iter().take(tracks.connections().into()).position(is_free)?
+                self.tracks_with_request.iter().take(tracks.connections().into()).position(is_free)?
             }
         };
         Some((self.waiting_files.pop_front()?, track as u16))
@@ -128,7 +128,7 @@ impl PageLoad {
         track: u16,
         connection: ConnectionId,
     ) -> (u32, bool) {
-        self.busy_tracks[usize::from(track)] = true;
+        self.tracks_with_request[usize::from(track)] = true;
         let index = self.index(entry.number()).expect("the file is known");
         let known = &mut self.known_files[index];
         (known.track, known.connection) = (track, Some(connection));
@@ -147,7 +147,7 @@ impl PageLoad {
     }
 
     /// Returns a request if its connection is open; otherwise keeps the request until then.
-    pub(super) fn send(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
+    pub(super) fn send_or_keep(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
         let connection =
             self.connection_states.get_mut(&outgoing.connection).expect("the connection was requested");
         if connection.is_open {
@@ -180,7 +180,7 @@ impl PageLoad {
     pub(super) fn finish(&mut self, number: u32) -> (Vec<u16>, Option<ConnectionId>) {
         let index = self.index(number).expect("the file is known");
         let KnownFile { file, track, connection, .. } = self.known_files[index];
-        self.busy_tracks[usize::from(track)] = false;
+        self.tracks_with_request[usize::from(track)] = false;
         self.complete_files += 1;
         (std::mem::take(&mut self.files[file].references), connection)
     }
@@ -198,7 +198,7 @@ impl PageLoad {
             if *connection == Some(id) && self.missing_octets[*file] > 0 {
                 (*connection, *was_requested) = (None, true);
                 self.missing_octets[*file] = self.files[*file].size + self.head_octets;
-                self.busy_tracks[usize::from(*track)] = false;
+                self.tracks_with_request[usize::from(*track)] = false;
                 self.waiting_files.push_front(*entry);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use hol_base::Time;
 
-use super::frame::{self, Frame, FrameKind, Frames};
+use super::frame::{self, Frame, FrameBuilder, FrameKind};
 use super::tracks::Tracks;
 use super::{ConnectionReuse, Page};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
@@ -16,7 +16,7 @@ use crate::ledger::{EntryId, Ledger, MessageArrival};
 pub(crate) struct Server {
     page: Page,
     tracks: Tracks,
-    frames: Frames,
+    frames: FrameBuilder,
     connections: BTreeMap<ConnectionId, Connection>,
     abort_reason: Option<AbortReason>,
     ledger: Ledger,
@@ -34,6 +34,7 @@ struct Connection {
     is_half_closed: bool,
 }
 
+/// A response that is being sent.
 #[derive(Debug)]
 struct Response {
     entry: EntryId,
@@ -47,7 +48,7 @@ struct Response {
 impl Server {
     /// Creates a server.
     pub(crate) fn new(page: Page, tracks: Tracks, expected: u64) -> Self {
-        let (frames, connections) = (Frames::default(), BTreeMap::new());
+        let (frames, connections) = (FrameBuilder::default(), BTreeMap::new());
         Self { page, tracks, frames, connections, abort_reason: None, ledger: Ledger::new(expected) }
     }
 
@@ -90,14 +91,14 @@ impl Server {
     }
 }
 
-impl Frames {
+impl FrameBuilder {
     /// Returns the next part of a response.
     fn next(&mut self, page: &Page, response: &mut Response) -> Bytes {
         let number = response.entry.number();
         let (payload, part) = if std::mem::take(&mut response.is_new) {
-            self.head(page.head.0, number, response.octets_left)
+            self.build_head(page.head.0, number, response.octets_left)
         } else {
-            self.data(page.way, number, response.octets_left)
+            self.build_data(page.way, number, response.octets_left)
         };
         response.octets_left -= part;
         payload
@@ -111,7 +112,7 @@ impl Connection {
         now: Time,
         id: ConnectionId,
         page: &Page,
-        frames: &mut Frames,
+        frames: &mut FrameBuilder,
         ledger: &mut Ledger,
     ) -> Option<Outgoing> {
         if self.is_full {

@@ -9,6 +9,7 @@ pub(crate) struct Tracks {
     connections: u16,
     /// Tracks per connection.
     tracks: u16,
+    /// Whether each track is a pair of streams.
     pair: bool,
 }
 

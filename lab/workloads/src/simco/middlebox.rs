@@ -33,7 +33,7 @@ impl Firewall {
     pub(crate) fn new(lanes: StreamLayout, filter: Option<Box<dyn RuleEnforcer>>) -> Self {
         // Notifications are not part of the measured exchange, so they are off.
         let config = Config { announces: false, ..Config::firewall(Self::MAX_LIFETIME) };
-        let middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated))
+        let middlebox = Middlebox::new(config, Policy::permissive(), Box::new(Unauthenticated))
             .expect("a pure firewall is consistent");
         Self {
             middlebox,

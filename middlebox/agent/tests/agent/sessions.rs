@@ -15,7 +15,11 @@ const SECRETS: &str = "caller = '0123456789abcdef'\nbackup = 'fedcba9876543210'"
 const AGENTS: &str = "[agents.caller]\n[agents.backup]\naccess = ['caller']";
 
 fn open_middlebox() -> middlebox::Server {
-    middlebox::Server::start(Config::firewall(Lifetime(3600)), Policy::open(), Box::new(Unauthenticated))
+    middlebox::Server::start(
+        Config::firewall(Lifetime(3600)),
+        Policy::permissive(),
+        Box::new(Unauthenticated),
+    )
 }
 
 fn guarded_middlebox() -> middlebox::Server {

@@ -45,7 +45,7 @@ impl Daemon {
         signals.take()?;
         let ready = read().and_then(|settings| {
             settings.middlebox()?;
-            let (tls, access) = (settings.tls()?, settings.access()?);
+            let (tls, access) = (settings.tls()?, settings.read_access()?);
             Ok((settings, tls, access))
         });
         let reloaded = ready.and_then(|(settings, tls, (policy, authentication))| {
@@ -54,7 +54,7 @@ impl Daemon {
             ruled.map_err(|source| SetupError::Policy { path, source })?;
             self.listeners.iter_mut().for_each(|listeners| listeners.set_tls(tls.clone()));
             self.log.change(settings.log, settings.format);
-            Ok(first.restarts(&settings).join(", "))
+            Ok(first.settings_needing_restart(&settings).join(", "))
         });
         match reloaded {
             Ok(changed) => {

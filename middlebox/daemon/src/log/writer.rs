@@ -12,23 +12,27 @@ use hol_simco::AgentId;
 #[derive(Debug)]
 pub(super) struct Writer(Arc<Shared>);
 
+/// The state that the log shares with the writing thread.
 #[derive(Debug, Default)]
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
+/// Lines that have not been written.
 #[derive(Debug, Default)]
 struct Queue {
     octets: Vec<u8>,
     /// Octets of each agent in the queue.
-    shares: BTreeMap<AgentId, usize>,
+    octets_by_agent: BTreeMap<AgentId, usize>,
     /// Number of lines dropped since the last line in the queue.
     dropped: u64,
     /// Lines dropped since the start.
     dropped_in_all: u64,
+    /// Whether the log accepts no more lines.
     is_closed: bool,
-    is_done: bool,
+    /// Whether the writing thread has written everything and ended.
+    writer_has_ended: bool,
 }
 
 impl Writer {
@@ -56,7 +60,7 @@ impl Writer {
     /// dynamic queue length thresholds).
     pub fn push(&self, agent: Option<AgentId>, line: &str, note: impl FnOnce(u64) -> String) {
         let mut queue = self.0.lock();
-        let share = agent.and_then(|agent| queue.shares.get(&agent)).copied().unwrap_or(0);
+        let share = agent.and_then(|agent| queue.octets_by_agent.get(&agent)).copied().unwrap_or(0);
         if queue.octets.len() + line.len() + share > Self::MAX_QUEUED_OCTETS {
             queue.dropped += 1;
             queue.dropped_in_all += 1;
@@ -67,7 +71,7 @@ impl Writer {
             queue.octets.extend_from_slice(note.as_bytes());
         }
         if let Some(agent) = agent {
-            *queue.shares.entry(agent).or_default() += line.len();
+            *queue.octets_by_agent.entry(agent).or_default() += line.len();
         }
         queue.octets.extend_from_slice(line.as_bytes());
         self.0.changed.notify_all();
@@ -84,7 +88,8 @@ impl Drop for Writer {
         let mut queue = self.0.lock();
         queue.is_closed = true;
         self.0.changed.notify_all();
-        let done = self.0.changed.wait_timeout_while(queue, Self::FLUSH_TIMEOUT, |queue| !queue.is_done);
+        let done =
+            self.0.changed.wait_timeout_while(queue, Self::FLUSH_TIMEOUT, |queue| !queue.writer_has_ended);
         drop(done);
     }
 }
@@ -101,11 +106,11 @@ impl Shared {
         let waiting = self.changed.wait_while(self.lock(), is_idle);
         let mut queue = waiting.unwrap_or_else(PoisonError::into_inner);
         if queue.octets.is_empty() {
-            queue.is_done = true;
+            queue.writer_has_ended = true;
             self.changed.notify_all();
             return None;
         }
-        queue.shares.clear();
+        queue.octets_by_agent.clear();
         Some(std::mem::take(&mut queue.octets))
     }
 }

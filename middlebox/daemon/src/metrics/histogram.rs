@@ -5,7 +5,9 @@
 pub(crate) struct Histogram {
     /// The upper bound of each class; larger values have a class of their own.
     bounds: &'static [u64],
+    /// Number of values of each class.
     counts: Vec<u64>,
+    /// Sum of all values.
     sum: u64,
 }
 

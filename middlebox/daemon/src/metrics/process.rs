@@ -8,13 +8,17 @@ use rustix::process::{Resource, getrlimit};
 /// The resources of this process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {
+    /// Processor time in seconds.
     pub cpu_seconds: f64,
     /// Start of the process in seconds since 1970.
     pub start_seconds: f64,
     /// Resident memory in octets.
     pub resident: u64,
+    /// Virtual memory in octets.
     pub virtual_memory: u64,
+    /// Number of open files.
     pub files: u64,
+    /// Maximum number of open files.
     pub max_files: u64,
 }
 

@@ -63,22 +63,22 @@ pub(super) fn format_numbers(numbers: &Numbers) -> String {
     text.one("simco_failures_total", "counter", failures, numbers.failures);
     let lost = "Log lines dropped because they were not read in time";
     text.one("simco_log_lost_lines_total", "counter", lost, numbers.dropped_lines);
-    text.histogram(
+    text.add_histogram(
         "simco_turn_seconds",
         "Duration of a turn of the event loop",
         &numbers.turns,
         NANOSECONDS_PER_SECOND,
     );
     let work = "Estimated processor time of a turn of the event loop";
-    text.histogram("simco_turn_work_seconds", work, &numbers.work, NANOSECONDS_PER_SECOND);
-    text.histogram("simco_batch_changes", "Changes per batch", &numbers.batches, 1.0);
-    text.histogram(
+    text.add_histogram("simco_turn_work_seconds", work, &numbers.work, NANOSECONDS_PER_SECOND);
+    text.add_histogram("simco_batch_changes", "Changes per batch", &numbers.batches, 1.0);
+    text.add_histogram(
         "simco_filter_seconds",
         "Time that the packet filter needs for a batch",
         &numbers.filter,
         NANOSECONDS_PER_SECOND,
     );
-    text.histogram(
+    text.add_histogram(
         "simco_journal_seconds",
         "Time that the journal and the standby need for a batch",
         &numbers.journal,
@@ -142,7 +142,7 @@ impl Text {
     }
 
     /// Adds a histogram, whose values are multiples of `1 / unit`.
-    fn histogram(&mut self, name: &str, help: &str, values: &Histogram, unit: f64) {
+    fn add_histogram(&mut self, name: &str, help: &str, values: &Histogram, unit: f64) {
         self.head(name, "histogram", help);
         for (bound, count) in values.cumulative() {
             self.value(&format!("{name}_bucket{{le=\"{}\"}}", bound as f64 / unit), count);

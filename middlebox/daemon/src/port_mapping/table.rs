@@ -28,6 +28,7 @@ pub(crate) struct GrantedMapping {
     pub outside: SocketAddr,
     /// The hosts that may use the mapping; `None`: all hosts.
     pub filter: Option<Filter>,
+    /// When the mapping expires.
     pub until: Time,
     /// The agent that owns the host.
     pub agent: AgentId,

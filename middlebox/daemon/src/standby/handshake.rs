@@ -16,6 +16,7 @@ use crate::unauthenticated_connections::UnauthenticatedConnections;
 pub(super) struct Handshakes {
     connections: UnauthenticatedConnections,
     sockets: BTreeMap<SessionId, TcpStream>,
+    /// The identifier of the latest handshake.
     last: u32,
 }
 

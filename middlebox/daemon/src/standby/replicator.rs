@@ -72,6 +72,7 @@ pub(crate) enum Event {
     Refused { peer: IpAddr, reason: String },
 }
 
+/// The state that the daemon shares with the replication thread.
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,

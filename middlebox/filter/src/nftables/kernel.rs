@@ -67,12 +67,12 @@ impl Refusal {
 impl Kernel {
     /// Buffer sizes in octets. A transaction may be large. Answers are few unless many messages are rejected;
     /// then lost answers are irrelevant.
-    const SEND_BUFFER: usize = 256 << 20;
-    const RECEIVE_BUFFER: usize = 8 << 20;
+    const SEND_BUFFER_OCTETS: usize = 256 << 20;
+    const RECEIVE_BUFFER_OCTETS: usize = 8 << 20;
 
     pub fn open() -> Result<Self, FilterError> {
         let socket = Socket::netfilter()?;
-        match socket.set_buffers(Self::SEND_BUFFER, Self::RECEIVE_BUFFER) {
+        match socket.set_buffers(Self::SEND_BUFFER_OCTETS, Self::RECEIVE_BUFFER_OCTETS) {
             Ok(()) => Ok(Self { can_destroy: can_destroy(&socket)?, socket }),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(FilterError::NotPermitted),
             Err(error) => Err(error.into()),

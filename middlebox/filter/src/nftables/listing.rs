@@ -15,17 +15,17 @@ use std::collections::btree_map::Entry;
 use super::kernel::{Kernel, KernelElement, Tables};
 use crate::FilterError;
 
-/// Maximum lists of one set. A kernel worker rebuilds the hash table each time the number of elements doubles
-/// or halves.
-const MAX_LISTS: usize = 16;
+/// How often one set is listed at most. A kernel worker rebuilds the hash table each time the number of elements
+/// doubles or halves.
+const MAX_LIST_ATTEMPTS: usize = 16;
 
-/// Calls `list` until it returns false because its list contained nothing new. Returns false if none of [`MAX_LISTS`]
-/// lists does.
+/// Calls `list` until it returns false because its list contained nothing new. Returns false if none of
+/// [`MAX_LIST_ATTEMPTS`] lists does.
 pub(super) fn list_until_complete(
     mut list: impl FnMut() -> Result<bool, FilterError>,
 ) -> Result<bool, FilterError> {
     list()?;
-    for _ in 1..MAX_LISTS {
+    for _ in 1..MAX_LIST_ATTEMPTS {
         if !list()? {
             return Ok(true);
         }
@@ -208,7 +208,7 @@ mod tests {
             take(vec![next], found());
             Ok(())
         });
-        assert_eq!((elements.unwrap(), usize::from(next)), (None, MAX_LISTS));
+        assert_eq!((elements.unwrap(), usize::from(next)), (None, MAX_LIST_ATTEMPTS));
     }
 
     fn work() -> impl Strategy<Value = Work> {

@@ -200,7 +200,8 @@ impl<'a> Chain<'a> {
         }
     }
 
-    pub fn empty(&self, transaction: &mut Transaction<'_>) {
+    /// Removes all rules of the chain.
+    pub fn flush(&self, transaction: &mut Transaction<'_>) {
         transaction.flush(Some(self.name));
     }
 
@@ -260,13 +261,13 @@ impl Begin<'_> {
                 masquerade,
                 [entering, leaving],
             ) => {
-                label(rules, interfaces, masquerade);
+                add_label_rules(rules, interfaces, masquerade);
                 rules.add(|rule| match_interfaces(rule, outside, inside).verdict(Verdict::Goto(entering)));
                 rules.add(|rule| match_interfaces(rule, inside, outside).verdict(Verdict::Goto(leaving)));
             }
             Self::Input(pool) => protect(rules, pool),
-            Self::Checks => check(rules),
-            Self::Passage { replies, masquerades } => pass(rules, replies, masquerades),
+            Self::Checks => add_check_rules(rules),
+            Self::Passage { replies, masquerades } => add_passage_rules(rules, replies, masquerades),
             Self::Translator => translate(rules),
             Self::Nothing | Self::Prerouting | Self::Postrouting => {}
         }
@@ -274,7 +275,7 @@ impl Begin<'_> {
 }
 
 /// Adds the checks of all packets. ICMP errors pass without a rule, because senders need them.
-fn check(rules: &mut Rules<'_, '_>) {
+fn add_check_rules(rules: &mut Rules<'_, '_>) {
     const INVALID_STATE: u32 = 1;
     const RELATED_STATE: u32 = 4;
     rules.add(|rule| match_state(rule, INVALID_STATE).verdict(Verdict::Drop));
@@ -287,7 +288,7 @@ fn check(rules: &mut Rules<'_, '_>) {
 /// Adds the rules for packets of permitted connections. RFC 3989 section 2.3.5: a UDP or IP rule covers
 /// packets of one direction; a TCP rule covers connections, by the direction of the first packet. SCTP and
 /// DCCP are treated like TCP.
-fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
+fn add_passage_rules(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS_CHAIN)));
     if masquerades {
         rules.add(|rule| match_direction(match_masqueraded(rule), REPLY_DIRECTION).verdict(Verdict::Accept));
@@ -301,7 +302,11 @@ fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
 
 /// Labels new connections that need no rule: from masqueraded hosts to the outside, and hairpin connections, in which an
 /// internal host sends to the outside address of another one.
-fn label(rules: &mut Rules<'_, '_>, Interfaces { inside, outside }: &Interfaces, masquerade: &Masquerade) {
+fn add_label_rules(
+    rules: &mut Rules<'_, '_>,
+    Interfaces { inside, outside }: &Interfaces,
+    masquerade: &Masquerade,
+) {
     let label = |rule: Expressions| rule.load(&MASQUERADED_LABEL, 8).store(CtKey::Label, 8);
     for hosts in &masquerade.hosts {
         rules.add(|rule| {

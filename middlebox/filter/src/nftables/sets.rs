@@ -22,7 +22,7 @@ impl Sets {
 
     /// Returns these sets and those that the steps need. Empty sets stay until their slot is needed, because
     /// creating a set is costly.
-    pub fn with(&self, steps: &Steps, required: &RequiredElements) -> Result<Self, FilterError> {
+    pub fn with_sets_for(&self, steps: &Steps, required: &RequiredElements) -> Result<Self, FilterError> {
         let mut sets = self.clone();
         for shape in steps.added() {
             sets.0.entry(*shape).or_insert_with(|| shape.name());
@@ -59,7 +59,7 @@ impl Sets {
             || chains.iter().filter(|chain| self.shapes_used_by(chain) != others.shapes_used_by(chain));
         for chain in changed() {
             chain.create(transaction);
-            chain.empty(transaction);
+            chain.flush(transaction);
         }
         for (_, set) in self.0.iter().filter(|(shape, _)| !others.0.contains_key(shape)) {
             transaction.delete_set(set);

@@ -27,6 +27,7 @@ pub(super) struct Steps {
 pub(super) struct Step {
     pub shape: Shape,
     pub key: Vec<u8>,
+    /// Whether the step deletes the element before it adds one.
     pub delete: bool,
     pub add: Option<ElementState>,
     /// The index of the change that requires the step.

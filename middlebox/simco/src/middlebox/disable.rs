@@ -16,7 +16,7 @@ impl Middlebox {
         lifetime: Lifetime,
         batch: &mut Batch,
     ) -> Result<(Reply, Sweep), Refusal> {
-        if !self.config.capabilities.include(Capabilities::PDR) {
+        if !self.config.capabilities.includes(Capabilities::PDR) {
             return Err(Refusal::NotSupported);
         }
         self.authorize_for(agent, Right::Disable)?;

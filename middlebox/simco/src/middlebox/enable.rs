@@ -92,8 +92,8 @@ impl Middlebox {
     /// without addresses of the version is a pure firewall for it: IPv6 next to translated IPv4.
     pub(super) fn translates(&self, version: IpVersion) -> bool {
         let capabilities = self.config.capabilities;
-        let is_filter = capabilities.include(Capabilities::PACKET_FILTER);
-        capabilities.include(Capabilities::NAT) && (!is_filter || self.nat.outside.has_version(version))
+        let is_filter = capabilities.includes(Capabilities::PACKET_FILTER);
+        capabilities.includes(Capabilities::NAT) && (!is_filter || self.nat.outside.has_version(version))
     }
 
     /// Returns NAT addresses for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
@@ -109,7 +109,7 @@ impl Middlebox {
             let is_possible = mapping.is_none_or(|mapping| mapping.admits(internal));
             return if is_possible { Ok(Binding::default()) } else { Err(Refusal::LackOfAddresses) };
         }
-        let is_twice = capabilities.include(Capabilities::TWICE_NAT);
+        let is_twice = capabilities.includes(Capabilities::TWICE_NAT);
         check_hosts(enable, is_twice)?;
         check_translatable(internal.protocol)?;
         // A2 replaces A0 for external hosts, A1 replaces A3 for internal ones; each keeps the parity of its

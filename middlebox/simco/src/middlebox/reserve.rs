@@ -50,7 +50,7 @@ impl Middlebox {
         let are_served = |&(inside, outside): &(IpVersion, IpVersion)| {
             capabilities.supports_internal(inside)
                 && capabilities.supports_external(outside)
-                && (inside == outside || capabilities.include(Capabilities::PROTOCOL_TRANSLATION))
+                && (inside == outside || capabilities.includes(Capabilities::PROTOCOL_TRANSLATION))
         };
         let with_outside =
             |inside| versions(parameters.outside).iter().map(move |outside| (inside, *outside));
@@ -60,7 +60,7 @@ impl Middlebox {
 
     /// Checks the NAT mode: a twice NAT supports both. RFC 3989 section 2.3.8.
     fn check_nat_mode(&self, mode: NatMode) -> Result<(), Refusal> {
-        let is_twice = self.config.capabilities.include(Capabilities::TWICE_NAT);
+        let is_twice = self.config.capabilities.includes(Capabilities::TWICE_NAT);
         if mode == NatMode::Traditional || is_twice { Ok(()) } else { Err(Refusal::NatModeNotSupported) }
     }
 

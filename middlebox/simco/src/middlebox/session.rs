@@ -206,11 +206,11 @@ impl Middlebox {
     }
 
     fn open(&mut self, id: SessionId, tid: Tid, agent: AgentId, batch: &mut Batch) {
-        if !self.accounts.has_room_for_session(agent, self.policy.quota(agent)) {
+        if !self.resource_accounts.has_room_for_session(agent, self.policy.quota(agent)) {
             let refusal = report_exhausted(agent, ExhaustedResource::Sessions, batch);
             return self.refuse_session(id, tid, refusal, batch);
         }
-        self.accounts.begin_session(agent);
+        self.resource_accounts.begin_session(agent);
         self.subscribe(id, agent);
         self.set_state(id, State::Open(agent));
         batch.add_notice(Notice::Opened(id, agent));

@@ -3,8 +3,8 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::accounts::Claim;
 use crate::batch::{Cause, SessionRequest, Step};
+use crate::resource_accounts::Claim;
 use crate::rules::Rules;
 use crate::{
     AgentId, Batch, Body, Change, ExhaustedResource, Lifetime, Message, Notice, Notification, Output, Pid,
@@ -79,7 +79,7 @@ impl Middlebox {
     /// its condition.
     pub(super) fn check_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
         let has_room = self.rules.len() < self.config.max_rules.min(Rules::MAX_RULES);
-        if has_room && self.accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
+        if has_room && self.resource_accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
             Ok(())
         } else {
             Err(report_exhausted(agent, ExhaustedResource::Rules, batch))
@@ -105,9 +105,9 @@ impl Middlebox {
     ) -> Result<(), Refusal> {
         // Counted before anything is computed, because a refusal is work too.
         batch.add_work(work::MEASURE);
-        let claim = |rule| self.accounts.claim(rule);
+        let claim = |rule| self.resource_accounts.claim(rule);
         let (more, less) = (claim(rule)?, before.map_or(Ok(Claim::default()), claim)?);
-        let checked = self.accounts.check(rule.owner, self.policy.quota(rule.owner), &more, &less);
+        let checked = self.resource_accounts.check(rule.owner, self.policy.quota(rule.owner), &more, &less);
         checked.map_err(|shortage| report_exhausted(rule.owner, shortage, batch))
     }
 

@@ -52,7 +52,7 @@ fn check_wildcards(
     };
     let needed =
         needs(internal, Capabilities::INTERNAL_WILDCARD) | needs(external, Capabilities::EXTERNAL_WILDCARD);
-    if capabilities.allow(needed) { Ok(()) } else { Err(Refusal::WildcardNotSupported) }
+    if capabilities.allows(needed) { Ok(()) } else { Err(Refusal::WildcardNotSupported) }
 }
 
 /// Checks the IP versions. RFC 3989 section 2.3.6: one version on each side, the same on both unless a NAT
@@ -65,7 +65,7 @@ fn check_versions(
     let are_served = capabilities.supports_internal(internal.ip_version())
         && capabilities.supports_external(external.ip_version())
         && (internal.ip_version() == external.ip_version()
-            || capabilities.include(Capabilities::PROTOCOL_TRANSLATION));
+            || capabilities.includes(Capabilities::PROTOCOL_TRANSLATION));
     if are_served { Ok(()) } else { Err(Refusal::IpVersionMismatch) }
 }
 

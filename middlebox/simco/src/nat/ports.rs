@@ -14,6 +14,7 @@ pub(super) struct Ports {
     usable: Range<u32>,
     /// A block without taken ports takes no memory.
     blocks: [Option<Box<Block>>; BLOCK_COUNT],
+    /// Number of taken ports.
     taken: u32,
     /// The port at which the next search starts, so that a port which was just released is not reused at once.
     next: u32,
@@ -24,8 +25,10 @@ const WORDS_PER_BLOCK: usize = 64;
 const PORTS_PER_BLOCK: u32 = 64 * WORDS_PER_BLOCK as u32;
 const BLOCK_COUNT: usize = (1 << 16) / PORTS_PER_BLOCK as usize;
 
+/// Consecutive ports.
 #[derive(Debug)]
 struct Block {
+    /// The taken ports, one bit each.
     taken: [u64; WORDS_PER_BLOCK],
     runs: Runs,
 }
@@ -33,7 +36,9 @@ struct Block {
 /// The lengths of the free runs of a block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Runs {
+    /// The length of the free run at the start of the block.
     head: u32,
+    /// The length of the free run at the end of the block.
     tail: u32,
     /// The length of the longest free run that starts at an even port, and of the longest that starts at an odd port.
     longest: [u32; 2],
@@ -139,7 +144,7 @@ impl Ports {
     }
 
     /// Returns true if none of these ports is taken.
-    pub fn are_free_from(&self, (first, last): (u32, u32)) -> bool {
+    pub fn is_range_free(&self, (first, last): (u32, u32)) -> bool {
         words(first, last).all(|(block, word, mask)| {
             self.blocks[block].as_ref().is_none_or(|block| block.taken[word] & mask == 0)
         })
@@ -296,9 +301,9 @@ mod tests {
                 prop_assert_eq!(found, search(&usable, &taken, ports.next, request));
                 if let Some(first) = found {
                     let run = (u32::from(first), u32::from(first) + u32::from(count) - 1);
-                    prop_assert!(ports.are_free_from(run));
+                    prop_assert!(ports.is_range_free(run));
                     ports.mark(run, true);
-                    prop_assert!(!ports.are_free_from(run));
+                    prop_assert!(!ports.is_range_free(run));
                     held.push(run);
                 }
                 if gives_back && !held.is_empty() {

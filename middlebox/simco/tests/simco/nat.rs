@@ -176,7 +176,7 @@ fn contradictory_configurations_are_refused_with_advice() {
     let error = |change: &dyn Fn(&mut Config)| {
         let mut config = nat(Capabilities::TWICE_NAT);
         change(&mut config);
-        Middlebox::new(config, Policy::open(), Box::new(Unauthenticated)).unwrap_err()
+        Middlebox::new(config, Policy::permissive(), Box::new(Unauthenticated)).unwrap_err()
     };
     assert_eq!(error(&|c| c.outside.clear()), ConfigError::NoAddresses);
     assert_eq!(error(&|c| c.inside.clear()), ConfigError::NoAddresses);

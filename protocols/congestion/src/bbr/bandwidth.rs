@@ -58,6 +58,7 @@ impl Bandwidth {
 /// A bandwidth sample and its round.
 #[derive(Debug, Clone, Copy, Default)]
 struct BandwidthSample {
+    /// The number of the round in which the sample was taken.
     round: u32,
     bandwidth: Bandwidth,
 }
@@ -85,11 +86,11 @@ impl MaxFilter {
         } else if bandwidth >= best[2].bandwidth {
             best[2] = seen;
         }
-        self.age(window, seen);
+        self.remove_expired(window, seen);
     }
 
     /// Removes expired samples; a new quarter (or half) of the window gets its own best sample.
-    fn age(&mut self, window: u32, seen: BandwidthSample) {
+    fn remove_expired(&mut self, window: u32, seen: BandwidthSample) {
         let best = &mut self.0;
         let age = seen.round - best[0].round;
         if age > window {

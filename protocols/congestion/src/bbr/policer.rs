@@ -19,8 +19,11 @@ const ROUNDS_OF_USE: u32 = 48;
 /// Units delivered and lost up to a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
+    /// The time up to which units are counted.
     pub(crate) at: Time,
+    /// Units delivered.
     pub(crate) delivered: u32,
+    /// Units lost.
     pub(crate) lost: u32,
 }
 
@@ -30,6 +33,7 @@ pub(crate) struct PolicerUpdate {
     pub(crate) tally: Tally,
     /// Whether units were newly marked lost.
     pub(crate) losses: bool,
+    /// Whether the application, not the network, limited sending.
     pub(crate) application_limited: bool,
     /// Whether a round trip started.
     pub(crate) round_began: bool,
@@ -43,7 +47,9 @@ pub(crate) struct Policer {
     sampling: bool,
     /// The bandwidth of the previous interval, or the bandwidth in use.
     bandwidth: Option<Bandwidth>,
+    /// Whether the pacing rate is limited to `bandwidth`.
     in_use: bool,
+    /// Rounds since the start of the interval, or since `bandwidth` has been in use.
     rounds: u32,
     start: Tally,
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::Departure;
+use crate::DeliveryAtSend;
 
 const SEGMENT: u32 = 1448;
 /// One segment per ms.
@@ -22,7 +22,7 @@ struct Path {
     departure: Time,
     line_free: Time,
     /// When each segment is acknowledged, when it was sent, and its departure state.
-    flight: VecDeque<(Time, Time, Departure)>,
+    flight: VecDeque<(Time, Time, DeliveryAtSend)>,
     min_rtt: Duration,
     /// The modes and their start times.
     modes: Vec<(Time, Mode)>,

@@ -13,6 +13,7 @@ const FULL_ROUNDS: u32 = 3;
 /// Packet-timed round trips. Draft, section 5.5.1.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rounds {
+    /// Number of rounds so far: BBR.round_count.
     pub(super) count: u32,
     /// The delivered units at which the next round starts: BBR.next_round_delivered.
     next: u32,

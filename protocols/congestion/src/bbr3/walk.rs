@@ -17,7 +17,7 @@ const BDP: u32 = 100;
 struct Sent {
     acknowledged: Time,
     sent: Time,
-    departure: Departure,
+    departure: DeliveryAtSend,
     is_lost: bool,
     number: u32,
 }

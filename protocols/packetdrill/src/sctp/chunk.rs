@@ -381,9 +381,9 @@ pub(super) fn show(chunk: &Chunk) -> Item {
         Chunk::Heartbeat(info) => show_heartbeat("HEARTBEAT", info),
         Chunk::HeartbeatAck(info) => show_heartbeat("HEARTBEAT_ACK", info),
         Chunk::Abort { reflected, causes } => {
-            Item::new("ABORT").with("flgs", &flags(*reflected)).holding(causes.iter().map(show_cause))
+            Item::new("ABORT").with("flgs", &flags(*reflected)).with_items(causes.iter().map(show_cause))
         }
-        Chunk::Error(causes) => Item::new("ERROR").with("flgs", &0).holding(causes.iter().map(show_cause)),
+        Chunk::Error(causes) => Item::new("ERROR").with("flgs", &0).with_items(causes.iter().map(show_cause)),
         Chunk::Shutdown { cumulative_tsn } => {
             Item::new("SHUTDOWN").with("flgs", &0).with("cum_tsn", &cumulative_tsn.0)
         }
@@ -400,7 +400,7 @@ pub(super) fn show(chunk: &Chunk) -> Item {
             Item::new("FORWARD_TSN").with("cum_tsn", &forward.new_cumulative_tsn.0).with("ids", &list(ids))
         }
         Chunk::Reconfig(parameters) => {
-            Item::new("RECONFIG").with("flgs", &0).holding(parameters.iter().map(show_reconfig))
+            Item::new("RECONFIG").with("flgs", &0).with_items(parameters.iter().map(show_reconfig))
         }
         Chunk::IData(data) => show_i_data(data),
         Chunk::IForwardTsn(forward) => {
@@ -476,7 +476,7 @@ fn show_init(name: &str, init: &Init) -> Item {
         .with("os", &init.outbound_streams)
         .with("is", &init.inbound_streams)
         .with("tsn", &init.initial_tsn.0)
-        .holding(init.parameters.iter().map(show_parameter))
+        .with_items(init.parameters.iter().map(show_parameter))
 }
 
 fn show_parameter(parameter: &Parameter) -> Item {
@@ -511,7 +511,7 @@ fn show_sack(sack: &Sack) -> Item {
 }
 
 fn show_heartbeat(name: &str, info: &[u8]) -> Item {
-    Item::new(name).with("flgs", &0).holding([opaque(Item::new("HEARTBEAT_INFORMATION"), info)])
+    Item::new(name).with("flgs", &0).with_items([opaque(Item::new("HEARTBEAT_INFORMATION"), info)])
 }
 
 fn show_cause(cause: &Cause) -> Item {

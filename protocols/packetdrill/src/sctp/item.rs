@@ -27,7 +27,7 @@ impl Item {
         self
     }
 
-    pub(super) fn holding(self, items: impl IntoIterator<Item = Self>) -> Self {
+    pub(super) fn with_items(self, items: impl IntoIterator<Item = Self>) -> Self {
         Self { items: items.into_iter().collect(), ..self }
     }
 

@@ -182,7 +182,7 @@ fn marks_reduce_the_window_if_ecn_is_on() {
         }
         assert_eq!(ends.sides[0].packets_lost(), 0);
         let mut window = None;
-        ends.sides[0].path(&mut |path| window = path.cwnd);
+        ends.sides[0].report_path(&mut |path| window = path.cwnd);
         window.unwrap()
     };
     let free = window(true, false);

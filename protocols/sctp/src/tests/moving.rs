@@ -539,7 +539,7 @@ fn endpoint_without_asconf_reports_it_and_without_auth_drops_it() {
 fn an_unknown_hash_is_reported() {
     // RFC 4895 section 6.3.
     let (mut script, _) = established(mobile(), &[]);
-    let auth = hol_wire::sctp::Auth { shared_key: 0, algorithm: 9, hmac: Bytes::from_static(&[0; 20]) };
+    let auth = hol_wire::sctp::Auth { shared_key_id: 0, hmac_id: 9, hmac: Bytes::from_static(&[0; 20]) };
     script.inject([Chunk::Auth(Box::new(auth)), data(1)]);
     assert_eq!(script.take_one().chunks[..], [Chunk::Error(vec![Cause::UnsupportedHmac(9)])]);
     assert!(script.events.is_empty());

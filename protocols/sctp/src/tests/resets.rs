@@ -53,7 +53,7 @@ fn run(config: &Config, network: super::pair::Network, steps: &[(Sending, Action
         pair.send(side, Message { stream, unordered, reliability, ppid: 0, payload: payload.into() });
         pair.run(Duration::from_millis(pause));
     }
-    let is_busy = |pair: &Pair| pair.sides.iter().any(|side| !side.own_requests.is_idle());
+    let is_busy = |pair: &Pair| pair.sides.iter().any(|side| !side.own_reconfig_requests.is_idle());
     pair.run_while(Duration::from_secs(7200), |pair| !pair.all_accepted() || is_busy(pair));
     pair.close();
     pair
@@ -180,5 +180,5 @@ fn impossible_stream_reset_is_refused_at_once() {
     pair.command(0, Command::Reconfigure(what.clone()));
     let refused = Event::Reconfigured { what, done: false };
     assert!(pair.events[0].iter().any(|(_, event)| *event == refused));
-    assert!(pair.sides[0].own_requests.is_idle());
+    assert!(pair.sides[0].own_reconfig_requests.is_idle());
 }

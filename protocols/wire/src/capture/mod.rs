@@ -88,6 +88,7 @@ pub struct CaptureReader<R> {
     is_over: bool,
 }
 
+/// The format of a capture.
 #[derive(Debug)]
 enum Layout {
     Pcap(Pcap),

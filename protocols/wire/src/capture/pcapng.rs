@@ -55,7 +55,7 @@ impl Pcapng {
             let body = self.body(input, begin)?;
             let broken = StopReason::Broken(begin, "a block is shorter than its fields");
             match kind {
-                block_type::INTERFACE_DESCRIPTION => self.interface(&body).ok_or(broken)?,
+                block_type::INTERFACE_DESCRIPTION => self.read_interface(&body).ok_or(broken)?,
                 block_type::ENHANCED_PACKET => return self.enhanced(&body, 4).ok_or(broken),
                 // Appendix A: the interface number has two octets, followed by two for drops.
                 block_type::OBSOLETE_PACKET => return self.enhanced(&body, 2).ok_or(broken),
@@ -91,7 +91,7 @@ impl Pcapng {
     }
 
     /// Reads an interface description. Section 4.2.
-    fn interface(&mut self, body: &[u8]) -> Option<()> {
+    fn read_interface(&mut self, body: &[u8]) -> Option<()> {
         let (fields, options) = body.split_first_chunk::<8>()?;
         let link = LinkType(self.order.half([fields[0], fields[1]]).into());
         let (mut name, mut clock) = (None, Clock { ticks: 1_000_000, offset: 0 });

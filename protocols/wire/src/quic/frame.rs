@@ -141,9 +141,9 @@ impl Frame {
     fn take(octets: &mut &[u8]) -> Result<Self, ParseError> {
         let kind = take(octets)?;
         Ok(match kind {
-            0x00 => Self::Padding(1 + padding(octets)),
+            0x00 => Self::Padding(1 + skip_padding(octets)),
             0x01 => Self::Ping,
-            0x02 | 0x03 => ack(kind == 0x03, octets)?,
+            0x02 | 0x03 => parse_ack(kind == 0x03, octets)?,
             0x04 => {
                 let [id, error, final_size] = numbers(octets)?;
                 Self::ResetStream { id, error, final_size }
@@ -214,14 +214,14 @@ fn numbers<const N: usize>(octets: &mut &[u8]) -> Result<[u64; N], ParseError> {
 }
 
 /// Skips zeros, and returns their number.
-fn padding(octets: &mut &[u8]) -> usize {
+fn skip_padding(octets: &mut &[u8]) -> usize {
     let zeros = octets.iter().take_while(|octet| **octet == 0).count();
     *octets = &octets[zeros..];
     zeros
 }
 
 /// Parses an ACK. RFC 9000 section 19.3.1: gaps and lengths count down from the largest.
-fn ack(has_ecn: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
+fn parse_ack(has_ecn: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     let [largest, _delay, count, first] = numbers(octets)?;
     let below = |high: u64, by: u64| high.checked_sub(by).ok_or(ParseError::Value);
     let mut ranges = smallvec![(below(largest, first)?, largest)];

@@ -18,9 +18,9 @@ use crate::ParseError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Auth {
     /// Identifier of the endpoint pair shared key; 0 is the empty key.
-    pub shared_key: u16,
+    pub shared_key_id: u16,
     /// HMAC identifier: 1 is SHA-1, 3 is SHA-256.
-    pub algorithm: u16,
+    pub hmac_id: u16,
     /// The HMAC; its algorithm determines the length.
     pub hmac: Bytes,
 }
@@ -34,13 +34,13 @@ impl Auth {
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
-        out.put_u16(self.shared_key);
-        out.put_u16(self.algorithm);
+        out.put_u16(self.shared_key_id);
+        out.put_u16(self.hmac_id);
         out.put_slice(&self.hmac);
     }
 
     pub(super) fn parse_value(mut value: Bytes) -> Result<Self, ParseError> {
-        Ok(Self { shared_key: value.try_get_u16()?, algorithm: value.try_get_u16()?, hmac: value })
+        Ok(Self { shared_key_id: value.try_get_u16()?, hmac_id: value.try_get_u16()?, hmac: value })
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     /// RFC 4895 section 5.1 by hand.
     #[test]
     fn the_hmac_follows_the_key_and_the_algorithm() {
-        let auth = Auth { shared_key: 2, algorithm: 3, hmac: Bytes::from_static(&[7, 8, 9]) };
+        let auth = Auth { shared_key_id: 2, hmac_id: 3, hmac: Bytes::from_static(&[7, 8, 9]) };
         Chunk::Auth(Box::new(auth)).assert_octets(&[15, 0, 0, 11, 0, 2, 0, 3, 7, 8, 9, 0]);
     }
 

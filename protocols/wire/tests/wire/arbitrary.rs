@@ -270,9 +270,9 @@ fn sack() -> impl Strategy<Value = Sack> {
 }
 
 fn auth() -> impl Strategy<Value = Auth> {
-    (any::<(u16, u16)>(), octets()).prop_map(|((shared_key, algorithm), hmac)| Auth {
-        shared_key,
-        algorithm,
+    (any::<(u16, u16)>(), octets()).prop_map(|((shared_key_id, hmac_id), hmac)| Auth {
+        shared_key_id,
+        hmac_id,
         hmac,
     })
 }

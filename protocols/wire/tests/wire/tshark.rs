@@ -153,7 +153,7 @@ fn chunks() -> Vec<Chunk> {
             reflected: false,
             causes: vec![Cause::UserInitiatedAbort(Bytes::from_static(b"bye"))],
         },
-        Chunk::Auth(Box::new(Auth { shared_key: 0, algorithm: 3, hmac: Bytes::from_static(&[9; 32]) })),
+        Chunk::Auth(Box::new(Auth { shared_key_id: 0, hmac_id: 3, hmac: Bytes::from_static(&[9; 32]) })),
         Chunk::Asconf(Box::new(asconf())),
         Chunk::AsconfAck(Box::new(asconf_ack())),
         Chunk::Reconfig(vec![

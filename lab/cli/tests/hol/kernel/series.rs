@@ -35,7 +35,7 @@ fn rows(dir: &Path, world: &str) -> Vec<(String, Vec<Row>)> {
     let of = |point: &hol_lab::PointResult| {
         let mut rows = Vec::new();
         let series = Series::open(&out, point.runs[0].key).unwrap().expect("it is kept");
-        series.rows(|row| rows.push(row)).unwrap();
+        series.for_each_row(|row| rows.push(row)).unwrap();
         (point.point.label.clone(), rows)
     };
     points.iter().map(of).collect()

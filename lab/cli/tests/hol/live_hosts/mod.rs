@@ -108,7 +108,7 @@ fn time_series_have_the_senders_of_both_hosts() {
                 times.push(row.at);
             }
         };
-        series.rows(note).unwrap();
+        series.for_each_row(note).unwrap();
         assert_eq!(sides.len(), 2, "{}", result.point.label);
         assert!(times.is_sorted(), "{}", result.point.label);
     }

@@ -47,7 +47,7 @@ impl Gates {
             let gate = made.and_then(|()| open()).and_then(|gate| close(&gate).map(|()| gate));
             gate.map_err(|e| KernelError::file("create", &path, e))
         });
-        Ok(Self { shared_memory: SharedMemory::at(0, memory), gates: [this?, other?] })
+        Ok(Self { shared_memory: SharedMemory::open_at(0, memory), gates: [this?, other?] })
     }
 
     /// Empties the gate at which the guest waits, after filling the other one.

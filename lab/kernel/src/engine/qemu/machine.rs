@@ -212,7 +212,7 @@ impl Machine {
 
     fn next(&mut self, doing: &'static str, goes_on: &mut dyn FnMut() -> bool) -> Result<Reply, KernelError> {
         loop {
-            match self.lines.recv_timeout(self.deadline.wait()) {
+            match self.lines.recv_timeout(self.deadline.wait_time()) {
                 Ok(line) => return Ok(qmp::parse(&line)),
                 Err(RecvTimeoutError::Timeout) => {
                     let asked = self.deadline.check(doing, goes_on);

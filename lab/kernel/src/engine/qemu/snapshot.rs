@@ -47,7 +47,7 @@ impl Snapshot {
     ) -> Result<Self, KernelError> {
         let hardware = MachineHardware::of(wanted);
         let kernel = image.file();
-        let octets = image.octets()?;
+        let octets = image.read_octets()?;
         let initramfs = initramfs(image, &[("init", path)])?;
         let settings = [
             hardware.identity(),

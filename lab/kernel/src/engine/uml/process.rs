@@ -103,7 +103,7 @@ impl Process {
 
     /// Waits until the process ends, as long as `goes_on` returns true.
     pub(super) fn wait(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<ExitStatus, KernelError> {
-        while !self.has_ended(self.deadline.wait()) {
+        while !self.has_ended(self.deadline.wait_time()) {
             let asked = self.deadline.check("running", goes_on);
             asked.map_err(|problem| problem.with_console(self.console()))?;
         }
@@ -113,7 +113,7 @@ impl Process {
     /// Waits until the guest ends, as long as `goes_on` returns true; returns its mail.
     pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
         let status = self.wait(goes_on)?;
-        mail(&self.directory.join(MAIL_FILE)).map_err(|problem| {
+        read_mail(&self.directory.join(MAIL_FILE)).map_err(|problem| {
             let reason = format!("User-Mode Linux ended with {status} and {problem}{}", self.messages());
             KernelError::from(MachineFault::Ended(reason)).with_console(self.console())
         })
@@ -145,7 +145,7 @@ impl Process {
 }
 
 /// Reads the guest's mail from a file; the error is a sentence.
-fn mail(path: &Path) -> Result<Mail, String> {
+fn read_mail(path: &Path) -> Result<Mail, String> {
     let octets = fs::read(path).map_err(|_| "wrote no result".to_owned())?;
     Mail::from_octets(&octets)
         .map_err(|_| format!("wrote a result that is truncated after {} octets", octets.len()))
@@ -157,7 +157,7 @@ fn mail(path: &Path) -> Result<Mail, String> {
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
 fn pin(command: &mut Command, processor: &Processor) {
-    let processor = processor.set();
+    let processor = processor.cpu_set();
     // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2) and personality(2).
     unsafe {
         command.pre_exec(move || {

@@ -24,7 +24,7 @@ impl Processor {
     }
 
     /// Returns the processor as a set for sched_setaffinity(2).
-    pub(super) fn set(&self) -> nix::Result<CpuSet> {
+    pub(super) fn cpu_set(&self) -> nix::Result<CpuSet> {
         let mut set = CpuSet::new();
         set.set(self.0)?;
         Ok(set)
@@ -70,7 +70,7 @@ mod tests {
         let here = || RESERVED_PROCESSORS.lock().unwrap().len();
         let before = here();
         let processor = Processor::reserve();
-        assert!(processor.set().unwrap().is_set(processor.0).unwrap());
+        assert!(processor.cpu_set().unwrap().is_set(processor.0).unwrap());
         assert_eq!(here(), before + 1);
         drop(processor);
         assert_eq!(here(), before);

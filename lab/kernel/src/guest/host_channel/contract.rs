@@ -12,7 +12,7 @@ pub(in crate::guest) trait HostChannel: Debug {
     fn report_boot(&self) -> Result<(), GuestError>;
 
     /// Receives the job, as JSON.
-    fn job(&self) -> Result<Vec<u8>, GuestError>;
+    fn receive_job(&self) -> Result<Vec<u8>, GuestError>;
 
     /// Returns the device or file with the read-only root file system of the user's programs.
     fn root_device(&self) -> Result<&'static str, GuestError>;

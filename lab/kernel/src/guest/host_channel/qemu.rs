@@ -54,7 +54,7 @@ impl HostChannel for Qemu {
         pause()
     }
 
-    fn job(&self) -> Result<Vec<u8>, GuestError> {
+    fn receive_job(&self) -> Result<Vec<u8>, GuestError> {
         load(&modules::file(modules::FIRMWARE_CONFIG))?;
         let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_FILE_NAME}/raw");
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
@@ -74,7 +74,7 @@ impl HostChannel for Qemu {
 
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {
         let shared_memory = shared_memory()?;
-        shared_memory::fragments(message).try_for_each(|(kind, part)| {
+        shared_memory::split_into_fragments(message).try_for_each(|(kind, part)| {
             shared_memory.write(kind, part).map_err(|e| format!("cannot write to the shared memory: {e}"))?;
             pass_gate()
         })
@@ -106,7 +106,7 @@ impl HostChannel for Qemu {
 
 fn shared_memory() -> Result<SharedMemory, GuestError> {
     let memory = OpenOptions::new().read(true).write(true).open("/dev/mem")?;
-    Ok(SharedMemory::at(shared_memory::ADDRESS, memory))
+    Ok(SharedMemory::open_at(shared_memory::ADDRESS, memory))
 }
 
 /// Waits at the next gate until it is the guest's turn.

@@ -15,7 +15,7 @@ impl HostChannel for StdioChannel {
         Ok(())
     }
 
-    fn job(&self) -> Result<Vec<u8>, GuestError> {
+    fn receive_job(&self) -> Result<Vec<u8>, GuestError> {
         let mut job = Vec::new();
         stdin().read_to_end(&mut job).map_err(|e| format!("cannot read the job: {e}"))?;
         Ok(job)

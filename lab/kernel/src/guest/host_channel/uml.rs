@@ -37,7 +37,7 @@ impl HostChannel for Uml {
         mount_hostfs(RUN_DIRECTORY, None)
     }
 
-    fn job(&self) -> Result<Vec<u8>, GuestError> {
+    fn receive_job(&self) -> Result<Vec<u8>, GuestError> {
         let path = Path::new(RUN_DIRECTORY).join(JOB_FILE);
         fs::read(&path).map_err(|e| format!("cannot read the job from {}: {e}", path.display()).into())
     }

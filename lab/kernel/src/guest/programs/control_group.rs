@@ -87,7 +87,7 @@ impl ControlGroup {
     }
 
     /// Returns the processor time used, in µs.
-    pub(super) fn processor(&self) -> u64 {
+    pub(super) fn processor_time(&self) -> u64 {
         self.read_number("cpu.stat", "usage_usec").unwrap_or(0)
     }
 

@@ -21,6 +21,7 @@ use crate::guest::variables::{ENGINE_VARIABLE, INIT_PROCESS};
 /// The PID namespace of a node. Its processes end with its init process.
 #[derive(Debug)]
 pub(super) struct PidNamespace {
+    /// The first process of the namespace.
     first: Child,
     namespace: File,
 }

@@ -69,7 +69,7 @@ impl<'s> Programs<'s> {
             }
         }
         let processes = scenario.programs.iter().map(|_| None).collect();
-        let swap = ProtocolSwap::to(scenario.transport.kind())?;
+        let swap = ProtocolSwap::activate(scenario.transport.kind())?;
         let mut programs = Self { scenario, containers, processes, overdue: Vec::new(), _swap: swap };
         programs.start_services()?;
         Ok(Some(programs))

@@ -54,7 +54,7 @@ impl Programs<'_> {
             started: process.map(|process| since(process.started_at)),
             ended: process.and_then(Process::status).map(|status| since(status.ended_at)),
             status: process.and_then(Process::status).map_or("killed".to_owned(), Status::to_string),
-            processor: process.map(Process::processor).unwrap_or_default(),
+            processor: process.map(Process::processor_time).unwrap_or_default(),
             metrics: process.map(|process| self.metrics(program, process)).unwrap_or_default(),
             stdout,
             stderr,

@@ -69,7 +69,7 @@ impl Process {
         let control_group = ControlGroup::new(number)?;
         let output =
             ["out", "err"].map(|name| Path::new(CONTAINER_DIRECTORY).join(format!("{number}.{name}")));
-        let words = program.command.words();
+        let words = program.command.argument_vector();
         let (first, rest) = words.split_first().ok_or("the program has no command")?;
         let variables: BTreeMap<String, String> = DEFAULT_ENVIRONMENT
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -154,8 +154,8 @@ impl Process {
     }
 
     /// Returns the processor time of the program and of all processes that it has started.
-    pub(super) fn processor(&self) -> Duration {
-        Duration::from_micros(self.control_group.processor())
+    pub(super) fn processor_time(&self) -> Duration {
+        Duration::from_micros(self.control_group.processor_time())
     }
 
     /// Returns the standard output of the program.

@@ -34,6 +34,7 @@ pub(in crate::guest) struct Shell<'s> {
     /// The network with all changes so far.
     network: NetworkSpec,
     seed: Seed,
+    /// When the shell started.
     begin: Clock,
     /// The beginning of the session by the wall clock, in ns since 1970.
     epoch: u64,

@@ -56,7 +56,7 @@ pub(super) struct ProtocolSwap(
 
 impl ProtocolSwap {
     /// Makes stream sockets of the user's programs use this transport from now on.
-    pub(super) fn to(kind: Kind) -> Result<Self, GuestError> {
+    pub(super) fn activate(kind: Kind) -> Result<Self, GuestError> {
         let wanted = match kind {
             Kind::Tcp => TCP,
             Kind::Mptcp => MPTCP,

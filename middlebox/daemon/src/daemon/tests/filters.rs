@@ -242,11 +242,11 @@ fn the_mark_of_the_journal_is_synced_a_second_later() {
     let directory = tempfile::tempdir().unwrap();
     let mut world = FailingFilter::default().world_with(Journal::open(directory.path()).unwrap().0);
     let mut agent = world.agent();
-    assert!(!world.daemon.ledger.needs_mark_sync());
+    assert!(!world.daemon.rule_store.needs_mark_sync());
     agent.enable(&mut world, 5004, 3600).unwrap();
-    assert!(world.daemon.ledger.needs_mark_sync());
+    assert!(world.daemon.rule_store.needs_mark_sync());
     world.skip(Duration::from_secs(1));
-    assert!(!world.daemon.ledger.needs_mark_sync());
+    assert!(!world.daemon.rule_store.needs_mark_sync());
 }
 
 #[test]

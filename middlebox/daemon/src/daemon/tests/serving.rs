@@ -8,7 +8,7 @@ use hol_filter::NullFilter;
 use hol_simco::{AgentEvent, Body, Lifetime, Message, Pid, Refusal, Reply, Request, Tid};
 
 use super::world::{Plan, World, per};
-use crate::ledger::Ledger;
+use crate::rule_store::RuleStore;
 use crate::{Level, Limits, Log, Settings};
 
 #[test]
@@ -237,8 +237,8 @@ fn rules_and_their_owners_survive_the_daemon() {
     // As after kill -9: the journal is not closed.
     world.daemon.listeners = None;
     drop(std::mem::replace(
-        &mut world.daemon.ledger,
-        Ledger::new(world.daemon.clock, Box::new(NullFilter), None),
+        &mut world.daemon.rule_store,
+        RuleStore::new(world.daemon.clock, Box::new(NullFilter), None),
     ));
     let world = &mut open();
     let mut agent = world.agent();

@@ -19,8 +19,8 @@ use rustls::ServerConfig;
 
 use super::super::Daemon;
 use crate::clock::Clock;
-use crate::ledger::Ledger;
 use crate::listeners::Listeners;
+use crate::rule_store::RuleStore;
 use crate::token::Token;
 use crate::{Level, Limits, ListenAddress, Log, Transport};
 
@@ -51,7 +51,7 @@ impl Default for Plan {
         Self {
             transport: Transport::Tcp,
             limits: Limits::default(),
-            policy: Policy::open(),
+            policy: Policy::permissive(),
             filter: Box::new(NullFilter),
             journal: None,
             authentication: Box::new(Unauthenticated),
@@ -77,11 +77,11 @@ impl Plan {
             is_protected: false,
         };
         let clock = Clock::start();
-        let ledger = Ledger::new(clock, self.filter, self.journal);
+        let rule_store = RuleStore::new(clock, self.filter, self.journal);
         let log = Log::new(Level::Error, Box::new(io::sink()));
         let poller = Poller::new().unwrap();
         let listeners = Listeners::open(&[listen], None, self.tls, &poller).unwrap();
-        Daemon::new(clock, poller, listeners, None, middlebox, ledger, self.limits, log).unwrap()
+        Daemon::new(clock, poller, listeners, None, middlebox, rule_store, self.limits, log).unwrap()
     }
 }
 

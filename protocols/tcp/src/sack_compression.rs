@@ -47,10 +47,10 @@ impl Endpoint {
     /// Acknowledges an out-of-order segment, now or later.
     pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
         let max = self.config.sack_compression;
-        if !self.negotiated.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), max) {
+        if !self.negotiated.uses_sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), max) {
             self.send_ack(now);
         } else {
-            self.timers.compress_ack(now, self.compression_delay());
+            self.timers.start_compressed_ack(now, self.compression_delay());
         }
     }
 

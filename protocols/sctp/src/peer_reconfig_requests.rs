@@ -10,7 +10,7 @@ use crate::receive::take;
 
 /// The requests of the peer.
 #[derive(Debug)]
-pub(crate) struct PeerRequests {
+pub(crate) struct PeerReconfigRequests {
     /// The number of the last request processed.
     last_serial: ReconfigSerial,
     /// The results of the requests in the last chunk, repeated if the chunk is repeated; `None` if a request
@@ -31,7 +31,7 @@ struct DeferredReset {
     octets: usize,
 }
 
-impl PeerRequests {
+impl PeerReconfigRequests {
     /// Creates the state before any request; the first request has the number of the peer's first TSN. Section 4.1.
     pub(crate) fn new(first: ReconfigSerial) -> Self {
         Self { last_serial: first - 1, answers: Vec::new(), deferred: None }
@@ -104,12 +104,12 @@ impl Endpoint {
             }
         }
         let Some((first, _)) = requests.first() else { return };
-        if *first == self.peer_requests.last_serial.next() {
+        if *first == self.peer_reconfig_requests.last_serial.next() {
             let answers =
                 requests.iter().map(|(serial, request)| (*serial, self.on_request(now, request))).collect();
-            self.peer_requests.answers = answers;
-            self.peer_requests.last_serial = requests[requests.len() - 1].0;
-        } else if !self.peer_requests.answers.iter().any(|(serial, _)| serial == first) {
+            self.peer_reconfig_requests.answers = answers;
+            self.peer_reconfig_requests.last_serial = requests[requests.len() - 1].0;
+        } else if !self.peer_reconfig_requests.answers.iter().any(|(serial, _)| serial == first) {
             return self.respond(*first, ReconfigResult::BAD_SEQUENCE_NUMBER);
         }
         // With a SACK, for which the peer may be waiting.
@@ -127,14 +127,14 @@ impl Endpoint {
     fn answer_requests(&mut self, now: Time) {
         let mut next = self.next_request(now);
         let mut answers = Vec::new();
-        for (serial, result) in self.peer_requests.answers.clone() {
-            let result = match (result, self.own_requests.answer_to(serial)) {
+        for (serial, result) in self.peer_reconfig_requests.answers.clone() {
+            let result = match (result, self.own_reconfig_requests.answer_to(serial)) {
                 (Some(result), _) => result,
                 (None, Some(own)) => {
                     next = Some(own.clone());
                     continue;
                 }
-                (None, None) if self.own_requests.will_answer(serial) => ReconfigResult::IN_PROGRESS,
+                (None, None) if self.own_reconfig_requests.will_answer(serial) => ReconfigResult::IN_PROGRESS,
                 (None, None) => ReconfigResult::NOTHING_TO_DO,
             };
             answers.push(Reconfig::Response { serial, result, next_tsns: None });
@@ -182,12 +182,12 @@ impl Endpoint {
         if !streams.iter().all(|stream| self.streams_in.serves(*stream)) {
             return ReconfigResult::WRONG_SSN;
         }
-        if self.peer_requests.deferred.is_some() {
+        if self.peer_reconfig_requests.deferred.is_some() {
             return ReconfigResult::ALREADY_IN_PROGRESS;
         }
         if last_tsn.after(self.tsn_map.cumulative()) {
             let (streams, held) = (streams.to_vec(), Vec::new());
-            self.peer_requests.deferred =
+            self.peer_reconfig_requests.deferred =
                 Some(Box::new(DeferredReset { serial, last_tsn, streams, held_chunks: held, octets: 0 }));
             return ReconfigResult::IN_PROGRESS;
         }
@@ -211,7 +211,7 @@ impl Endpoint {
     pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut SackRequest) {
         let cumulative = self.tsn_map.cumulative();
         let is_due = |deferred: &mut Box<DeferredReset>| deferred.last_tsn.at_or_before(cumulative);
-        let Some(deferred) = self.peer_requests.deferred.take_if(is_due) else { return };
+        let Some(deferred) = self.peer_reconfig_requests.deferred.take_if(is_due) else { return };
         self.reset_incoming(now, &deferred.streams);
         for chunk in deferred.held_chunks {
             match chunk {
@@ -221,7 +221,7 @@ impl Endpoint {
             }
         }
         let performed = ReconfigResult::PERFORMED;
-        for (serial, result) in &mut self.peer_requests.answers {
+        for (serial, result) in &mut self.peer_reconfig_requests.answers {
             if *serial == deferred.serial {
                 *result = Some(performed);
             }
@@ -238,10 +238,10 @@ impl Endpoint {
         if streams.len() > self.max_streams() || !self.state.sends_data() {
             return Some(ReconfigResult::DENIED);
         }
-        if self.own_requests.resets_all_of(streams) {
+        if self.own_reconfig_requests.resets_all_of(streams) {
             return Some(ReconfigResult::NOTHING_TO_DO);
         }
-        if self.own_requests.awaits_request() {
+        if self.own_reconfig_requests.awaits_request() {
             return Some(ReconfigResult::ALREADY_IN_PROGRESS);
         }
         self.enqueue_request(Reconfiguration::ResetOutgoing(streams.to_vec()), Some(serial));
@@ -265,7 +265,7 @@ impl Endpoint {
         if count.is_none_or(|count| count > self.config.streams) || !self.state.sends_data() {
             return Some(ReconfigResult::DENIED);
         }
-        if self.own_requests.awaits_request() {
+        if self.own_reconfig_requests.awaits_request() {
             return Some(ReconfigResult::ALREADY_IN_PROGRESS);
         }
         self.enqueue_request(Reconfiguration::AddOutgoing(more), Some(serial));

@@ -12,7 +12,7 @@ use self::limit::{is_own_process, limit_files};
 use super::*;
 
 fn rule(pid: u32, expires: Time) -> Rule {
-    let policy = Policy::open();
+    let policy = Policy::permissive();
     let owner = policy.anonymous().unwrap();
     let end = |location| AddressTuple::of_host(location, 17, "10.0.0.5:5004".parse().unwrap());
     let action = Action::Disable { internal: end(Location::Internal), external: end(Location::External) };
@@ -27,38 +27,38 @@ fn recorded(directory: &Path) -> Vec<u32> {
     hol_journal::read(directory).unwrap().iter().map(|recorded| recorded.rule.pid.0).collect()
 }
 
-fn ledger(directory: &Path, standby: Replicator) -> Ledger {
+fn rule_store(directory: &Path, standby: Replicator) -> RuleStore {
     let (journal, _) = Journal::open(directory).unwrap();
-    Ledger::new(Clock::start(), Box::new(NullFilter), Some(journal)).with_standby(Some(standby))
+    RuleStore::new(Clock::start(), Box::new(NullFilter), Some(journal)).with_standby(Some(standby))
 }
 
 /// The standby records nothing, and the disk has space for the change, but not for its reversal.
 #[test]
 fn a_change_refused_without_a_standby_is_reversed_despite_a_full_disk() {
-    const TEST: &str = "ledger::tests::\
+    const TEST: &str = "rule_store::tests::\
                         a_change_refused_without_a_standby_is_reversed_despite_a_full_disk";
     if !is_own_process(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
+    let (policy, now) = (Policy::permissive(), Time::from_millis(1_700_000_000_000));
     let later = now + Duration::from_secs(60);
-    let mut ledger = ledger(directory.path(), Replicator::silent());
+    let mut rule_store = rule_store(directory.path(), Replicator::silent());
     let size = || std::fs::metadata(directory.path().join("journal.0000000001")).unwrap().len();
     let before = size();
-    let failure = ledger.apply(now, &[begin(rule(7, later))], &policy).unwrap_err();
-    assert!(matches!(failure, LedgerError::Standby), "{failure}");
+    let failure = rule_store.apply(now, &[begin(rule(7, later))], &policy).unwrap_err();
+    assert!(matches!(failure, RuleStoreError::Standby), "{failure}");
     assert!(recorded(directory.path()).is_empty());
     // The sizes of a change and its reversal: of the first rule, and a part of the second.
     let both = size() - before;
-    ledger.standby = Some(Replicator::silent());
+    rule_store.standby = Some(Replicator::silent());
     limit_files(Some(size() + both - 1));
-    let failure = ledger.apply(now, &[begin(rule(8, later))], &policy).unwrap_err();
-    assert!(matches!(failure, LedgerError::Journal(_)), "{failure}");
+    let failure = rule_store.apply(now, &[begin(rule(8, later))], &policy).unwrap_err();
+    assert!(matches!(failure, RuleStoreError::Journal(_)), "{failure}");
     limit_files(None);
     assert_eq!(recorded(directory.path()), [8], "the reversal is not recorded yet");
-    ledger.standby = None;
-    ledger.apply(now, &[begin(rule(9, later))], &policy).unwrap();
+    rule_store.standby = None;
+    rule_store.apply(now, &[begin(rule(9, later))], &policy).unwrap();
     assert_eq!(recorded(directory.path()), [9]);
 }
 
@@ -66,12 +66,12 @@ fn a_change_refused_without_a_standby_is_reversed_despite_a_full_disk() {
 #[test]
 fn a_newly_connected_standby_gets_the_reversal() {
     let directory = tempfile::tempdir().unwrap();
-    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
-    let mut ledger = ledger(directory.path(), Replicator::copying());
+    let (policy, now) = (Policy::permissive(), Time::from_millis(1_700_000_000_000));
+    let mut rule_store = rule_store(directory.path(), Replicator::copying());
     let change = begin(rule(7, now + Duration::from_secs(60)));
-    let failure = ledger.record(&[change], &policy).unwrap_err();
-    assert!(matches!(failure, LedgerError::Standby), "{failure}");
-    let shipped = ledger.standby.as_ref().unwrap().queued();
+    let failure = rule_store.record(&[change], &policy).unwrap_err();
+    assert!(matches!(failure, RuleStoreError::Standby), "{failure}");
+    let shipped = rule_store.standby.as_ref().unwrap().queued();
     let mut replica = hol_journal::Replica::open(&directory.path().join("copy")).unwrap();
     assert_eq!(shipped.len(), 2, "begun and taken back");
     shipped.iter().for_each(|entries| replica.record(entries).unwrap());
@@ -82,22 +82,22 @@ fn a_newly_connected_standby_gets_the_reversal() {
 #[test]
 fn rules_expire_without_the_required_standby() {
     let directory = tempfile::tempdir().unwrap();
-    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
+    let (policy, now) = (Policy::permissive(), Time::from_millis(1_700_000_000_000));
     let [over, held, next] =
         [(7, 0), (8, 60), (9, 60)].map(|(pid, left)| rule(pid, now + Duration::from_secs(left)));
-    let mut ledger = ledger(directory.path(), Replicator::absent());
-    let standby = ledger.standby.take();
-    ledger.apply(now, &[begin(over), begin(held)], &policy).unwrap();
-    ledger.standby = standby;
+    let mut rule_store = rule_store(directory.path(), Replicator::absent());
+    let standby = rule_store.standby.take();
+    rule_store.apply(now, &[begin(over), begin(held)], &policy).unwrap();
+    rule_store.standby = standby;
     let [over, held] = [over, held].map(|rule| Change { before: Some(rule), after: None });
-    ledger.apply(now, &[over], &policy).unwrap();
+    rule_store.apply(now, &[over], &policy).unwrap();
     for refused in [&[held][..], &[over, held], &[begin(next)]] {
-        let failure = ledger.apply(now, refused, &policy).unwrap_err();
-        assert!(matches!(failure, LedgerError::Standby), "{failure}");
+        let failure = rule_store.apply(now, refused, &policy).unwrap_err();
+        assert!(matches!(failure, RuleStoreError::Standby), "{failure}");
     }
-    assert_eq!(ledger.repair_at, Time::MAX);
+    assert_eq!(rule_store.repair_at, Time::MAX);
     assert_eq!(recorded(directory.path()), [7, 8]);
-    ledger.standby = None;
-    ledger.apply(now, &[begin(next)], &policy).unwrap();
+    rule_store.standby = None;
+    rule_store.apply(now, &[begin(next)], &policy).unwrap();
     assert_eq!(recorded(directory.path()), [8, 9]);
 }

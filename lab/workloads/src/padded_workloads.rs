@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Pacer;
-use crate::padding::{self, NumberedRequests};
+use crate::padded_messages::{self, NumberedRequests};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::{
@@ -82,7 +82,7 @@ impl<W: Padded> Workload for W {
     }
 
     fn framing_fn(&self) -> FramingFn {
-        padding::length_of
+        padded_messages::length_of
     }
 
     fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
@@ -106,7 +106,7 @@ impl<W: Padded> Workload for W {
     }
 
     fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
-        let reader = padding::PaddingReplies { is_echo: W::IS_ECHOED };
+        let reader = padded_messages::PaddingReplies { is_echo: W::IS_ECHOED };
         Box::new(Receiver::new(reader, messages).with_pending_requests(host.pending_requests))
     }
 }

@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::standby::Replicator;
 
 /// The packet filter and the journal.
-pub(crate) struct Ledger {
+pub(crate) struct RuleStore {
     filter: Box<dyn PacketFilter>,
     journal: Option<Journal>,
     /// Changes that the journal has not recorded yet: ends of rules, and reversals of changes. They are recorded
@@ -44,7 +44,7 @@ pub(crate) struct Ledger {
 
 /// Why a change could not be applied.
 #[derive(Debug, thiserror::Error)]
-pub enum LedgerError {
+pub enum RuleStoreError {
     /// The packet filter failed, so the change is not in force.
     #[error("the packet filter failed: {0}")]
     Filter(#[from] FilterError),
@@ -58,7 +58,7 @@ pub enum LedgerError {
     Standby,
 }
 
-impl LedgerError {
+impl RuleStoreError {
     /// Returns the log level: agents must not be able to fill a log with failing requests.
     pub(crate) fn level(&self) -> Level {
         match self {
@@ -95,7 +95,7 @@ impl LedgerError {
     }
 }
 
-impl Ledger {
+impl RuleStore {
     /// Interval between attempts to repair the filter.
     const REPAIR_INTERVAL: Duration = Duration::from_secs(1);
     /// How often a batch is repeated without the requests whose changes were rejected.
@@ -128,7 +128,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the ledger with a standby that gets every record.
+    /// Returns the rule store with a standby that gets every record.
     pub fn with_standby(self, standby: Option<Replicator>) -> Self {
         Self { standby, ..self }
     }
@@ -138,7 +138,7 @@ impl Ledger {
         self.standby.as_mut()
     }
 
-    /// Returns the ledger with changes to record, and a directory in which the clock must be stored, which failed
+    /// Returns the rule store with changes to record, and a directory in which the clock must be stored, which failed
     /// because the disk was full.
     pub fn with_unrecorded(self, unrecorded: Vec<Change>, unsaved_clock: Option<PathBuf>) -> Self {
         let save_clock_at = if unsaved_clock.is_some() { Time::ZERO } else { Time::MAX };
@@ -153,14 +153,14 @@ impl Ledger {
     /// Applies the changes of a batch together. If some are rejected, refuses the requests that caused them, and
     /// applies the others together; after a few attempts, or if all are rejected, refuses all requests that
     /// change anything. Thus agents do not wait long for failing requests of others. Returns the reasons.
-    pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<LedgerError> {
-        let mut failures: Vec<LedgerError> = Vec::new();
+    pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<RuleStoreError> {
+        let mut failures: Vec<RuleStoreError> = Vec::new();
         while let Err(failure) = self.apply(now, batch.changes(), middlebox.policy()) {
             self.metrics.numbers().failures += 1;
             batch.add_work(Self::REJECTED_BATCH_COST);
             let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MAX_REPEATS);
             // Without a standby the filter was not changed, or its change was reversed.
-            if changes.is_none() && !matches!(failure, LedgerError::Standby) {
+            if changes.is_none() && !matches!(failure, RuleStoreError::Standby) {
                 self.schedule_repair(now);
             }
             let mut refuse =
@@ -178,7 +178,7 @@ impl Ledger {
     }
 
     /// Applies all changes, or none.
-    fn apply(&mut self, now: Time, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
+    fn apply(&mut self, now: Time, changes: &[Change], policy: &Policy) -> Result<(), RuleStoreError> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -203,18 +203,18 @@ impl Ledger {
         Ok(())
     }
 
-    /// Returns true if the ledger must not record changes, for lack of a standby.
+    /// Returns true if the rule store must not record changes, for lack of a standby.
     fn refuses_changes(&self) -> bool {
         self.journal.is_some() && self.standby.as_ref().is_some_and(Replicator::refuses)
     }
 
     /// Applies ends of expired rules, which need no decision, and refuses all other changes.
-    fn end_without_standby(&mut self, now: Time, changes: &[Change]) -> Result<(), LedgerError> {
+    fn end_without_standby(&mut self, now: Time, changes: &[Change]) -> Result<(), RuleStoreError> {
         let is_over = |change: &Change| {
             change.after.is_none() && change.before.is_some_and(|rule| !rule.is_in_force(now))
         };
         if !changes.iter().all(is_over) {
-            return Err(LedgerError::Standby);
+            return Err(RuleStoreError::Standby);
         }
         self.filter.apply(now, changes)?;
         self.defer_record(changes);
@@ -228,7 +228,7 @@ impl Ledger {
     }
 
     /// Records the changes, after those that are still unrecorded.
-    fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
+    fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), RuleStoreError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         let name = |agent| policy.name(agent);
         if self.unrecorded.is_empty() {
@@ -249,7 +249,7 @@ impl Ledger {
             // A standby that has connected meanwhile needs these entries. One that connects later begins with
             // a copy of the journal.
             standby.replicate(journal.last_entries());
-            return Err(LedgerError::Standby);
+            return Err(RuleStoreError::Standby);
         }
         Ok(())
     }
@@ -283,7 +283,7 @@ impl Ledger {
     }
 
     /// Makes the filter contain exactly the rules of the middlebox.
-    pub fn repair(&mut self, now: Time, middlebox: &Middlebox) -> Result<Corrections, LedgerError> {
+    pub fn repair(&mut self, now: Time, middlebox: &Middlebox) -> Result<Corrections, RuleStoreError> {
         self.repair_at = now + Self::REPAIR_INTERVAL;
         let rules: Vec<Rule> = middlebox.rules(now).copied().collect();
         let corrections = self.filter.reconcile(now, &rules)?;
@@ -293,7 +293,7 @@ impl Ledger {
     }
 
     /// Continues the repair in a small step; returns true if it finishes.
-    pub fn continue_repair(&mut self, now: Time) -> Result<bool, LedgerError> {
+    pub fn continue_repair(&mut self, now: Time) -> Result<bool, RuleStoreError> {
         if self.continue_at > now {
             return Ok(false);
         }
@@ -326,7 +326,7 @@ impl Ledger {
     }
 
     /// Syncs the journal's high-water mark to the disk, if due.
-    pub fn sync_mark(&mut self, now: Time) -> Result<(), LedgerError> {
+    pub fn sync_mark(&mut self, now: Time) -> Result<(), RuleStoreError> {
         let Some(journal) = self.journal.as_mut().filter(|_| self.mark_at <= now) else { return Ok(()) };
         let synced = journal.sync_mark();
         self.mark_at = if synced.is_ok() { Time::MAX } else { now + Self::REPAIR_INTERVAL };
@@ -335,7 +335,7 @@ impl Ledger {
 
     /// Lets the journal drop superseded entries, if there are many. After a failure, waits before the next
     /// attempt.
-    pub fn compact(&mut self, now: Time) -> Result<(), LedgerError> {
+    pub fn compact(&mut self, now: Time) -> Result<(), RuleStoreError> {
         let Some(journal) = self.journal.as_mut().filter(|_| self.compact_at <= now) else { return Ok(()) };
         let compacted = journal.compact_if_due();
         if compacted.is_err() {
@@ -370,9 +370,9 @@ fn refuse(
     is_less
 }
 
-impl fmt::Debug for Ledger {
+impl fmt::Debug for RuleStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ledger").field("mend_at", &self.repair_at).finish_non_exhaustive()
+        f.debug_struct("RuleStore").field("mend_at", &self.repair_at).finish_non_exhaustive()
     }
 }
 

@@ -10,11 +10,13 @@ use crate::{
 /// The accounts of all agents. Only [`apply`](Self::apply) changes what rules use, so every change can be
 /// undone.
 #[derive(Debug)]
-pub(crate) struct Accounts {
+pub(crate) struct ResourceAccounts {
     footprint: Option<FootprintFn>,
     limits: ResourceLimits,
     agents: BTreeMap<AgentId, Account>,
+    /// Open sessions of all agents.
     sessions: usize,
+    /// Elements of all agents' rules in the packet filter.
     elements: usize,
     /// Number of rules of each shape, for all agents.
     shapes: BTreeMap<ShapeId, usize>,
@@ -23,8 +25,11 @@ pub(crate) struct Accounts {
 /// The limits for all agents together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceLimits {
+    /// Maximum open sessions.
     pub sessions: usize,
+    /// Maximum elements of rules in the packet filter.
     pub elements: usize,
+    /// Maximum shapes of these elements.
     pub shapes: usize,
 }
 
@@ -33,9 +38,13 @@ pub(crate) struct ResourceLimits {
 struct Account {
     sessions: usize,
     rules: usize,
+    /// Elements of its rules in the packet filter.
     elements: usize,
+    /// Number of its rules of each shape.
     shapes: BTreeMap<ShapeId, usize>,
+    /// Whole addresses of a NAT, or all ports of a protocol.
     addresses: usize,
+    /// Ports of a NAT.
     ports: usize,
 }
 
@@ -62,12 +71,12 @@ pub(crate) struct Claim {
     ports: usize,
 }
 
-impl Accounts {
+impl ResourceAccounts {
     /// Number of shapes that an agent gets even when few are free: the last quarter of the shapes is reserved for
     /// agents with fewer shapes.
-    const FEW_SHAPES: usize = 4;
+    const SHAPES_WHEN_SCARCE: usize = 4;
     /// Number of sessions that an agent gets even when few are free.
-    const FEW_SESSIONS: usize = 4;
+    const SESSIONS_WHEN_SCARCE: usize = 4;
 
     pub fn new(footprint: Option<FootprintFn>, limits: ResourceLimits) -> Self {
         Self { footprint, limits, agents: BTreeMap::new(), sessions: 0, elements: 0, shapes: BTreeMap::new() }
@@ -125,7 +134,7 @@ impl Accounts {
         let more = required.iter().filter(|shape| !account.shapes.contains_key(shape)).count();
         let new = required.iter().filter(|shape| !self.shapes.contains_key(shape)).count();
         let after = account.shapes.len() + more;
-        let max = if after <= Self::FEW_SHAPES || quota.shapes == usize::MAX {
+        let max = if after <= Self::SHAPES_WHEN_SCARCE || quota.shapes == usize::MAX {
             self.limits.shapes
         } else {
             self.limits.shapes - self.limits.shapes / 4
@@ -145,7 +154,7 @@ impl Accounts {
     /// Returns true if the agent may have another session. A quarter of all is reserved for agents that have few.
     pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
         let sessions = self.agents.get(&agent).map_or(0, |account| account.sessions);
-        let has_few = sessions < Self::FEW_SESSIONS || quota.sessions == usize::MAX;
+        let has_few = sessions < Self::SESSIONS_WHEN_SCARCE || quota.sessions == usize::MAX;
         let max =
             if has_few { self.limits.sessions } else { self.limits.sessions - self.limits.sessions / 4 };
         sessions < quota.sessions && self.sessions < max

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The values of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Values {
+pub struct RunValues {
     /// Median latency, in ms; `None` if nothing was delivered.
     pub median_ms: Option<f64>,
     /// The 99th percentile of the latency, in ms.
@@ -18,7 +18,7 @@ pub struct Values {
     pub failed: u64,
 }
 
-impl Values {
+impl RunValues {
     /// Computes the values of a run from its records of one kind.
     pub fn of(run: &Run, kind: RecordKind) -> Self {
         let records: Vec<Record> = run.records.iter().filter(|record| record.kind == kind).copied().collect();

@@ -10,7 +10,7 @@ use crate::Endpoint;
 
 /// Our requests to the peer, of which one is outstanding at a time. Section 5.1.1.
 #[derive(Debug)]
-pub(crate) struct OwnRequests {
+pub(crate) struct OwnReconfigRequests {
     waiting_requests: VecDeque<QueuedRequest>,
     outstanding: Option<Box<OutstandingRequest>>,
     /// The number of the next request. Section 4.1: the first is the initial TSN.
@@ -41,7 +41,7 @@ struct OutstandingRequest {
     done_after: Option<Tsn>,
 }
 
-impl OwnRequests {
+impl OwnReconfigRequests {
     pub(crate) fn new(serial: ReconfigSerial) -> Self {
         Self { waiting_requests: VecDeque::new(), outstanding: None, serial }
     }
@@ -123,7 +123,7 @@ impl Endpoint {
         if let Reconfiguration::ResetOutgoing(streams) = &what {
             self.streams_out.hold(streams.clone());
         }
-        self.own_requests.waiting_requests.push_back(QueuedRequest { request: what, answers });
+        self.own_reconfig_requests.waiting_requests.push_back(QueuedRequest { request: what, answers });
     }
 
     /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is a chunk to send.
@@ -144,7 +144,7 @@ impl Endpoint {
 
     /// Returns the next request, if none is outstanding and it may be sent. Sections 5.1.2 to 5.1.6.
     pub(crate) fn next_request(&mut self, now: Time) -> Option<Reconfig> {
-        let own = &mut self.own_requests;
+        let own = &mut self.own_reconfig_requests;
         if own.outstanding.is_some() || !self.state.sends_data() {
             return None;
         }
@@ -160,7 +160,7 @@ impl Endpoint {
         let request = match &queued.request {
             Reconfiguration::ResetOutgoing(streams) => Reconfig::OutgoingReset {
                 serial,
-                response: queued.answers.unwrap_or(self.peer_requests.last()),
+                response: queued.answers.unwrap_or(self.peer_reconfig_requests.last()),
                 last_tsn: self.flight.next_tsn() - 1,
                 streams: streams.clone(),
             },
@@ -189,7 +189,7 @@ impl Endpoint {
 
     /// Handles the Re-configuration Timer: retransmits, on another path if possible. Sections 5.1.1 and 5.2.7 H2.
     pub(crate) fn on_reconfig_expired(&mut self, now: Time) {
-        let Some(outstanding) = &mut self.own_requests.outstanding else { return };
+        let Some(outstanding) = &mut self.own_reconfig_requests.outstanding else { return };
         let (path, request) = (outstanding.path, outstanding.request.clone());
         if !std::mem::take(&mut outstanding.in_progress) {
             if self.error_count >= self.config.association_max_retrans {
@@ -198,7 +198,7 @@ impl Endpoint {
             self.count_timeout(now, path);
         }
         let path = self.paths.next_active(path).unwrap_or(path);
-        if let Some(outstanding) = &mut self.own_requests.outstanding {
+        if let Some(outstanding) = &mut self.own_reconfig_requests.outstanding {
             outstanding.path = path;
         }
         self.control.push_back((Some(path), Chunk::Reconfig(vec![request])));
@@ -207,7 +207,7 @@ impl Endpoint {
 
     /// Processes a response. Section 5.2.7.
     pub(crate) fn on_reconfig_response(&mut self, now: Time, serial: ReconfigSerial, result: ReconfigResult) {
-        let Some(outstanding) = &mut self.own_requests.outstanding else { return };
+        let Some(outstanding) = &mut self.own_reconfig_requests.outstanding else { return };
         if outstanding.serial != serial || outstanding.done_after.is_some() {
             return;
         }
@@ -231,7 +231,7 @@ impl Endpoint {
     fn complete_acknowledged(&mut self) -> bool {
         let acknowledged = self.flight.cumulative();
         let done_after =
-            self.own_requests.outstanding.as_ref().and_then(|outstanding| outstanding.done_after);
+            self.own_reconfig_requests.outstanding.as_ref().and_then(|outstanding| outstanding.done_after);
         let is_done = done_after.is_some_and(|last| last.at_or_before(acknowledged));
         if is_done {
             self.complete_request(true);
@@ -241,15 +241,19 @@ impl Endpoint {
 
     /// Completes the outstanding request if the peer's request answers it. Sections 5.2.2 E1 and 5.2.6.
     pub(crate) fn complete_if(&mut self, is_answered: impl FnOnce(&Reconfig) -> bool) {
-        if self.own_requests.outstanding.as_ref().is_some_and(|outstanding| is_answered(&outstanding.request))
+        if self
+            .own_reconfig_requests
+            .outstanding
+            .as_ref()
+            .is_some_and(|outstanding| is_answered(&outstanding.request))
         {
             self.timers.reconfig = None;
-            self.own_requests.outstanding = None;
+            self.own_reconfig_requests.outstanding = None;
         }
     }
 
     fn complete_request(&mut self, done: bool) {
-        let Some(outstanding) = self.own_requests.outstanding.take() else { return };
+        let Some(outstanding) = self.own_reconfig_requests.outstanding.take() else { return };
         let what = outstanding.queued.request;
         match &what {
             Reconfiguration::ResetOutgoing(streams) => {
