@@ -60,7 +60,7 @@ impl Provenance {
             seeds,
             digest: results.digest().to_string(),
             complete: results.is_complete(),
-            repeatable: hol_lab::repeatable(results).is_ok(),
+            repeatable: hol_lab::check_repeatable(results).is_ok(),
             experiments: experiments(results),
             transports,
             transactions: results.points.iter().flat_map(|p| &p.runs).map(|run| run.summary.offered).sum(),

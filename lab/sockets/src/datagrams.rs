@@ -13,7 +13,7 @@ use crate::assignment::EndAddresses;
 use crate::error::SocketsError;
 use crate::ip_options::IpOptions;
 use crate::transceiver::{self, ConnectionFault, Family, failed_to};
-use crate::turns::{read_up_to, reads};
+use crate::turns::{read_up_to, reads_per_turn};
 
 /// Maximum datagrams per send (Linux's UDP_MAX_SEGMENTS), and their octets.
 const MAX_TOGETHER: usize = 64;

@@ -30,7 +30,7 @@ use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 use crate::token::Token;
 use crate::transceiver::{Opener, failed_to, own_port};
-use crate::turns::{BUFFER_SIZE, reads};
+use crate::turns::{BUFFER_SIZE, reads_per_turn};
 use crate::udp::Udp;
 use crate::unix::Unix;
 use crate::userspace_sctp::UserspaceSctp;

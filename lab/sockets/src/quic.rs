@@ -184,7 +184,7 @@ impl over_udp::Endpoint for Connection {
 
     fn sending(&self) -> Option<SenderState> {
         let mut paths = Vec::new();
-        self.endpoint.path(&mut |path| paths.push(path));
+        self.endpoint.report_path(&mut |path| paths.push(path));
         self.endpoint
             .has_sent_data()
             .then(|| SenderState { paths, retransmissions: self.endpoint.packets_lost() })

@@ -6,7 +6,7 @@ use hol_base::Duration;
 use hol_stack::Kind;
 
 use crate::call::Call;
-use crate::source::{Statement, statements};
+use crate::source::{Statement, split_statements};
 use crate::step_time::StepTime;
 use crate::sysctl::Setting;
 use crate::tokens::{Tokens, number};
@@ -65,7 +65,7 @@ impl Script {
             strict_segments: false,
             steps: Vec::new(),
         };
-        for Statement { line, text } in statements(text, &rules.defines)? {
+        for Statement { line, text } in split_statements(text, &rules.defines)? {
             let read = if text.starts_with("--") {
                 text.split_whitespace().try_for_each(|word| script.parse_option(word))
             } else {

@@ -119,7 +119,7 @@ fn draw_grid(figure: &Figure, title: &str) -> Svg {
     let (marks, bottom) = (marks(figure), top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * rows as f64 - 14.0);
     let mut svg = Svg::new(&figure.id, WIDTH, bottom + marks_line_height(&marks), title);
     draw_mark_key(&mut svg, (LEFT_MARGIN, bottom + 2.0), &marks);
-    draw_key(&mut svg, (LEFT_MARGIN, 14.0), &entries);
+    draw_key_in_lines(&mut svg, (LEFT_MARGIN, 14.0), &entries);
     let more = extra_tick_width(figure);
     let width = (WIDTH - LEFT_MARGIN - 16.0) / columns as f64 - PANEL_GAP / 2.0 - more;
     for (index, data) in figure.panels.iter().enumerate() {
@@ -179,7 +179,7 @@ fn key_line_count(entries: &[(String, SeriesStyle)]) -> usize {
     lines
 }
 
-fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
+fn draw_key_in_lines(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
     let (mut x, mut y) = at;
     for entry in entries {
         if x > at.0 && x + key_width(&entry.0) > WIDTH {

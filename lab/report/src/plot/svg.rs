@@ -41,7 +41,7 @@ impl Svg {
 
     /// Adds a straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
-        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(pixel);
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(round_to_tenth);
         self.write(format_args!(r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#));
     }
 
@@ -68,7 +68,7 @@ impl Svg {
 
     /// Adds a rectangle by its upper left corner.
     pub fn rect(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
-        let [x, y, width, height] = [corner.0, corner.1, width.max(0.0), height.max(0.0)].map(pixel);
+        let [x, y, width, height] = [corner.0, corner.1, width.max(0.0), height.max(0.0)].map(round_to_tenth);
         self.write(format_args!(
             r#"<rect class="{class}" x="{x}" y="{y}" width="{width}" height="{height}"/>"#
         ));
@@ -76,7 +76,7 @@ impl Svg {
 
     /// Adds a circle.
     pub fn circle(&mut self, class: &str, centre: (f64, f64), radius: f64) {
-        let [x, y, r] = [centre.0, centre.1, radius].map(pixel);
+        let [x, y, r] = [centre.0, centre.1, radius].map(round_to_tenth);
         self.write(format_args!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="{r}"/>"#));
     }
 
@@ -125,7 +125,7 @@ impl Svg {
     /// Draws `inside`, clipped to a rectangle.
     pub fn clipped(&mut self, corner: (f64, f64), width: f64, height: f64, inside: impl FnOnce(&mut Self)) {
         let clip = format!("{}-clip-{}-{}", self.id, corner.0.round(), corner.1.round());
-        let [x, y, width, height] = [corner.0, corner.1, width, height].map(pixel);
+        let [x, y, width, height] = [corner.0, corner.1, width, height].map(round_to_tenth);
         self.write(format_args!(
             r#"<clipPath id="{clip}"><rect x="{x}" y="{y}" width="{width}" height="{height}"/></clipPath><g clip-path="url(#{clip})">"#
         ));

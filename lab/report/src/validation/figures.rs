@@ -5,7 +5,8 @@ use hol_measure::{Bounds, CONFIDENCE, Distribution};
 use super::{ComparedPoint, Validation};
 use crate::data::Conditions;
 use crate::plot::{
-    Axis, Ccdf, EdgeMarks, Frame, Marker, Panel, Point, Scale, Series, SeriesStyle, Svg, key, side_labels,
+    Axis, Ccdf, EdgeMarks, Frame, Marker, Panel, Point, Scale, Series, SeriesStyle, Svg, draw_key,
+    side_labels,
 };
 
 /// The width, in px.
@@ -189,7 +190,7 @@ pub(super) fn distributions(id: &str, compared: &ComparedPoint) -> Svg {
     panel.draw(&mut svg, &compared.point.to_string());
     curves.iter().for_each(|curve| curve.draw(&mut svg, &panel));
     let entries = curves.map(|curve| (curve.label, curve.style));
-    key(&mut svg, (LEFT_MARGIN + 576.0, TOP_MARGIN + 10.0), &entries, false);
+    draw_key(&mut svg, (LEFT_MARGIN + 576.0, TOP_MARGIN + 10.0), &entries, false);
     svg
 }
 

@@ -55,19 +55,19 @@ pub(super) struct Frame {
 impl Variables {
     /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
-        let (scope, name) = self.place(name);
+        let (scope, name) = self.resolve(name);
         self.in_scope(&scope)?.get(&name).map(|value| value.text.as_str())
     }
 
     /// Returns whether the value of a variable has the canonical form of a list.
     pub fn is_list(&self, name: &str) -> bool {
-        let (scope, name) = self.place(name);
+        let (scope, name) = self.resolve(name);
         self.in_scope(&scope).and_then(|variables| variables.get(&name)).is_some_and(|value| value.is_list)
     }
 
     /// Describes that a variable does not exist.
     pub fn unknown(&self, name: &str) -> String {
-        let (scope, name) = self.place(name);
+        let (scope, name) = self.resolve(name);
         let near =
             suggestion(&name, self.in_scope(&scope).into_iter().flat_map(BTreeMap::keys).map(String::as_str));
         let cure = near.map_or_else(|| "set it first".to_owned(), |near| format!("did you mean \"{near}\"?"));
@@ -76,7 +76,7 @@ impl Variables {
 
     /// Sets a variable.
     pub fn set(&mut self, name: &str, value: String) {
-        let (scope, name) = self.place(name);
+        let (scope, name) = self.resolve(name);
         let own = self.get_or_create(scope, name);
         (own.text, own.is_list) = (value, false);
     }
@@ -84,7 +84,7 @@ impl Variables {
     /// Adds text to a variable, which may be new, and returns its value; with `has_elements` the variable becomes a
     /// list.
     pub fn append(&mut self, name: &str, more: &str, has_elements: bool) -> &str {
-        let (scope, name) = self.place(name);
+        let (scope, name) = self.resolve(name);
         let value = self.get_or_create(scope, name);
         value.text.push_str(more);
         value.is_list = has_elements;
@@ -99,7 +99,7 @@ impl Variables {
 
     /// Returns the indices of an array, in the order of Tcl.
     pub fn indices(&self, array: &str) -> Vec<String> {
-        let (scope, bare) = self.place(array);
+        let (scope, bare) = self.resolve(array);
         let elements = self.in_scope(&scope).into_iter().flat_map(|variables| elements_of(variables, &bare));
         let mut elements: Vec<(u64, &str)> = elements.map(|(index, value)| (value.number, index)).collect();
         elements.sort_unstable();
@@ -108,7 +108,7 @@ impl Variables {
 
     /// Returns whether there is a variable or an array of this name.
     pub fn exists(&self, name: &str) -> bool {
-        let (scope, bare) = self.place(name);
+        let (scope, bare) = self.resolve(name);
         self.in_scope(&scope).is_some_and(|variables| {
             variables.contains_key(&bare) || elements_of(variables, &bare).next().is_some()
         })
@@ -116,7 +116,7 @@ impl Variables {
 
     /// Deletes a variable, or a whole array.
     pub fn unset(&mut self, name: &str) {
-        let (scope, bare) = self.place(name);
+        let (scope, bare) = self.resolve(name);
         let variables = self.in_scope_mut(scope);
         variables.remove(&bare);
         let indices: Vec<String> = elements_of(variables, &bare).map(|(index, _)| index.to_owned()).collect();

@@ -268,7 +268,7 @@ mod tests {
             operations in prop::sample::select(vec![&ALL[..1], &ALL[..2], &ALL, &[FileOperation::Put, FileOperation::Put, FileOperation::Remove]]),
         ) {
             let script = script(files, size, block, operations);
-            let requests = script.files.requests() as u32;
+            let requests = script.files.request_count() as u32;
             let (pending, store) = play(script, 2 * requests, answer).unwrap();
             prop_assert_eq!(&pending[..requests as usize], &pending[requests as usize..], "a batch is like the next");
             let kept = if operations.contains(&FileOperation::Remove) { 0 } else { files };

@@ -162,7 +162,7 @@ impl<'a> Follower<'a> {
 
 fn connect(server: &Server) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
     let tls = server.tls.as_ref().ok_or_else(|| io::Error::other("a standby needs TLS"))?;
-    let addresses = server.addresses().map_err(io::Error::other)?;
+    let addresses = server.resolve_addresses().map_err(io::Error::other)?;
     let mut result = Err(io::ErrorKind::NotFound.into());
     for address in addresses {
         result = TcpStream::connect_timeout(&address, SILENCE_TIMEOUT);
