@@ -12,6 +12,7 @@ use crate::job::Job;
 use crate::manifest::Manifest;
 use crate::point::{Point, RunKey};
 use crate::repetitions::Repetitions;
+use crate::run_result::RunResult;
 use crate::run_results::RunResults;
 use crate::shard::{Share, divide_runs};
 use crate::worlds::WorldName;
@@ -106,17 +107,25 @@ pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
 pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
     let Repetitions { min, max } = point.repetitions;
     let Some(precision) = point.precision else { return min };
-    let relative = precision.value();
-    let rule = Precision { min: min.into(), max: max.into(), relative };
-    let means: Vec<f64> = finished.runs_of(point.id).map_while(|run| run.summary.latency.mean_ms()).collect();
-    if let Some(enough) = (1..=means.len()).find(|n| rule.reached(&means[..*n])) {
+    let rule = Precision { min: min.into(), max: max.into(), relative: precision.value() };
+    let runs: Vec<&RunResult> = finished.runs_of(point.id).map(Arc::as_ref).collect();
+    if let Some(enough) = (1..=runs.len()).find(|n| is_enough(rule, &runs[..*n])) {
         return enough as u32;
     }
     let mut needed = min;
-    while needed as usize <= means.len() {
+    while needed as usize <= runs.len() {
         needed = point.repetitions.next_target(needed);
     }
     needed
+}
+
+/// Returns whether a point needs no more than these repetitions: the mean is precise, or most of the largest number of repetitions have
+/// collapsed already. Such a point has no mean, and whatever the other repetitions bring, it would not get one.
+fn is_enough(rule: Precision, runs: &[&RunResult]) -> bool {
+    let collapsed = runs.iter().filter(|run| run.collapsed()).count() as u64;
+    let means: Vec<f64> = runs.iter().filter_map(|run| run.summary.latency.mean_ms()).collect();
+    let is_precise = means.len() == runs.len() && rule.reached(&means);
+    is_precise || runs.len() as u64 >= rule.max || 2 * collapsed > rule.max
 }
 
 impl fmt::Display for Plan {
@@ -132,7 +141,6 @@ impl fmt::Display for Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_result::RunResult;
     use crate::source::Source;
 
     fn plan() -> Plan {
@@ -174,6 +182,38 @@ mod tests {
         finish(&plan, &mut finished, |repetition| 20 + u64::from(repetition));
         assert_eq!((finished.runs().count(), plan.next_runs(&finished).len()), (3, 0));
         assert_eq!(plan.max_messages(), plan.message_count());
+    }
+
+    #[test]
+    fn repetitions_end_when_most_of_them_have_collapsed() {
+        let (plan, mut finished) = (plan(), RunResults::default());
+        let mut counts = Vec::new();
+        while !plan.next_runs(&finished).is_empty() {
+            for job in plan.next_runs(&finished) {
+                let mut run = RunResult::with_mean(job.key(), 20 + u64::from(job.repetition % 2) * 20);
+                // Of 20 repetitions, the eleventh that collapses is number 14 of all.
+                run.stop_reason = (job.repetition >= 3).then(|| "behind schedule".to_owned());
+                finished.insert(run);
+            }
+            counts.push(finished.runs().count());
+        }
+        assert_eq!(counts, [3, 5, 8, 12, 18]);
+        assert_eq!(repetitions_needed(&plan.points[0], &finished), 14);
+    }
+
+    #[test]
+    fn a_run_without_a_mean_leaves_the_precision_open() {
+        let (plan, mut finished) = (plan(), RunResults::default());
+        while !plan.next_runs(&finished).is_empty() {
+            for job in plan.next_runs(&finished) {
+                let mut run = RunResult::with_mean(job.key(), 20);
+                if job.repetition == 1 {
+                    run.summary = hol_measure::summarize(&[]);
+                }
+                finished.insert(run);
+            }
+        }
+        assert_eq!(repetitions_needed(&plan.points[0], &finished), 20);
     }
 
     #[test]

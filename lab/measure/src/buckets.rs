@@ -21,6 +21,24 @@ impl Buckets {
             Some((Bucket(bucket), take_number(&mut rest)?))
         })
     }
+
+    /// Returns the sums of both counts.
+    pub(crate) fn merged_with(&self, other: &Self) -> Self {
+        let (mut ours, mut theirs) = (self.iter().peekable(), other.iter().peekable());
+        let next = || {
+            let (a, b) = (ours.peek().copied(), theirs.peek().copied());
+            match (a, b) {
+                (Some((bucket, count)), Some((same, more))) if bucket == same => {
+                    let _ = ours.next().zip(theirs.next());
+                    Some((bucket, count + more))
+                }
+                (Some((bucket, _)), Some((later, _))) if bucket < later => ours.next(),
+                (_, Some(_)) => theirs.next(),
+                (_, None) => ours.next(),
+            }
+        };
+        std::iter::from_fn(next).collect()
+    }
 }
 
 impl FromIterator<(Bucket, u64)> for Buckets {
@@ -81,5 +99,16 @@ mod tests {
         assert!(buckets.iter().eq(filled));
         assert_eq!(buckets.0.len(), (1 + 1) + (1 + 1) + (2 + 2) + (3 + 6) + (5 + 10));
         assert_eq!(Buckets::default(), std::iter::empty().collect());
+    }
+
+    #[test]
+    fn merged_buckets_have_the_sum_of_both_counts() {
+        let of = |filled: &[(u32, u64)]| -> Buckets {
+            filled.iter().map(|(bucket, count)| (Bucket(*bucket), *count)).collect()
+        };
+        let (some, others) = (of(&[(1, 2), (5, 1), (9, 9)]), of(&[(0, 7), (5, 3), (10, 1)]));
+        assert_eq!(some.merged_with(&others), of(&[(0, 7), (1, 2), (5, 4), (9, 9), (10, 1)]));
+        assert_eq!(some.merged_with(&Buckets::default()), some);
+        assert_eq!(Buckets::default().merged_with(&others), others);
     }
 }

@@ -102,14 +102,7 @@ impl Distribution {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
             (one, another) => one.or(another),
         };
-        let mut both: Vec<(Bucket, u64)> = buckets.iter().chain(other.buckets.iter()).collect();
-        both.sort_unstable_by_key(|(bucket, _)| *bucket);
-        both.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            kept.1 += if same { later.1 } else { 0 };
-            same
-        });
-        *buckets = both.into_iter().collect();
+        *buckets = buckets.merged_with(&other.buckets);
     }
 }
 

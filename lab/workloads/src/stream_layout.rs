@@ -38,9 +38,11 @@ impl StreamLayout {
     /// Returns the lane of the message in this turn, or the next one whose connection `has_room`; the first
     /// if none has.
     pub(crate) fn lane_of_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
-        let streams = u32::from(self.streams);
+        let (streams, connections) = (u32::from(self.streams), u32::from(self.connections));
         let lane = |skipped| ((turn % streams + skipped) % streams) as u16;
-        (0..streams).map(lane).find(|lane| has_room(self.connection(*lane))).unwrap_or(lane(0))
+        // As many lanes as there are connections have one of each; the lanes after them would repeat the same connections.
+        let mut one_of_each = (0..connections.min(streams)).map(lane);
+        one_of_each.find(|lane| has_room(self.connection(*lane))).unwrap_or(lane(0))
     }
 }
 
@@ -63,5 +65,25 @@ mod tests {
         assert_eq!(lanes.lane_of_turn(9, |_| true), 1);
         assert_eq!(lanes.lane_of_turn(9, |connection| connection.0 != 1), 2);
         assert_eq!(lanes.lane_of_turn(9, |_| false), 1);
+    }
+
+    /// A run that is aborted because its only connection is full records thousands of messages as unsent.
+    #[test]
+    fn each_connection_is_asked_once() {
+        for (streams, connections) in [(1024, 1), (24, 3), (4, 4)] {
+            let lanes =
+                StreamLayout { streams, connections, gives_up: false, is_stream: false, handshake: None };
+            for turn in 0..2 * u32::from(streams) {
+                let asked = std::cell::RefCell::new(Vec::new());
+                let lane = lanes.lane_of_turn(turn, |ConnectionId(connection)| {
+                    asked.borrow_mut().push(connection);
+                    false
+                });
+                let mut asked = asked.into_inner();
+                asked.sort_unstable();
+                assert_eq!(asked, (0..connections.into()).collect::<Vec<u32>>());
+                assert_eq!(u32::from(lane), turn % u32::from(streams));
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The built-in stacks.
 
+use std::sync::OnceLock;
+
 /// The stack of a specification that does not name one, if it has endpoints of the protocol.
 pub const DEFAULT_STACK: &str = "linux-6.12";
 
@@ -12,9 +14,12 @@ pub struct Stack {
     pub text: &'static str,
 }
 
+/// Number of built-in stacks.
+const STACK_COUNT: usize = 9;
+
 /// Returns every stack, the default first.
 pub fn stacks() -> &'static [Stack] {
-    const STACKS: [Stack; 9] = [
+    const STACKS: [Stack; STACK_COUNT] = [
         Stack { name: DEFAULT_STACK, text: include_str!("../stacks/linux-6.12.toml") },
         Stack { name: "linux-7.3", text: include_str!("../stacks/linux-7.3.toml") },
         Stack { name: "linux-2.6.16", text: include_str!("../stacks/linux-2.6.16.toml") },
@@ -57,12 +62,20 @@ impl Stack {
     /// # Panics
     /// If a built-in file is invalid; a test reads them all.
     pub fn table(&self, protocol: &str) -> Option<toml::Table> {
-        let file: toml::Table = self.text.parse().unwrap_or_else(|e| panic!("stack {}: {e}", self.name));
-        match file.get(protocol) {
+        match self.file().get(protocol) {
             None => None,
             Some(toml::Value::Table(table)) => Some(table.clone()),
             other => panic!("stack {} has no table [{protocol}]: {other:?}", self.name),
         }
+    }
+
+    /// Returns the tables of the stack's file. Each file is parsed once, because a study resolves thousands of transports.
+    fn file(&self) -> &'static toml::Table {
+        static FILES: [OnceLock<toml::Table>; STACK_COUNT] = [const { OnceLock::new() }; STACK_COUNT];
+        let place = stacks().iter().position(|stack| stack.name == self.name).expect("the stack is built in");
+        FILES[place].get_or_init(|| {
+            self.text.parse().unwrap_or_else(|problem| panic!("stack {}: {problem}", self.name))
+        })
     }
 }
 
@@ -78,6 +91,13 @@ mod tests {
             ["6.12.117+deb12-amd64", "7.2.12", "6.1.0-56-amd64", "2.6.16", ""].map(name),
             [DEFAULT_STACK; 5]
         );
+    }
+
+    /// The study ikr53 runs its TCP once for both.
+    #[test]
+    fn linux_2_6_15_and_2_6_16_have_the_same_tcp() {
+        let tcp = |name: &str| stack(name).unwrap().table("tcp").unwrap();
+        assert_eq!(tcp("linux-2.6.15"), tcp("linux-2.6.16"));
     }
 
     #[test]

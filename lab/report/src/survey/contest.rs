@@ -1,7 +1,8 @@
 //! Compares two transports under the same conditions: which is better, by how much, and with what loss of messages.
 
 use hol_measure::{
-    Allowance, CONFIDENCE, Comparison, Summary, TimeoutCounts, Verdict as ComparedPoint, compare_ratios,
+    Allowance, Bounds, CONFIDENCE, Comparison, Summary, TimeoutCounts, Verdict as ComparedPoint,
+    compare_ratios,
 };
 
 use super::carrier::{Carrier, describe_missing_recovery, describe_overload};
@@ -371,6 +372,23 @@ impl<'d> Contest<'d> {
         }
     }
 
+    /// Describes how often the only transport that carries the load may collapse as well: the confidence interval of its mean does not
+    /// allow for a kind of run that did not occur.
+    fn describe_possible_collapses(&self) -> Option<String> {
+        let carrier = self.carrier.filter(|_| self.comparison.is_none() && self.metric != Metric::Outage)?;
+        let winner = if carrier.is_challenger { self.challenger } else { self.reference };
+        if winner.is_deterministic() {
+            return None;
+        }
+        let (collapsed, runs) = (winner.collapsed(), winner.runs.len());
+        let share = Bounds::of_share(collapsed as u64, runs as f64, CONFIDENCE)?;
+        Some(format!(
+            "; {collapsed} of {runs} runs of {} collapsed, but up to {} % may (95 % CI), so its mean may be too low",
+            winner.transport,
+            number(two_digits(100.0 * share.high))
+        ))
+    }
+
     /// Returns the difference between the shares of messages that never arrived.
     pub fn loss_difference(&self) -> f64 {
         let share = |cell: &Cell| cell.lost_messages() as f64 / cell.offered().max(1) as f64;
@@ -457,7 +475,9 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
     let (name, other, n) = (&challenger.transport, &reference.transport, contest.repetitions());
     let [better, worse] = metric.info().comparatives;
     let sentence = match (contest.outcome(), contest.difference_size()) {
-        (Outcome::Better | Outcome::Worse, None) => contest.describe_difference(),
+        (Outcome::Better | Outcome::Worse, None) => {
+            contest.describe_difference() + &contest.describe_possible_collapses().unwrap_or_default()
+        }
         (_, None) => {
             return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_no_comparison());
         }
@@ -691,7 +711,12 @@ mod tests {
     }
 
     #[test]
-    fn transport_that_does_not_carry_the_load_loses() {
+        (Outcome::Better | Outcome::Worse, None) => {
+            contest.describe_difference() + &contest.describe_possible_collapses().unwrap_or_default()
+        }
+        (_, None) => {
+            return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_no_comparison());
+        }
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.0; 8]);
         (sctp.stop_reason, sctp.ended_early) = (Some("behind schedule".to_owned()), vec![true; 8]);
