@@ -19,6 +19,9 @@ const ALPHA: f64 = 1.0 - CONFIDENCE;
 /// The p-value below which more repetitions would not change the result.
 const DECISIVE_P: f64 = ALPHA / 10.0;
 
+/// The largest share of lost messages with which a transport carries its load.
+const MAX_LOST: f64 = 0.01;
+
 /// The outcome of a comparison for the challenger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -51,6 +54,11 @@ pub struct Contest<'d> {
     /// The p-value, adjusted for the family of tests.
     p: f64,
     p_equivalent: f64,
+}
+
+/// Returns the share of messages that never arrived.
+fn lost_share(cell: &Cell) -> f64 {
+    cell.lost() as f64 / cell.offered().max(1) as f64
 }
 
 impl<'d> Contest<'d> {
@@ -212,10 +220,13 @@ impl<'d> Contest<'d> {
     /// `runs` follows the interval.
     pub fn describe_unclear_difference(&self, runs: &str) -> String {
         let Some(size) = self.difference_size() else { return self.describe_difference() };
-        let [word, opposite] =
-            if self.difference() > 0.0 { ["higher", "lower"] } else { ["lower", "higher"] };
+        // A ratio is the geometric mean of all ratios; a few long times may make the mean contradict it.
+        let is_higher = self.comparison.is_some_and(|comparison| comparison.difference.mean > 0.0);
+        let [word, opposite] = if is_higher { ["higher", "lower"] } else { ["lower", "higher"] };
+        let contradicts = (self.difference() > 0.0) != is_higher;
+        let mean = if contradicts { format!(", but its mean is {opposite}") } else { String::new() };
         format!(
-            "the {} of {} is {} {} {word} (95 % CI {}{runs})",
+            "the {} of {} is {} {} {word} (95 % CI {}{runs}){mean}",
             self.metric.info().title,
             self.challenger.transport,
             size.value(),
@@ -361,14 +372,17 @@ impl<'d> Contest<'d> {
             Metric::Outage => {
                 format!("{} recovers and {} does not: {}", winner.transport, loser.transport, silence(loser))
             }
-            _ => format!("only {} carries the load: {}", winner.transport, overload(loser)),
+            _ => {
+                // A sender that drops what it cannot deliver is never late.
+                let verb = if lost_share(winner) < MAX_LOST { "carries the load" } else { "keeps up" };
+                format!("only {} {verb}: {}", winner.transport, overload(loser))
+            }
         }
     }
 
     /// Returns the difference between the shares of messages that never arrived.
     pub fn lost(&self) -> f64 {
-        let share = |cell: &Cell| cell.lost() as f64 / cell.offered().max(1) as f64;
-        (share(self.challenger) - share(self.reference)).abs()
+        (lost_share(self.challenger) - lost_share(self.reference)).abs()
     }
 
     /// Describes lost messages, which are not in the means.
@@ -665,15 +679,32 @@ mod tests {
         assert!(of(&dead, &dead).starts_with("neither TCP nor TCP recovers"));
     }
 
+    /// Two of three times are half as long, the third is twice as long.
+    #[test]
+    fn a_ratio_that_the_means_contradict_is_said_in_its_own_direction() {
+        let [mptcp, tcp] = [[3630.0, 3630.0, 17_461.0], [7913.0, 7912.0, 7915.0]]
+            .map(|ms| cell(if ms[0] < 4000.0 { "MPTCP" } else { "TCP" }, 1.0, 100.0, &ms));
+        let text = Contest::with_margin(Metric::ResponseTime, &mptcp, &tcp).describe_unclear_difference("");
+        let expected = "the mean response time of MPTCP is 23 % lower (95 % CI 637 % higher to 92 % lower), but its mean is higher";
+        assert_eq!(text, expected);
+    }
+
     #[test]
     fn who_does_not_carry_the_load_says_what_of_it() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP", 1.0, 100.0, &[21.0; 8]);
         sctp.runs.iter_mut().for_each(|run| run.behind = hol_base::Duration::from_secs(2));
-        (sctp.is_steady, sctp.load) = (false, Some(crate::data::Load { offered: 3.2, carried: 2.13 }));
+        (sctp.is_steady, sctp.load) =
+            (false, Some(hol_lab::Load { offered: 3.2, carried: 2.13, path_rate: None }));
         let text = says(&sctp, &tcp);
         assert!(
             text.ends_with("fell more than a second behind: offered 3.2 Mbit/s, it carries about 2.1"),
+            "{text}"
+        );
+        sctp.load = Some(hol_lab::Load { offered: 3.2, carried: 2.13, path_rate: Some(2.46) });
+        let text = says(&sctp, &tcp);
+        assert!(
+            text.ends_with("offered 3.2 Mbit/s over a path of 2.5 Mbit/s on average, it carries about 2.1"),
             "{text}"
         );
     }
@@ -687,6 +718,10 @@ mod tests {
             says(&sctp, &tcp),
             "only TCP carries the load: 8 of 8 runs of SCTP-8 ended early or fell behind (behind schedule)"
         );
+        let mut udp = tcp.clone();
+        (udp.transport, udp.runs[0].completed) = ("UDP".to_owned(), 0);
+        let text = says(&sctp, &udp);
+        assert!(text.starts_with("only UDP keeps up: 8 of 8 runs of SCTP-8 ended early"), "{text}");
         let contest = Contest::with_margin(Metric::ResponseTime, &sctp, &tcp);
         assert_eq!((contest.outcome(), contest.is_decisive()), (Outcome::Worse, true));
         assert_eq!(Contest::with_margin(Metric::ResponseTime, &tcp, &sctp).outcome(), Outcome::Better);
