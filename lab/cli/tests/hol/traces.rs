@@ -100,7 +100,7 @@ fn runs_begin_where_their_seeds_say() {
         "time,rate,delay\n0s,2Mbit,40ms\n1s,4Mbit,15ms\n2s,3Mbit,15ms\n4s,2Mbit,30ms\n",
         "",
     );
-    let start = |out, start: &str, more: &[&str]| {
+    let start = |out: &str, start: &str, more: &[&str]| {
         digests(dir, out, &[&["--set", &format!("network.trace_start={start}")], more].concat())
     };
     let default = digests(dir, "default", &[]);
@@ -149,9 +149,9 @@ fn runs_begin_where_their_seeds_say() {
 fn an_outage_of_a_trace_counts_from_its_time_in_each_run() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    experiment(dir, "'lte.csv'\ntrace_start = 'random'", "time_s,loss_%\n0,0\n5,100\n6.5,0\n8,0\n", "");
+    experiment(dir, "'lte.csv'\ntrace_start = 'random'", "time_s,loss_%\n0,0\n20,100\n21.5,0\n30,0\n", "");
     let set =
-        ["--set", "repetitions=4", "--set", "messages=4000", "--set", "transports=['tcp:user_timeout=1s']"];
+        ["--set", "repetitions=4", "--set", "messages=16000", "--set", "transports=['tcp:user_timeout=1s']"];
     let rows =
         ok(dir, &[&["run", "a.toml", "--json", "--out", "out", "--series", "100ms"][..], &set].concat());
     let row: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();

@@ -223,7 +223,8 @@ impl<'d> Contest<'d> {
         // A ratio is the geometric mean of all ratios; a few long times may make the mean contradict it.
         let is_higher = self.comparison.is_some_and(|comparison| comparison.difference.mean > 0.0);
         let [word, opposite] = if is_higher { ["higher", "lower"] } else { ["lower", "higher"] };
-        let contradicts = (self.difference() > 0.0) != is_higher;
+        let share = self.reference.mean_of(self.metric).map_or(0.0, |mean| self.difference() / mean.mean);
+        let contradicts = (share > 0.0) != is_higher && share.abs() > NEGLIGIBLE;
         let mean = if contradicts { format!(", but its mean is {opposite}") } else { String::new() };
         format!(
             "the {} of {} is {} {} {word} (95 % CI {}{runs}){mean}",
@@ -685,7 +686,7 @@ mod tests {
         let [mptcp, tcp] = [[3630.0, 3630.0, 17_461.0], [7913.0, 7912.0, 7915.0]]
             .map(|ms| cell(if ms[0] < 4000.0 { "MPTCP" } else { "TCP" }, 1.0, 100.0, &ms));
         let text = Contest::with_margin(Metric::ResponseTime, &mptcp, &tcp).describe_unclear_difference("");
-        let expected = "the mean response time of MPTCP is 23 % lower (95 % CI 637 % higher to 92 % lower), but its mean is higher";
+        let expected = "the mean response time of MPTCP is 23 % lower (95 % CI 636 % higher to 92 % lower), but its mean is higher";
         assert_eq!(text, expected);
     }
 
