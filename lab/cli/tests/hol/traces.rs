@@ -150,8 +150,16 @@ fn an_outage_of_a_trace_counts_from_its_time_in_each_run() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     experiment(dir, "'lte.csv'\ntrace_start = 'random'", "time_s,loss_%\n0,0\n20,100\n21.5,0\n30,0\n", "");
-    let set =
-        ["--set", "repetitions=4", "--set", "messages=16000", "--set", "transports=['tcp:user_timeout=1s']"];
+    let set = [
+        "--set",
+        "repetitions=4",
+        "--set",
+        "messages=16000",
+        "--set",
+        "seed=2",
+        "--set",
+        "transports=['tcp:user_timeout=1s']",
+    ];
     let rows =
         ok(dir, &[&["run", "a.toml", "--json", "--out", "out", "--series", "100ms"][..], &set].concat());
     let row: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
