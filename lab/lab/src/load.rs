@@ -40,7 +40,7 @@ impl PointResult {
             true => Some(mean(self.runs.iter().filter_map(|run| path_rate(point, run)))?),
             false => None,
         };
-        (rate > 0.0).then(|| Load { offered: rate * each, carried, path_rate })
+        (rate > 0.0).then_some(Load { offered: rate * each, carried, path_rate })
     }
 }
 
