@@ -15,7 +15,7 @@ use crate::run;
 use crate::stopwatch::{Stopwatch, ThreadTimer};
 
 /// The largest number of points that are measured, spread evenly over the plan.
-const MAX_PILOTS: usize = 24;
+const MAX_PILOTS: usize = 96;
 /// The time limit of the measurement, in seconds.
 const TIME_LIMIT: f64 = 2.0;
 /// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
@@ -49,16 +49,21 @@ impl Plan {
     /// Estimates the duration with this many parallel jobs.
     pub fn estimate(&self, jobs: usize) -> Estimate {
         let measured = measure_all(pilots(self.points()));
-        let correction = correction(self.points(), &measured);
+        let overall = correction(self.points(), &measured).unwrap_or(1.0);
+        // Experiments of a study have workloads of their own.
+        let of_experiment: BTreeMap<&str, f64> = self
+            .points()
+            .chunk_by(|a, b| a.experiment == b.experiment)
+            .filter_map(|points| Some((points[0].experiment.as_str(), correction(points, &measured)?)))
+            .collect();
+        let corrected = |point: &Point| {
+            let factor = of_experiment.get(point.experiment.as_str()).copied().unwrap_or(overall);
+            stated_cost(point).times(factor)
+        };
         let mut seen = BTreeSet::new();
         let points: Vec<(&Point, Cost)> = (self.points().iter())
             .filter(|point| seen.insert(point.id))
-            .map(|point| {
-                (
-                    point,
-                    measured.get(&point.id).copied().unwrap_or_else(|| stated_cost(point).times(correction)),
-                )
-            })
+            .map(|point| (point, measured.get(&point.id).copied().unwrap_or_else(|| corrected(point))))
             .collect();
         let time = |repetitions: fn(&Point) -> u32| {
             let runs = points.iter().map(|(point, cost)| (repetitions(point), cost.of(point.messages_in(0))));
@@ -91,14 +96,14 @@ fn stated_cost(point: &Point) -> Cost {
     })
 }
 
-/// Returns the ratio of the measured cost of the measured points to their stated cost.
-fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> f64 {
+/// Returns the ratio of the measured cost of the measured points to their stated cost; `None` if none is measured.
+fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> Option<f64> {
     let pairs = points.iter().filter_map(|point| Some((point, measured.get(&point.id)?)));
     let (took, said) = pairs.fold((0.0, 0.0), |(took, said), (point, cost)| {
         let messages = point.messages_in(0);
         (took + cost.of(messages), said + stated_cost(point).of(messages))
     });
-    if said > 0.0 { took / said } else { 1.0 }
+    (said > 0.0).then_some(took / said)
 }
 
 /// Returns the points to measure: those with a cheap run, one of each equal part of the plan. The first of them are spread over the plan,
@@ -163,8 +168,8 @@ mod tests {
         let points = points("messages = 1000\nrepetitions = 1");
         let stated_cost = stated_cost(&points[0]);
         let measured = BTreeMap::from([(points[0].id, stated_cost.times(3.0))]);
-        assert!((correction(&points, &measured) - 3.0).abs() < 1e-9);
-        assert_eq!(correction(&points, &BTreeMap::new()), 1.0);
+        assert!((correction(&points, &measured).unwrap() - 3.0).abs() < 1e-9);
+        assert_eq!(correction(&points, &BTreeMap::new()), None);
     }
 
     #[test]
@@ -174,32 +179,24 @@ mod tests {
         assert!(0.0 < min && min < max, "{min} {max}");
     }
 
+    /// Two transports alternate, also in a plan of twice as many points as are measured.
     #[test]
-    fn pilots_are_few_and_spread_over_the_plan() {
-        let points = points("[sweep]\nseed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]");
-        let pilots: Vec<PointId> = pilots(&points).iter().map(|point| point.id).collect();
-        assert_eq!((pilots.len(), pilots[0]), (MAX_PILOTS, points[0].id));
-    }
-
-    /// Two transports alternate in a plan of twice as many points as are measured.
-    #[test]
-    fn pilots_have_all_transports_however_many_points_there_are() {
-        for seeds in [12, 24, 36, 48, 240] {
+    fn pilots_are_few_and_have_all_transports_and_parts_of_the_plan() {
+        for seeds in [12, 24, 36, 48, 96, 144, 480] {
             let seeds: Vec<String> = (1..=seeds).map(|seed: u32| seed.to_string()).collect();
             let points = points(&format!("[sweep]\nseed = [{}]", seeds.join(", ")));
             let pilots = pilots(&points);
-            for some in [&pilots[..], &pilots[..MAX_PILOTS / 2]] {
+            assert_eq!(pilots.len(), points.len().min(MAX_PILOTS));
+            // There may be time only for a part.
+            for some in [&pilots[..], &pilots[..pilots.len() / 2], &pilots[..12]] {
+                let middle = some.len() / 4..=some.len() * 3 / 4;
                 let tcp = some.iter().filter(|point| point.label == "tcp").count();
-                assert!(
-                    (some.len() / 3..=some.len() * 2 / 3).contains(&tcp),
-                    "{} points: {tcp}",
-                    points.len()
-                );
+                assert!(middle.contains(&tcp), "{} points: {tcp} of {}", points.len(), some.len());
+                let late: BTreeSet<PointId> =
+                    points[points.len() / 2..].iter().map(|point| point.id).collect();
+                let late = some.iter().filter(|pilot| late.contains(&pilot.id)).count();
+                assert!(middle.contains(&late), "{} points: {late} of {}", points.len(), some.len());
             }
-            let half = points.len() / 2;
-            let is_late = |pilot: &Point| points[half..].iter().any(|point| point.id == pilot.id);
-            let late = pilots[..MAX_PILOTS / 2].iter().filter(|pilot| is_late(pilot)).count();
-            assert!((4..=8).contains(&late), "{} points: {late}", points.len());
         }
     }
 }
