@@ -1542,7 +1542,8 @@ class NetworkSpec(TypedDict, closed=True):
     trace_start: NotRequired[TraceStart]
     """
     Position in the trace at which a run begins: a time since the beginning of the trace, or `"random"`, which each run draws
-    from its seed, so that all transports of a repetition begin at the same position. Default the beginning.
+    from its seed, so that all transports of a repetition begin at the same position. The trace then goes on with its beginning
+    after its end. Default: the beginning, and the last line of a table holds.
     """
     up: NotRequired[Overrides]
     """

@@ -9,7 +9,7 @@ use hol_lab::{Archive, Experiment, Manifest, Plan, PointResult, Results, RunResu
 use hol_measure::Distribution;
 use hol_network::{NetworkSpec, Settings};
 use hol_report::data::Cell;
-use hol_report::survey::{describe_outage, main_metric, verdict};
+use hol_report::survey::{describe_outage, main_metric, of_class_of_sizes, verdict};
 
 use crate::comparison_flags::ComparisonFlags;
 use crate::comparison_steps::ComparisonSteps;
@@ -270,7 +270,7 @@ fn describe_classes(cells: &[Cell]) -> String {
         let (table, differences) = (row::class_table(name, &cells), differences(&carrying));
         format!(
             "\n{table}\n{}",
-            differences.lines().map(|line| format!("{name}: {line}\n")).collect::<String>()
+            differences.lines().map(|line| of_class_of_sizes(name, line) + "\n").collect::<String>()
         )
     };
     names.enumerate().map(of_class).collect()

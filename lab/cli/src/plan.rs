@@ -6,7 +6,7 @@ use hol_lab::{Estimate, Plan as Runs};
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::progress::format_seconds;
-use crate::run::{ExperimentArgs, describe_cost};
+use crate::run::{ExperimentArgs, count_of_jobs, describe_cost};
 use crate::run_plan::threads;
 use crate::terminal::{note, say};
 
@@ -50,5 +50,5 @@ fn describe_parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let (min, max) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
     let idle = work.iter().filter(|work| **work == 0).count();
     let idle = if idle > 0 { format!("; {idle} of them are empty") } else { String::new() };
-    format!("{of} parts of {} to {} each, with {jobs} jobs{idle}\n", time(min), time(max))
+    format!("{of} parts of {} to {} each, with {}{idle}\n", time(min), time(max), count_of_jobs(jobs))
 }

@@ -36,7 +36,7 @@ pub struct Row<'r> {
     steady: bool,
     /// Median of the repetitions' means.
     run_median_ms: Option<f64>,
-    /// Repetitions that ended early or fell more than a second behind their schedule.
+    /// Repetitions that did not carry their load.
     runs_collapsed: usize,
     repetitions: usize,
     /// Expiries of the retransmission timer; null if the world does not count them. If they are few, the mean is

@@ -243,7 +243,16 @@ pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String 
     let range = |min: String, max: String| if min == max { min } else { format!("{min} to {max}") };
     let messages = range(grouped(plan.message_count()), grouped(plan.max_messages()));
     let time = range(format_seconds(min), format_seconds(max));
-    format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
+    format!(
+        "{plan}{} points, {messages} messages: about {time} with {}\n",
+        plan.points().len(),
+        count_of_jobs(jobs)
+    )
+}
+
+/// Returns the number of parallel runs, with its noun.
+pub fn count_of_jobs(jobs: usize) -> String {
+    if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") }
 }
 
 /// A planned point, as printed by `--plan --json`.
@@ -296,7 +305,8 @@ fn conclusions(report: &hol_report::Report) -> String {
     if sentences.len() > MAX_SENTENCES {
         let more = sentences.len() - MAX_SENTENCES;
         sentences.truncate(MAX_SENTENCES);
-        sentences.push(format!("… and {more} more lines in the report"));
+        let lines = if more == 1 { "line" } else { "lines" };
+        sentences.push(format!("… and {more} more {lines} in the report"));
     }
     if sentences.is_empty() { String::new() } else { format!("{}\n\n", sentences.join("\n")) }
 }

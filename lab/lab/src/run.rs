@@ -59,7 +59,10 @@ pub(crate) fn run(
             let (run, seconds) = (run?, watch.seconds());
             archive.unpack(job.key(), &run.files)?;
             let said = following.finish(scenario.workload.record_kind(), run.ended)?;
-            let result = RunResult::of(job.key(), run, said, seconds);
+            let result = RunResult {
+                trace_start: point.network.trace_start_of_run(seed),
+                ..RunResult::of(job.key(), run, said, seconds)
+            };
             Ok(Outcome::Done(Box::new(result)))
         }
     }

@@ -18,6 +18,14 @@ pub struct RunResult {
     /// The point and repetition.
     #[serde(flatten)]
     pub key: RunKey,
+    /// The position in the trace at which the run began, if it was drawn from the run's seed.
+    #[serde(
+        default,
+        rename = "trace_start_ns",
+        skip_serializing_if = "Option::is_none",
+        with = "nanoseconds::if_any"
+    )]
+    pub trace_start: Option<Duration>,
     /// Summary of the records that measure the workload, such as messages or pages, with a digest of all records.
     pub summary: Summary,
     /// Summaries of the workload's classes of message sizes, in their order.
@@ -133,12 +141,6 @@ impl RunResult {
         self.outages.iter().all(|outage| outage.is_over)
     }
 
-    /// Returns whether the run did not carry its load: it ended early, or was more than a second behind
-    /// schedule.
-    pub fn has_collapsed(&self) -> bool {
-        self.stop_reason.is_some() || self.summary.fell_behind()
-    }
-
     /// Creates the result of a run that took `wall_s` seconds from its outcome and the summaries of its
     /// records.
     pub(crate) fn of(key: RunKey, run: RunSummary, summaries: RecordSummaries, wall_s: f64) -> Self {
@@ -148,6 +150,7 @@ impl RunResult {
         let has_failed = matches!(run.run_end, RunEnd::Failed { .. });
         Self {
             outages,
+            trace_start: None,
             outage_curve: is_drawn.then(|| Box::new(outage_curve)),
             failed_at: has_failed.then(|| run.ended.since(Time::ZERO)),
             key,
@@ -216,6 +219,7 @@ impl RunResult {
         };
         Self {
             key,
+            trace_start: None,
             summary: summarize(&[record]),
             classes: Vec::new(),
             other: BTreeMap::new(),

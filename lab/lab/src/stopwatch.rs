@@ -1,8 +1,10 @@
-//! Measures wall-clock time, for speeds and progress and never for results.
+//! Measures wall-clock time and processor time, for speeds and progress and never for results.
 
 #![expect(clippy::disallowed_types, reason = "the one place where real time passes")]
 
 use std::time::Instant;
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// A timer of the wall clock.
 #[derive(Debug, Clone, Copy)]
@@ -17,5 +19,22 @@ impl Stopwatch {
     /// Returns the seconds since the start.
     pub fn seconds(self) -> f64 {
         self.0.elapsed().as_secs_f64()
+    }
+}
+
+/// A timer of the processor time of the current thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadTimer(Timespec);
+
+impl ThreadTimer {
+    /// Starts a timer.
+    pub(crate) fn start() -> Self {
+        Self(clock_gettime(ClockId::ThreadCPUTime))
+    }
+
+    /// Returns the processor time of the thread since the start, in seconds.
+    pub(crate) fn seconds(self) -> f64 {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        (now.tv_sec - self.0.tv_sec) as f64 + (now.tv_nsec - self.0.tv_nsec) as f64 / 1e9
     }
 }

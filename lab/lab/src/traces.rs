@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use hol_base::Duration;
 use hol_network::{
-    Distribution, EventSpec, LinkDirection, NetworkSpec, TracePlayback, TraceSpec, TraceStart, read_trace,
+    Distribution, EventSpec, LinkDirection, NetworkSpec, TracePlayback, TraceSpec, TraceStart,
+    read_repeating_trace, read_trace,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -38,7 +39,8 @@ pub(crate) fn read_traces(
         let text = source
             .file(name)
             .map_err(|problem| source.error_of("network.trace", &place, format!("`trace`: {problem}")))?;
-        let trace = read_trace(&text, direction).map_err(|error| InputError {
+        let read = if start.is_some() { read_repeating_trace } else { read_trace };
+        let trace = read(&text, direction).map_err(|error| InputError {
             place: format!("{name}:{}", error.line),
             problem: error.problem,
         })?;
@@ -129,9 +131,9 @@ fn refuse_keys(
 fn why_unavailable(start: TraceStart, name: &str, trace: &TracePlayback) -> Option<String> {
     let end = trace.end();
     match start {
-        TraceStart::At(position) if position > end => Some(format!(
-            "{position} is beyond the end of {name}, which ends at {end}; choose an earlier time"
-        )),
+        TraceStart::At(position) if position > end => {
+            Some(format!("{position} is beyond the end of {name}, which lasts {end}; choose an earlier time"))
+        }
         TraceStart::Random if end.is_zero() => Some(format!(
             "all lines of {name} have the time 0; add lines with later times, or remove the key"
         )),

@@ -226,8 +226,10 @@ impl RunAfterEvent {
     }
 
     fn backlog(&self, at: Time, until: Time) -> Backlog {
+        // A message that was already overdue at the event and never arrived was lost before, perhaps because of an earlier event.
         let touched = |message: &&PendingMessage| {
-            message.scheduled < until && message.delivered.is_none_or(|delivered| delivered > at)
+            message.scheduled < until
+                && message.delivered.map_or(message.scheduled + self.usual > at, |delivered| delivered > at)
         };
         let fastest =
             self.messages_after.iter().filter(|message| message.scheduled > at && message.scheduled < until);
@@ -409,6 +411,16 @@ mod tests {
         let (all, _) = outages(&[4000, 1000], of);
         let seen: Vec<_> = all.iter().map(|outage| (outage.at, outage.longest)).collect();
         assert_eq!(seen, [(ms(1000), ms(550)), (ms(4000), ms(2050))]);
+    }
+
+    #[test]
+    fn message_that_never_arrives_is_lost_because_of_one_event() {
+        let (all, _) = outages(&[1000, 4000, 9000, 15_000], |_| None);
+        let seen: Vec<_> = all.iter().map(|outage| (outage.at, outage.late, outage.lost)).collect();
+        assert_eq!(seen, [(ms(1000), 60, 60), (ms(4000), 100, 100), (ms(9000), 20, 20)]);
+        // Datagrams that the path loses at random, before and after.
+        let (all, _) = outages(&[4000], |due| (due % 1000 != 800).then_some(40));
+        assert_eq!((all[0].late, all[0].lost), (0, 0));
     }
 
     #[test]

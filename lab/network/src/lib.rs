@@ -10,6 +10,7 @@
 //! `trace_start` on, `link` combines the effects, `channel` makes links take turns.
 
 mod build;
+mod capacity;
 mod channel;
 mod check;
 mod codel;
@@ -74,7 +75,9 @@ pub use topology::{
     AddressChange, Interface, LinkDirectionSettings, Medium, Route, RouteChange, ScheduledChange, Segment,
     Topology,
 };
-pub use trace::{TraceError, TraceSpec, events as trace_events, read as read_trace};
+pub use trace::{
+    TraceError, TraceSpec, events as trace_events, read as read_trace, read_repeating as read_repeating_trace,
+};
 pub use trace_playback::TracePlayback;
 pub use trace_start::TraceStart;
 pub use transit::Transit;

@@ -173,12 +173,17 @@ impl Topology {
 
     /// Returns the link directions from one node to the first address of another; empty for the same node.
     pub fn path(&self, from: NodeId, to: NodeId) -> Vec<&LinkDirectionSettings> {
+        self.path_links(from, to).into_iter().map(|link| &self.links[usize::from(link.0)]).collect()
+    }
+
+    /// Returns the identifiers of the link directions of [`Self::path`].
+    pub(crate) fn path_links(&self, from: NodeId, to: NodeId) -> Vec<LinkId> {
         let mut path = Vec::new();
         let (mut node, goal) = (from, self.addresses(to)[0]);
         // Routes are in the order of their destinations.
         while let Ok(at) = self.routes(node).binary_search_by_key(&goal, |route| route.destination) {
             let route = &self.routes(node)[at];
-            path.push(&self.links[usize::from(route.link.0)]);
+            path.push(route.link);
             node = self.interfaces[usize::from(route.to.0)].node;
         }
         path

@@ -126,17 +126,35 @@ pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, Tr
     read(text, direction).map(|trace| trace.events_from(Duration::ZERO))
 }
 
-/// Reads a trace, in one direction or both.
+/// Reads a trace, in one direction or both. The last line of a table holds to the end of the run.
 pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
+    read_with(text, direction, Round::once)
+}
+
+/// Reads a trace that goes on with its beginning after its end, in whichever format it is, so that a run meets as much of it from
+/// every start on. The last line of a table holds as long as the line before it.
+pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
+    read_with(text, direction, |steps| {
+        let end = Round::end_of_table(&steps);
+        repeated(steps, end)
+    })
+}
+
+/// Reads a trace whose steps become a round by `of_table` if it is a table.
+fn read_with(
+    text: &str,
+    direction: LinkDirection,
+    of_table: impl Fn(Vec<Step>) -> Round,
+) -> Result<TracePlayback, TraceError> {
     let first = lines(text).next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))?;
     let Round { steps, end, repetitions: rounds } = if first.1.parse::<u64>().is_ok() {
         parse_mahimahi(text)?
     } else if is_two_numbers(first.1) {
-        Round::once(parse_two_columns(text)?)
+        of_table(parse_two_columns(text)?)
     } else if first.1.split(',').any(|column| column.trim() == GNETTRACK_DOWN) {
-        Round::once(parse_gnettrack(text, direction)?)
+        of_table(parse_gnettrack(text, direction)?)
     } else {
-        Round::once(parse_table(text)?)
+        of_table(parse_table(text)?)
     };
     let mut values = LinkValues::default();
     let mut changes = Vec::new();
@@ -154,7 +172,7 @@ pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, Trace
 /// The steps of one pass through a trace.
 struct Round {
     steps: Vec<Step>,
-    /// Time of the last line.
+    /// Time of the last line, or of the beginning of the next round.
     end: Duration,
     /// How often a trace that repeats is played.
     repetitions: Option<u64>,
@@ -164,6 +182,14 @@ impl Round {
     /// Creates a round after which the last values hold.
     fn once(steps: Vec<Step>) -> Self {
         Self { end: steps.last().map_or(Duration::ZERO, |step| step.at), steps, repetitions: None }
+    }
+
+    /// Returns the time at which the last line of a table has held as long as the one before it. In a table with equidistant lines
+    /// all lines then hold equally long.
+    fn end_of_table(steps: &[Step]) -> Duration {
+        let last = steps.last().map_or(Duration::ZERO, |step| step.at);
+        let before = steps.iter().rev().map(|step| step.at).find(|at| *at < last);
+        last + last.saturating_sub(before.unwrap_or_default())
     }
 }
 
@@ -200,7 +226,7 @@ const OPPORTUNITY_OCTETS: u64 = 1500 + 14;
 const BIN_WIDTH: Duration = Duration::from_millis(100);
 /// The latest time in a trace of opportunities, in ms: 100 years, the maximum of other times.
 const MAX_MS: u64 = 36_500 * 86_400_000;
-/// A trace of opportunities is repeated until it has lasted this long.
+/// A trace is repeated until it has lasted this long.
 const MIN_REPEATED_TIME: Duration = Duration::from_secs(600);
 
 /// Parses mahimahi's format. The packets within a tenth of a second give a rate; in a gap one packet passes before the
@@ -273,8 +299,8 @@ fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
 }
 
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
-fn repeat(steps: Vec<Step>, end: Duration) -> Round {
-    if let [_] = steps[..] {
+fn repeated(steps: Vec<Step>, end: Duration) -> Round {
+    if steps.len() < 2 || end.is_zero() {
         return Round { steps, end, repetitions: None };
     }
     let rounds = (MIN_REPEATED_TIME.as_nanos().div_ceil(end.as_nanos())).max(1);

@@ -12,7 +12,7 @@ use crate::loss::LossSpec;
 pub struct TracePlayback {
     /// The direction of the link that the trace changes.
     pub(crate) direction: LinkDirection,
-    /// Time of the last line of the trace file.
+    /// Time of the last line of the trace file; of a trace that repeats, the length of a round.
     pub(crate) end: Duration,
     /// Number of times that a repeating trace is played; `None`: the trace is played once, and its last values stay in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +22,7 @@ pub struct TracePlayback {
 }
 
 impl TracePlayback {
-    /// Returns the time of the last line of the trace file, which is the latest possible start.
+    /// Returns the time of the last line, or the length of a round of a trace that repeats. It is the latest possible start.
     pub const fn end(&self) -> Duration {
         self.end
     }
@@ -33,8 +33,8 @@ impl TracePlayback {
     }
 
     /// Returns the events of a run that begins at `start` of the trace. The values in force at `start` apply from the run's
-    /// first packet. A trace that repeats is played for the same total time from every start; of other traces the last values
-    /// remain in force after the end.
+    /// first packet. A trace that repeats is played for the same total time from every start, and a value that the first line of the
+    /// next round does not set remains in force; of other traces the last values remain in force after the end.
     pub fn events_from(&self, start: Duration) -> Vec<EventSpec> {
         let start = match self.rounds {
             Some(_) => Duration::from_nanos(start.as_nanos() % self.end.as_nanos().max(1)),
@@ -99,7 +99,10 @@ mod tests {
     type Event = (u64, Option<u64>, Option<u64>, Option<f64>);
 
     fn played(text: &str, start: &str) -> Vec<Event> {
-        let trace = trace::read(text, LinkDirection::Down).unwrap();
+        seen(&trace::read(text, LinkDirection::Down).unwrap(), start)
+    }
+
+    fn seen(trace: &TracePlayback, start: &str) -> Vec<Event> {
         let events = trace.events_from(start.parse().unwrap());
         assert!(events.iter().all(|event| event.direction == LinkDirection::Down && event.down.is_none()));
         let percent = |loss: LossSpec| match loss {
@@ -153,6 +156,66 @@ mod tests {
         let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
         assert_eq!(played(late, "1s"), [rate(2000, 1_000_000), rate(4000, 2_000_000)]);
         assert_eq!(played(late, "3s"), [rate(0, 1_000_000), rate(2000, 2_000_000)]);
+    }
+
+    fn repeated(text: &str, start: &str) -> Vec<Event> {
+        seen(&trace::read_repeating(text, LinkDirection::Down).unwrap(), start)
+    }
+
+    /// Each format with the same rates: 10 ms at 12.112 Mbit/s as a packet each ms, and 5 and 10 Mbit/s for a second each in tables,
+    /// whose last line holds as long as the one before it.
+    #[test]
+    fn every_format_goes_on_with_its_beginning() {
+        let tables = [
+            "time_s,rate_Mbit\n0,5\n1,10\n",
+            "time,rate\n0s,5Mbit\n0s,5Mbit\n1s,10Mbit\n1s,10Mbit\n",
+            "0 5\n1 10\n",
+            "1331317200 5\n1331317201 10\n",
+            "Timestamp,DL_bitrate,UL_bitrate\n2019.12.31_23.59.59,5000,1\n2020.01.01_00.00.00,10000,1\n",
+        ];
+        for text in tables {
+            let of = |start| repeated(text, start)[..3].to_vec();
+            let [slow, fast] = [5_000_000, 10_000_000];
+            assert_eq!(of("0s"), [rate(0, slow), rate(1000, fast), rate(2000, slow)], "{text}");
+            assert_eq!(of("500ms"), [rate(0, slow), rate(500, fast), rate(1500, slow)], "{text}");
+            assert_eq!(of("1700ms"), [rate(0, fast), rate(300, slow), rate(1300, fast)], "{text}");
+            assert_eq!(repeated(text, "2s"), repeated(text, "0s"), "its end is its beginning: {text}");
+        }
+        let opportunities = outage_at_the_end();
+        assert_eq!(repeated(&opportunities, "650ms"), played(&opportunities, "650ms"));
+    }
+
+    #[test]
+    fn all_values_of_a_table_go_on_with_its_beginning() {
+        // A round of 6 s: the last line is 2 s after the one before it.
+        let first = (500, Some(10_000_000), None, None);
+        assert_eq!(
+            repeated(TABLE, "5500ms")[..4],
+            [
+                (0, Some(8_000_000), Some(20), Some(0.0)),
+                first,
+                (1500, None, Some(40), Some(100.0)),
+                (2500, Some(3_000_000), None, Some(0.0))
+            ]
+        );
+        // Until the first line of the next round the last one holds.
+        let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
+        assert_eq!(
+            repeated(late, "6s")[..3],
+            [rate(0, 2_000_000), rate(4000, 1_000_000), rate(6000, 2_000_000)]
+        );
+    }
+
+    #[test]
+    fn a_table_lasts_as_long_from_each_start_on() {
+        for start in ["0s", "1ms", "1s", "3s", "5999ms"] {
+            let events = repeated(TABLE, start);
+            let outages = events.iter().filter(|event| event.3 == Some(100.0)).count();
+            assert!((100..=101).contains(&outages), "{start}: {outages}");
+            assert!((594_000..600_000).contains(&events.last().unwrap().0), "{start}");
+        }
+        let constant = "time,rate\n0s,1Mbit\n5s,1Mbit\n";
+        assert_eq!(repeated(constant, "3s"), [rate(0, 1_000_000)]);
     }
 
     /// A packet each ms from 400 to 699 ms, and one at the end: an outage begins at 700 ms and lasts until 400 ms of the next round. In

@@ -45,11 +45,17 @@ impl NetworkSpec {
         };
         let mut network = self.clone();
         (network.trace, network.trace_start) = (None, None);
-        // Files of two directions were recorded together, so they begin at the same time.
-        let end = traces.iter().map(|trace| trace.end()).min().unwrap_or_default();
-        let start = self.trace_start.map_or(Duration::ZERO, |start| start.position(end, seed));
+        let start = self.trace_start_of_run(seed).unwrap_or_default();
         network.events.extend(traces.iter().flat_map(|trace| trace.events_from(start)));
         Cow::Owned(network)
+    }
+
+    /// Returns the position in the trace at which the run with this seed begins; `None` unless each run draws its own.
+    pub fn trace_start_of_run(&self, seed: Seed) -> Option<Duration> {
+        let traces = self.trace.as_ref().and_then(TraceSpec::playbacks)?;
+        // Files of two directions were recorded together, so they begin at the same time.
+        let end = traces.iter().map(TracePlayback::end).min().unwrap_or_default();
+        self.trace_start.map(|start| start.position(end, seed))
     }
 
     /// Returns the changes of a trace whose start is drawn for each run, in times of the trace.
@@ -198,6 +204,7 @@ mod tests {
             let starts = [9, 20].map(Duration::from_secs);
             let starts = [starts[0] - last(LinkDirection::Up), starts[1] - last(LinkDirection::Down)];
             assert!(starts[0] == starts[1] && starts[0] < Duration::from_secs(9), "{starts:?}");
+            assert_eq!(spec.trace_start_of_run(seed), Some(starts[0]));
             assert_eq!(spec.of_run(seed), run);
         }
         assert_ne!(spec.of_run(Seed(1)), spec.of_run(Seed(2)));
@@ -207,6 +214,7 @@ mod tests {
     fn network_without_a_trace_is_the_same_in_every_run() {
         let spec = NetworkSpec::default();
         assert!(matches!(spec.of_run(Seed(1)), Cow::Borrowed(same) if *same == spec));
+        assert_eq!(spec.trace_start_of_run(Seed(1)), None);
     }
 
     /// A trace with an outage disrupts some runs, whatever position each run begins at.

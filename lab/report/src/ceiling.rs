@@ -6,15 +6,20 @@ use hol_network::{Ip, Settings, Topology};
 use hol_stack::{Kind, TransportSpec};
 use hol_theory::Stream;
 
-/// Returns the largest possible throughput in kbit/s; `None` unless messages go in one direction over one
-/// path.
+/// Returns the largest possible throughput in kbit/s; `None` unless messages go in one direction over one path, whose rate does not
+/// change.
 pub fn ceiling_kbps(point: &Point) -> Option<f64> {
-    let (workload, topology) = (&point.workload, Topology::new(&point.network).ok()?);
+    // A trace may be the same for all runs or have a start of its own in each; its rate changes in either case.
+    let (workload, topology) = (&point.workload, Topology::new(&point.network_of(0)).ok()?);
     if workload.has_replies() || !point.network.paths.is_empty() {
         return None;
     }
     let [from, to] = [workload.client_node(), workload.server_node()].map(|name| topology.node(name));
-    let path: Vec<&Settings> = topology.path(from?, to?).into_iter().map(|line| &line.settings).collect();
+    let (from, to) = (from?, to?);
+    if topology.rate_changes(from, to) {
+        return None;
+    }
+    let path: Vec<&Settings> = topology.path(from, to).into_iter().map(|line| &line.settings).collect();
     let bottleneck = *path.iter().min_by_key(|line| line.rate.bits_per_second())?;
     let size = workload.size()?;
     let delays = path.iter().map(|line| line.delay.as_secs_f64());

@@ -8,7 +8,7 @@ use hol_measure::{
 };
 
 use crate::validation::ComparedPoint;
-use hol_lab::Metric;
+use hol_lab::{Load, Metric};
 
 /// All points of all experiments.
 #[derive(Debug, Clone, Default)]
@@ -66,15 +66,6 @@ pub struct Cell {
     pub waterfall: Option<Waterfall>,
     /// The metrics of the point's flows, if messages go in one direction or there is background traffic.
     pub flows: Option<Flows>,
-}
-
-/// The offered and the delivered load of a point.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Load {
-    /// Offered load in Mbit/s.
-    pub offered: f64,
-    /// Delivered load in Mbit/s, from the first message sent to the last delivered, the mean of all runs.
-    pub carried: f64,
 }
 
 /// The metrics of a point's flows, each with its confidence interval over the repetitions.
@@ -184,10 +175,11 @@ impl Cell {
         let of_class = |runs: &Vec<Summary>| {
             let mut latency = Distribution::default();
             runs.iter().for_each(|run| latency.merge(&run.latency));
-            // Values for the whole point, such as its flows, do not apply to a class.
+            // Values for the whole point, such as its flows and outages, do not apply to a class.
             let whole = Self {
                 classes: Vec::new(),
                 values: Vec::new(),
+                outages: Vec::new(),
                 delay_breakdown: None,
                 flows: None,
                 ..self.clone()
@@ -225,11 +217,14 @@ impl Cell {
         self.runs.iter().map(|run| run.offered - run.completed).sum()
     }
 
-    /// Returns the number of runs that did not carry their load: they ended early, were more than a second late, or had a growing backlog.
+    /// Returns the number of runs that did not carry their load, as [`hol_lab::PointResult::collapsed_runs`] does.
     pub fn collapsed_runs(&self) -> usize {
         let early = |at: usize| self.ended_early.get(at).is_some_and(|early| *early);
-        let is_due = self.conditions.rate > 0.0 && !self.conditions.path_changes;
-        let collapsed = |run: &Summary| run.fell_behind() || (is_due && run.backlog_grew());
+        let changes = self.conditions.path_changes;
+        // On a path that changes a run may be late only for a time.
+        let must_keep_up = !changes || self.load.is_some_and(|load| load.exceeds_path());
+        let is_due = self.conditions.rate > 0.0 && !changes;
+        let collapsed = |run: &Summary| (must_keep_up && run.fell_behind()) || (is_due && run.backlog_grew());
         self.runs.iter().enumerate().filter(|(at, run)| early(*at) || collapsed(run)).count()
     }
 

@@ -2,13 +2,13 @@
 
 use hol_base::Duration;
 use hol_lab::metric::{Extract, MetricInfo, TABLE};
-use hol_lab::{Metric, Point, PointResult, Results, RunResult};
+use hol_lab::{Metric, Point, PointResult, Results};
 use hol_measure::{Distribution, MeanDelayBreakdown, Summary};
 use hol_network::{Discipline, LossSpec, NetworkSpec, PoliceSpec, Settings};
 use hol_workloads::{Arrivals, SizeClass};
 
 use crate::ceiling::ceiling_kbps;
-use crate::data::{Cell, Conditions, Dataset, Flows, Load};
+use crate::data::{Cell, Conditions, Dataset, Flows};
 
 impl From<&Results> for Dataset {
     fn from(results: &Results) -> Self {
@@ -34,7 +34,7 @@ impl From<&PointResult> for Cell {
             delay_breakdown: delay_breakdown(result),
             stop_reason: result.stop_reason().map(str::to_owned),
             ended_early: result.runs.iter().map(|run| run.stop_reason.is_some()).collect(),
-            load: load(result),
+            load: result.load(),
             is_steady: result.is_steady(),
             timeouts: result.stalls(),
             values: values(result),
@@ -98,20 +98,6 @@ fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
         .chain(result.defined().map(Metric::Defined))
         .map(|metric| (metric, result.values(metric)))
         .collect()
-}
-
-/// Returns the offered and the delivered load; `None` unless messages are due at a rate and have one size.
-fn load(result: &PointResult) -> Option<Load> {
-    let workload = &result.point.workload;
-    let each = 8e-6 * result.point.workload.size()? as f64;
-    let rate = result.point.offered_rate() * f64::from(workload.source_count());
-    let of_run = |run: &RunResult| {
-        let seconds = run.span.as_secs_f64();
-        (seconds > 0.0).then(|| run.summary.bytes as f64 * 8e-6 / seconds)
-    };
-    let carried: Vec<f64> = result.runs.iter().filter_map(|run| of_run(run)).collect();
-    let is_due = rate > 0.0 && !carried.is_empty();
-    is_due.then(|| Load { offered: rate * each, carried: carried.iter().sum::<f64>() / carried.len() as f64 })
 }
 
 /// Returns the metrics of flows; `None` for transactions without background traffic, whose throughput is the offered rate.
@@ -193,6 +179,28 @@ mod tests {
     use hol_lab::{Experiment, Source};
 
     use super::*;
+
+    #[test]
+    fn path_whose_rate_changes_has_no_ceiling() {
+        let traced = |network: &str| {
+            let text = format!(
+                "transports = ['tcp']\nmessages = 100\nworkload = {{ kind = 'oneway', rate = '10/s', size = '1kB' }}\n{network}"
+            );
+            let source = Source::new("t.toml", text)
+                .with_file("up.csv", "0 4\n5 2\n")
+                .with_file("down.csv", "0 2\n5 4\n");
+            Experiment::parse("t", &source).unwrap().points.remove(0)
+        };
+        assert!(ceiling_kbps(&traced("")).is_some());
+        assert!(ceiling_kbps(&traced("network.trace.down = 'down.csv'")).is_some());
+        for network in [
+            "network.trace = 'up.csv'",
+            "[network]\ntrace = 'up.csv'\ntrace_start = 'random'",
+            "network.events = [{ at = '1s', down = true }, { at = '2s', down = false }]",
+        ] {
+            assert_eq!(ceiling_kbps(&traced(network)), None, "{network}");
+        }
+    }
 
     #[test]
     fn path_with_a_trace_has_no_closed_form() {

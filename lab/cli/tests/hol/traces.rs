@@ -68,6 +68,12 @@ fn a_distribution_is_read_from_a_file_beside_the_experiment() {
     assert!(code == 2 && message.contains("`jitter_distribution`: cannot read"), "{message}");
 }
 
+/// The results of the runs in a directory.
+fn journal(dir: &Path, out: &str) -> Vec<serde_json::Value> {
+    let journal = fs::read_to_string(dir.join(out).join("runs.jsonl")).unwrap();
+    journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 /// The digests of both transports' runs, in order.
 fn digests(dir: &Path, out: &str, options: &[&str]) -> Vec<String> {
     ok(
@@ -75,11 +81,8 @@ fn digests(dir: &Path, out: &str, options: &[&str]) -> Vec<String> {
         &[&["run", "a.toml", "--out", out, "--set", "repetitions=3", "--set", "messages=600"], options]
             .concat(),
     );
-    let journal = fs::read_to_string(dir.join(out).join("runs.jsonl")).unwrap();
-    let run = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-    let mut runs: Vec<_> = journal
-        .lines()
-        .map(run)
+    let mut runs: Vec<_> = journal(dir, out)
+        .iter()
         .map(|run| (run["repetition"].as_u64().unwrap(), run["summary"]["digest"].to_string()))
         .collect();
     runs.sort();
@@ -97,7 +100,7 @@ fn trace_start_of_a_run_follows_from_its_seed() {
         "time,rate,delay\n0s,2Mbit,40ms\n1s,4Mbit,15ms\n2s,3Mbit,15ms\n4s,2Mbit,30ms\n",
         "",
     );
-    let start = |out, start: &str, more: &[&str]| {
+    let start = |out: &str, start: &str, more: &[&str]| {
         digests(dir, out, &[&["--set", &format!("network.trace_start={start}")], more].concat())
     };
     let default = digests(dir, "default", &[]);
@@ -111,6 +114,23 @@ fn trace_start_of_a_run_follows_from_its_seed() {
     assert_eq!(start("again", "random", &["--jobs", "1"]), random);
     assert!(random[0] != random[1] && random[1] != random[2] && random[0] != random[2], "{random:?}");
     assert_ne!(start("seed", "random", &["--set", "seed=2"]), random);
+
+    // The position that a repetition drew repeats it, and the records of runs without a drawn position have none.
+    let starts = |out: &str| -> Vec<Option<u64>> {
+        let mut runs = journal(dir, out);
+        runs.sort_by_key(|run| run["repetition"].as_u64());
+        runs.iter().map(|run| run["trace_start_ns"].as_u64()).collect()
+    };
+    let drawn = starts("random");
+    assert_eq!(
+        (starts("again"), starts("default"), starts("fixed")),
+        (drawn.clone(), vec![None; 3], vec![None; 3])
+    );
+    for (own, digest) in drawn.into_iter().zip(&random) {
+        let own = own.expect("a position was drawn");
+        assert!(own < 6_000_000_000, "{own}");
+        assert_eq!(start(&format!("at{own}"), &format!("{own}ns"), &[])[0], *digest);
+    }
 
     // The result has the trace, so it can be continued without its file.
     fs::rename(dir.join("lte.csv"), dir.join("other.csv")).unwrap();
@@ -129,9 +149,17 @@ fn trace_start_of_a_run_follows_from_its_seed() {
 fn outage_of_a_trace_counts_from_its_start_in_each_run() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    experiment(dir, "'lte.csv'\ntrace_start = 'random'", "time_s,loss_%\n0,0\n5,100\n5.1,100\n", "");
-    let set =
-        ["--set", "repetitions=4", "--set", "messages=4000", "--set", "transports=['tcp:user_timeout=1s']"];
+    experiment(dir, "'lte.csv'\ntrace_start = 'random'", "time_s,loss_%\n0,0\n20,100\n21.5,0\n30,0\n", "");
+    let set = [
+        "--set",
+        "repetitions=4",
+        "--set",
+        "messages=16000",
+        "--set",
+        "seed=2",
+        "--set",
+        "transports=['tcp:user_timeout=1s']",
+    ];
     let rows =
         ok(dir, &[&["run", "a.toml", "--json", "--out", "out", "--series", "100ms"][..], &set].concat());
     let row: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();

@@ -67,8 +67,10 @@ pub(super) fn describe_overload(cell: &Cell) -> String {
         }
     };
     let load = cell.load.filter(|load| load.carried < 0.99 * load.offered).map_or(String::new(), |load| {
-        let [offered, carried] = [load.offered, load.carried].map(|mbit| number(digits(mbit, 2)));
-        format!(": offered {offered} Mbit/s, it carries about {carried}")
+        let mbit = |value: f64| number(digits(value, 2));
+        let path = load.path_rate.map(|rate| format!(" over a path of {} Mbit/s on average", mbit(rate)));
+        let (offered, carried) = (mbit(load.offered), mbit(load.carried));
+        format!(": offered {offered} Mbit/s{}, it carries about {carried}", path.unwrap_or_default())
     });
     match &cell.stop_reason {
         _ if !cell.is_mostly_overloaded() => {

@@ -32,6 +32,7 @@ pub use headline::Headline;
 pub use map::Map;
 pub use outages::describe_outage;
 pub use quantity::Numbers;
+pub use size_classes::of_class_of_sizes;
 
 /// The results of one experiment that is no study, by transport and axis values.
 #[derive(Debug)]

@@ -87,16 +87,17 @@ fn mean_of_repetitions(cell: &Cell, metric: Metric) -> Option<Interval> {
     Interval::of(&cell.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
 }
 
-/// Formats a mean in ms or s, with its interval if the repetitions differ.
+/// Formats a mean in ms or s, with its interval in the same digits if the repetitions differ.
 fn format_time(cell: &Cell, metric: Metric) -> Option<String> {
     let Interval { mean, half_width, .. } = mean_of_repetitions(cell, metric)?;
     let (unit, one) = if mean >= 1000.0 { ("s", 1000.0) } else { ("ms", 1.0) };
-    let spread = if half_width.is_finite() && half_width > 0.005 * mean {
-        format!(" ± {}", number(rounded(half_width / one)))
-    } else {
-        String::new()
-    };
-    Some(format!("{}{spread} {unit}", number(rounded(mean / one))))
+    let (mean, half) = (mean / one, half_width / one);
+    if !half.is_finite() || half <= 0.005 * mean {
+        return Some(format!("{} {unit}", number(rounded(mean))));
+    }
+    // Three significant digits of the mean.
+    let decimals = (2.0 - mean.log10().floor()).clamp(0.0, 3.0) as usize;
+    Some(format!("{mean:.decimals$} ± {half:.decimals$} {unit}"))
 }
 
 /// Rounds to three significant digits.
@@ -148,6 +149,20 @@ mod tests {
              the first arrives 1.06 s after the event, the last 1.08 s after it."
         );
         assert_eq!(describe_outage(&cell("SCTP", 0.0, 20.0, &[60.0; 3])), None);
+    }
+
+    #[test]
+    fn interval_has_the_digits_of_its_mean() {
+        let time_of = |ms: [f64; 3]| {
+            let mut cell = disrupted(vec![outage(true); 3]);
+            set(&mut cell, Metric::Outage, ms.map(Some).to_vec());
+            format_time(&cell, Metric::Outage).unwrap()
+        };
+        // The half width of three values a, a ± d is 2.48 d.
+        assert_eq!(time_of([2300.0, 2470.0, 2640.0]), "2.47 ± 0.42 s");
+        assert_eq!(time_of([590.0, 600.0, 610.0]), "600 ± 25 ms");
+        assert_eq!(time_of([20.0, 21.25, 22.5]), "21.2 ± 3.1 ms");
+        assert_eq!(time_of([600.0, 600.1, 600.2]), "600 ms");
     }
 
     #[test]

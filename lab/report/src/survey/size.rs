@@ -13,10 +13,11 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Returns the number of digits that the interval justifies.
+    /// Returns the number of decimals that the interval justifies, for at most three significant digits.
     fn digits(&self) -> usize {
         let half = (self.high - self.low) / 2.0;
-        let half = if half.is_finite() && half > 0.0 { half } else { self.value.abs() / 100.0 };
+        let least = self.value.abs() / 100.0;
+        let half = if half.is_finite() { half.max(least) } else { least };
         if half > 0.0 { (-half.log10().floor()).clamp(0.0, 3.0) as usize } else { 0 }
     }
 

@@ -23,6 +23,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
         let point = point.clone();
         let run = |(repetition, ms): (u32, &u64)| RunResult {
             key: RunKey { point: point.id, repetition },
+            trace_start: None,
             summary: Summary { bytes: 1000, ..summary(&[*ms as f64]) },
             classes: Vec::new(),
             other: Default::default(),

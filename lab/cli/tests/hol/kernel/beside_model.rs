@@ -4,7 +4,7 @@ use hol_base::{Duration, Seed};
 use hol_kernel::Kernel;
 use hol_measure::Record;
 use hol_model::Model;
-use hol_network::{LinkDirection, NetworkSpec, TraceSpec, TraceStart, read_trace, trace_events};
+use hol_network::{LinkDirection, NetworkSpec, TraceSpec, TraceStart, read_repeating_trace, trace_events};
 use hol_scenario::{Background, Run, Scenario, World};
 
 use super::engine::user_mode;
@@ -317,7 +317,7 @@ fn both_worlds_lose_the_same_datagrams_in_timed_bursts() {
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn both_worlds_begin_at_the_position_that_the_seed_draws() {
     let text = "time_s,loss_%,delay_ms\n0,0,25\n3.005,100,\n3.505,0,\n5.005,,40\n7.005,100,\n8.005,0,\n";
-    let trace = TraceSpec::from_playbacks(vec![read_trace(text, LinkDirection::Both).unwrap()]);
+    let trace = TraceSpec::from_playbacks(vec![read_repeating_trace(text, LinkDirection::Both).unwrap()]);
     let plain = scenario("udp", "delay = '25ms'", "kind = 'oneway'\nrate = '100/s'\nsize = '100B'", 2000);
     let network =
         NetworkSpec { trace: Some(trace), trace_start: Some(TraceStart::Random), ..plain.network.clone() };

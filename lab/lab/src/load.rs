@@ -1,0 +1,130 @@
+//! The load of a point, and the rate of the path that carries it.
+
+use hol_network::Topology;
+
+use crate::point::Point;
+use crate::results::PointResult;
+use crate::run_result::RunResult;
+
+/// The offered and the delivered load of a point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Load {
+    /// Offered load in Mbit/s.
+    pub offered: f64,
+    /// Delivered load in Mbit/s, from the first message sent to the last delivered, the mean of all runs.
+    pub carried: f64,
+    /// Mean rate of the path in Mbit/s during the runs, if it changes.
+    pub path_rate: Option<f64>,
+}
+
+impl Load {
+    /// Returns whether the load exceeds the mean rate of a path that changes.
+    pub fn exceeds_path(&self) -> bool {
+        self.path_rate.is_some_and(|rate| self.offered > rate)
+    }
+}
+
+impl PointResult {
+    /// Returns the offered and the delivered load, if a rate makes messages of one size due. `None` on a path that changes without a mean
+    /// rate, because what a run carried then says nothing about other times.
+    pub fn load(&self) -> Option<Load> {
+        let (point, workload) = (&self.point, &self.point.workload);
+        let each = 8e-6 * workload.size()? as f64;
+        let rate = point.offered_rate() * f64::from(workload.sources());
+        let of_run = |run: &RunResult| {
+            let seconds = run.span.as_secs_f64();
+            (seconds > 0.0).then(|| run.summary.bytes as f64 * 8e-6 / seconds)
+        };
+        let carried = mean(self.runs.iter().filter_map(|run| of_run(run)))?;
+        let path_rate = match point.path_changes() {
+            true => Some(mean(self.runs.iter().filter_map(|run| path_rate(point, run)))?),
+            false => None,
+        };
+        (rate > 0.0).then_some(Load { offered: rate * each, carried, path_rate })
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// Returns the mean rate of the path in Mbit/s in the time of a run; `None` if it does not change, or if traffic may take several paths.
+fn path_rate(point: &Point, run: &RunResult) -> Option<f64> {
+    let network = point.network_of(run.key.repetition);
+    if !network.paths.is_empty() {
+        return None;
+    }
+    let topology = Topology::new(&network).ok()?;
+    let [from, to] = [point.workload.from(), point.workload.to()].map(|name| topology.node(name));
+    let (from, to) = (from?, to?);
+    let end = run.connect_time.unwrap_or_default() + run.span;
+    topology.rate_changes(from, to).then(|| topology.mean_rate(from, to, end))?.map(|rate| rate / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use hol_base::Duration;
+
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::point::RunKey;
+    use crate::source::Source;
+
+    /// A point with 1 Mbit/s of messages, and traces of 5 s at 4 and 5 s at 2 Mbit/s upwards, the opposite downwards.
+    fn result(network: &str, seconds: u64, behind: u64) -> PointResult {
+        let text = format!(
+            "transports = ['tcp']\nmessages = 100\nworkload = {{ kind = 'oneway', rate = '125/s', size = '1000B' }}\n{network}"
+        );
+        let source = Source::new("t.toml", text)
+            .with_file("up.csv", "0 4\n5 2\n")
+            .with_file("down.csv", "0 2\n5 4\n")
+            .with_file("slow.csv", "0 1\n5 0.5\n");
+        let point = Experiment::parse("t", &source).unwrap().points.remove(0);
+        let mut run = RunResult::with_mean(RunKey { point: point.id, repetition: 0 }, 1000 * seconds);
+        run.summary.behind = Duration::from_secs(behind);
+        PointResult { point, runs: vec![Arc::new(run)], complete: true }
+    }
+
+    const BOTH: &str = "[network]\ntrace = { up = 'up.csv', down = 'down.csv' }\n";
+
+    #[test]
+    fn the_rate_of_a_path_with_a_trace_is_its_mean_in_the_time_of_the_run() {
+        let rate = |network: &str, seconds| result(network, seconds, 0).load().unwrap().path_rate.unwrap();
+        assert_eq!(rate(BOTH, 5), 4.0);
+        assert_eq!(rate(BOTH, 10), 3.0);
+        assert_eq!(rate(BOTH, 20), 2.5, "the last line holds");
+        // Two whole rounds, from any start.
+        for start in ["0s", "7s", "random"] {
+            let repeating = rate(&format!("{BOTH}trace_start = '{start}'"), 20);
+            assert!((repeating - 3.0).abs() < 1e-9, "{start}: {repeating}");
+        }
+    }
+
+    #[test]
+    fn a_load_is_compared_only_with_the_rate_of_one_path_that_changes() {
+        assert_eq!(result("", 10, 0).load().map(|load| load.path_rate), Some(None));
+        for network in [
+            "[network]\ntrace = { down = 'down.csv' }",
+            "[network]\ntrace = 'up.csv'\npaths = [{}, {}]",
+            "[network]\nevents = [{ at = '1s', delay = '9ms' }]",
+        ] {
+            assert_eq!(result(network, 10, 0).load(), None, "{network}");
+        }
+    }
+
+    /// A slow part of a trace delays messages of every transport. That a send buffer is full meanwhile, and another one not, does not
+    /// mean that only one of the transports carries the load.
+    #[test]
+    fn a_run_that_falls_behind_in_a_slow_part_of_a_trace_carries_its_load() {
+        let collapsed = |network: &str, behind| result(network, 10, behind).collapsed();
+        assert_eq!((collapsed("", 0), collapsed("", 2)), (0, 1));
+        assert_eq!((collapsed(BOTH, 0), collapsed(BOTH, 2)), (0, 0));
+        let slow = "network.trace = 'slow.csv'";
+        assert_eq!((collapsed(slow, 0), collapsed(slow, 2)), (0, 1), "1 Mbit/s are more than 0.75");
+        let outage = "network.events = [{ at = '1s', down = true }, { at = '4s', down = false }]";
+        assert_eq!(collapsed(outage, 2), 0);
+    }
+}

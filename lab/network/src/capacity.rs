@@ -1,0 +1,105 @@
+//! The capacity of a path whose links change their rate during a run.
+
+use std::collections::BTreeMap;
+
+use hol_base::{Duration, Time};
+
+use crate::identifier::{LinkId, NodeId};
+use crate::link_change::LinkChange;
+use crate::topology::Topology;
+
+/// The state of a link that determines its rate.
+#[derive(Debug, Clone, Copy)]
+struct LinkState {
+    /// In bit/s.
+    rate: u64,
+    is_down: bool,
+}
+
+impl LinkState {
+    fn rate(self) -> u64 {
+        if self.is_down { 0 } else { self.rate }
+    }
+}
+
+impl Topology {
+    /// Returns the mean rate of a path in bit/s from the start of a run until `end`; at each time the rate is that of the slowest link, and
+    /// 0 while a link is down. `None` if there is no path.
+    pub fn mean_rate(&self, from: NodeId, to: NodeId, end: Duration) -> Option<f64> {
+        let path = self.path_links(from, to);
+        let state = |link: &LinkId| {
+            let rate = self.links[usize::from(link.0)].settings.rate.bits_per_second();
+            (*link, LinkState { rate, is_down: false })
+        };
+        let mut links: BTreeMap<LinkId, LinkState> = path.iter().map(state).collect();
+        let slowest = |links: &BTreeMap<LinkId, LinkState>| links.values().map(|link| link.rate()).min();
+        let (mut sum, mut since) = (0.0, Time::ZERO);
+        let end = Time::ZERO + end;
+        for change in self.link_changes.iter().take_while(|change| change.at < end) {
+            let before = slowest(&links)?;
+            let Some(link) = links.get_mut(&change.link) else { continue };
+            match change.change {
+                LinkChange::Rate(rate) => link.rate = rate.bits_per_second(),
+                LinkChange::Down => link.is_down = true,
+                LinkChange::Up => link.is_down = false,
+                LinkChange::Loss(_) | LinkChange::Delay(_) => continue,
+            }
+            sum += before as f64 * change.at.since(since).as_secs_f64();
+            since = change.at;
+        }
+        let last = slowest(&links)? as f64;
+        let length = end.since(Time::ZERO).as_secs_f64();
+        Some(if length > 0.0 { (sum + last * end.since(since).as_secs_f64()) / length } else { last })
+    }
+
+    /// Returns whether the rate of a path changes during a run, or one of its links goes down.
+    pub fn rate_changes(&self, from: NodeId, to: NodeId) -> bool {
+        let path = self.path_links(from, to);
+        let is_of_rate = |change: &LinkChange| !matches!(change, LinkChange::Loss(_) | LinkChange::Delay(_));
+        self.link_changes.iter().any(|change| is_of_rate(&change.change) && path.contains(&change.link))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mean rate upwards in kbit/s in the first `seconds`.
+    fn mean(text: &str, seconds: u64) -> f64 {
+        let topology = Topology::new(&toml::from_str(text).unwrap()).unwrap();
+        let [from, to] = ["client", "server"].map(|name| topology.node(name).unwrap());
+        topology.mean_rate(from, to, Duration::from_secs(seconds)).unwrap() / 1e3
+    }
+
+    #[test]
+    fn a_mean_rate_counts_each_rate_as_long_as_it_holds() {
+        let steps = "rate = '8Mbit'\nevents = [{ at = '2s', rate = '2Mbit' }, { at = '6s', rate = '4Mbit' }]";
+        assert_eq!(mean(steps, 1), 8000.0);
+        assert_eq!(mean(steps, 2), 8000.0);
+        assert_eq!(mean(steps, 10), (2.0 * 8000.0 + 4.0 * 2000.0 + 4.0 * 4000.0) / 10.0);
+        assert_eq!(mean(steps, 0), 8000.0);
+        assert_eq!(mean("rate = '5Mbit'", 10), 5000.0);
+        let down = "rate = '8Mbit'\nevents = [{ at = '2s', down = true }, { at = '3s', rate = '4Mbit' }, { at = '4s', down = false }]";
+        assert_eq!(mean(down, 5), (2.0 * 8000.0 + 4000.0) / 5.0);
+    }
+
+    /// The other direction does not count, and neither do loss and delay.
+    #[test]
+    fn a_mean_rate_is_that_of_its_direction() {
+        let one = "rate = '8Mbit'\nevents = [{ at = '1s', direction = 'down', rate = '1Mbit' }, { at = '1s', loss = '5%', delay = '9ms' }]";
+        assert_eq!(mean(one, 10), 8000.0);
+        let topology = Topology::new(&toml::from_str(one).unwrap()).unwrap();
+        let [client, server] = ["client", "server"].map(|name| topology.node(name).unwrap());
+        assert!(!topology.rate_changes(client, server) && topology.rate_changes(server, client));
+    }
+
+    /// Two links in a row: at each time the slower one counts.
+    #[test]
+    fn a_mean_rate_is_that_of_the_slowest_link() {
+        let text = "nodes = ['client', 'router', 'server']
+            [[links]]\nfrom = 'client'\nto = 'router'\nrate = '3Mbit'
+            [[links]]\nfrom = 'router'\nto = 'server'\nrate = '5Mbit'\nname = 'b'
+            [[events]]\nat = '4s'\nlink = 'b'\nrate = '1Mbit'";
+        assert_eq!(mean(text, 8), 2000.0);
+    }
+}
