@@ -1,9 +1,11 @@
 //! The load of a point, and the rate of the path that carries it.
 
+use std::sync::Arc;
+
 use hol_network::Topology;
 
 use crate::point::Point;
-use crate::results::PointResult;
+use crate::point_result::PointResult;
 use crate::run_result::RunResult;
 
 /// The offered and the delivered load of a point.
@@ -30,7 +32,7 @@ impl PointResult {
     pub fn load(&self) -> Option<Load> {
         let (point, workload) = (&self.point, &self.point.workload);
         let each = 8e-6 * workload.size()? as f64;
-        let rate = point.offered_rate() * f64::from(workload.sources());
+        let rate = point.offered_rate() * f64::from(workload.source_count());
         let of_run = |run: &RunResult| {
             let seconds = run.span.as_secs_f64();
             (seconds > 0.0).then(|| run.summary.bytes as f64 * 8e-6 / seconds)
@@ -41,6 +43,19 @@ impl PointResult {
             false => None,
         };
         (rate > 0.0).then_some(Load { offered: rate * each, carried, path_rate })
+    }
+
+    /// Returns the number of runs that did not carry their load: they ended early, were more than a second late, or had a growing backlog.
+    /// On a path that changes a run may be late only for a time, so there it counts only if the load exceeds the mean rate of the path.
+    pub fn collapsed_runs(&self) -> usize {
+        let changes = self.point.path_changes();
+        let must_keep_up = !changes || self.load().is_some_and(|load| load.exceeds_path());
+        let is_due = self.point.offered_rate() > 0.0 && !changes;
+        let collapsed = |run: &Arc<RunResult>| {
+            let is_late = must_keep_up && run.summary.fell_behind();
+            run.stop_reason.is_some() || is_late || (is_due && run.summary.backlog_grew())
+        };
+        self.runs.iter().filter(|run| collapsed(run)).count()
     }
 }
 
@@ -56,7 +71,8 @@ fn path_rate(point: &Point, run: &RunResult) -> Option<f64> {
         return None;
     }
     let topology = Topology::new(&network).ok()?;
-    let [from, to] = [point.workload.from(), point.workload.to()].map(|name| topology.node(name));
+    let [from, to] =
+        [point.workload.client_node(), point.workload.server_node()].map(|name| topology.node(name));
     let (from, to) = (from?, to?);
     let end = run.connect_time.unwrap_or_default() + run.span;
     topology.rate_changes(from, to).then(|| topology.mean_rate(from, to, end))?.map(|rate| rate / 1e6)
@@ -119,7 +135,7 @@ mod tests {
     /// mean that only one of the transports carries the load.
     #[test]
     fn a_run_that_falls_behind_in_a_slow_part_of_a_trace_carries_its_load() {
-        let collapsed = |network: &str, behind| result(network, 10, behind).collapsed();
+        let collapsed = |network: &str, behind| result(network, 10, behind).collapsed_runs();
         assert_eq!((collapsed("", 0), collapsed("", 2)), (0, 1));
         assert_eq!((collapsed(BOTH, 0), collapsed(BOTH, 2)), (0, 0));
         let slow = "network.trace = 'slow.csv'";

@@ -72,19 +72,6 @@ impl PointResult {
         Bounds::of_median(&self.sorted_means_ms(), CONFIDENCE)
     }
 
-    /// Returns the number of runs that did not carry their load: they ended early, were more than a second late, or had a growing backlog.
-    /// On a path that changes a run may be late only for a time, so there it counts only if the load exceeds the mean rate of the path.
-    pub fn collapsed_runs(&self) -> usize {
-        let changes = self.point.path_changes();
-        let must_keep_up = !changes || self.load().is_some_and(|load| load.exceeds_path());
-        let is_due = self.point.offered_rate() > 0.0 && !changes;
-        let collapsed = |run: &Arc<RunResult>| {
-            let is_late = must_keep_up && run.summary.fell_behind();
-            run.stop_reason.is_some() || is_late || (is_due && run.summary.backlog_grew())
-        };
-        self.runs.iter().filter(|run| collapsed(run)).count()
-    }
-
     /// Returns whether longer runs would have the same mean latency, as far as the results show. True for
     /// programs, which are finite.
     pub fn is_steady(&self) -> bool {

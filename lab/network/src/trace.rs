@@ -136,7 +136,7 @@ pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, Trace
 pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     read_with(text, direction, |steps| {
         let end = Round::end_of_table(&steps);
-        repeated(steps, end)
+        repeat(steps, end)
     })
 }
 
@@ -299,7 +299,7 @@ fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
 }
 
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
-fn repeated(steps: Vec<Step>, end: Duration) -> Round {
+fn repeat(steps: Vec<Step>, end: Duration) -> Round {
     if steps.len() < 2 || end.is_zero() {
         return Round { steps, end, repetitions: None };
     }

@@ -60,7 +60,7 @@ pub struct Contest<'d> {
 
 /// Returns the share of messages that never arrived.
 fn lost_share(cell: &Cell) -> f64 {
-    cell.lost() as f64 / cell.offered().max(1) as f64
+    cell.lost_messages() as f64 / cell.offered().max(1) as f64
 }
 
 impl<'d> Contest<'d> {

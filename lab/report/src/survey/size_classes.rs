@@ -85,7 +85,7 @@ mod tests {
         };
         let data = Dataset { cells: vec![of("TCP", 60.0), of("QUIC", 30.0)], ..Dataset::default() };
         let survey = swept(&data);
-        assert_eq!(survey.lead(), Metric::Outage);
+        assert_eq!(survey.main_metric(), Metric::Outage);
         let lines = describe_classes(&survey);
         assert!(lines[0].starts_with("1 kB replies: QUIC is faster than TCP"), "{lines:?}");
     }
