@@ -213,7 +213,7 @@ fn draw_curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     match &data.curves {
         // Names have no order, so they are not joined by a line.
         Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => {
-            plot::draw_marks(svg, panel, series)
+            plot::draw_marks(svg, panel, series);
         }
         Curves::Means(series) => plot::draw_curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
