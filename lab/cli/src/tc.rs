@@ -415,7 +415,7 @@ fn queue_management(
             // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
             ("pie" | "dualpi2", "tupdate") => {
-                keys.push(format!("update = \"{}\"", words.read(word, parse_time)?))
+                keys.push(format!("update = \"{}\"", words.read(word, parse_time)?));
             }
             // In pie the value is a number without a unit, in dualpi2 it is in Hz, as in hol.
             ("pie" | "dualpi2", "alpha" | "beta") => {
@@ -426,7 +426,7 @@ fn queue_management(
             }
             ("fq_codel", "flows") => keys.push(format!("flows = {}", words.read(word, count)?)),
             ("fq_codel", "quantum") => {
-                keys.push(format!("quantum = \"{}B\"", words.read(word, parse_octets)?))
+                keys.push(format!("quantum = \"{}B\"", words.read(word, parse_octets)?));
             }
             ("codel" | "fq_codel" | "pie", "ecn") => keys.push("ecn = true".to_owned()),
             ("codel" | "fq_codel" | "pie", "noecn") => keys.push("ecn = false".to_owned()),
