@@ -123,12 +123,12 @@ class FairSpec(TypedDict, closed=True):
     """
     interval: NotRequired[Duration]
     """
-    Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
     section 4.2). Default 100 ms.
     """
     quantum: NotRequired[ByteCount]
     """
-    Octets that a flow sends per turn, including those beyond IP. Default 1514.
+    Octets that a flow sends per turn, including the link-layer header. Default 1514.
     """
     target: NotRequired[Duration]
     """
@@ -343,7 +343,7 @@ class PieSpec(TypedDict, closed=True):
 
     alpha: NotRequired[int]
     """
-    Weight of the deviation from the target, in sixteenths of one per second, as in `tc`. Default 2.
+    Weight of the deviation from the target, in units of 1/16 per second, as in `tc`. Default 2.
     """
     beta: NotRequired[int]
     """
@@ -473,7 +473,7 @@ class RequestMix(TypedDict, closed=True):
 
 class SizesFile(TypedDict, closed=True):
     """
-    A file with a size on each line, and optionally how often it occurs.
+    A file with a size on each line, optionally followed by its number of occurrences.
     """
 
     file: str
@@ -513,7 +513,7 @@ class TimedBursts(TypedDict, closed=True):
 
 class TokenBucket(TypedDict, closed=True):
     """
-    The parameters of a policer, in octets of IP packets.
+    The parameters of a policer, which counts IP packets without link-layer headers.
     """
 
     burst: ByteCount
@@ -522,7 +522,7 @@ class TokenBucket(TypedDict, closed=True):
     """
     rate: BitRate
     """
-    Token rate, 8 bit/s for each octet a second.
+    Rate at which the token bucket fills.
     """
 
 
@@ -789,7 +789,7 @@ class CodelSpec(TypedDict, closed=True):
     """
     interval: NotRequired[Duration]
     """
-    Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
     section 4.2). Default 100 ms.
     """
     target: NotRequired[Duration]
@@ -925,7 +925,8 @@ class Program(TypedDict, closed=True):
     """
     start: NotRequired[Duration]
     """
-    Start time: since all services are ready; for a service, since the start of the run. Default 0.
+    Time until the program starts: a service counts from the start of the run, another program from the time at which all services
+    are ready. Default 0.
     """
     stop: NotRequired[Duration]
     """
@@ -1077,7 +1078,7 @@ class EventSpec(TypedDict, closed=True):
     """
     link: NotRequired[str]
     """
-    Name of the link or LAN that changes (long form). Default all.
+    Name of the link or LAN that changes, in a network with `nodes`. Default all.
     """
     loss: NotRequired[LossSpec]
     """
@@ -1095,12 +1096,13 @@ class EventSpec(TypedDict, closed=True):
 
 class LanSpec(TypedDict, closed=True):
     """
-    A shared segment: each of its nodes reaches every other in one hop; one packet at a time.
+    A shared segment: each of its nodes reaches every other in one hop, and only one packet is sent at a time.
     """
 
     addresses: NotRequired[list[str]]
     """
-    Addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, …
+    Addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, … for the i-th of
+    all links and LANs.
     """
     channel: NotRequired[str]
     """
@@ -1159,7 +1161,7 @@ class LanSpec(TypedDict, closed=True):
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
+    Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
     """
     police: NotRequired[PoliceSpec]
     """
@@ -1254,7 +1256,7 @@ class Overrides(TypedDict, closed=True):
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
+    Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
     """
     police: NotRequired[PoliceSpec]
     """
@@ -1343,7 +1345,7 @@ class PathSpec(TypedDict, closed=True):
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
+    Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
     """
     path: NotRequired[NamedPath]
     """
@@ -1475,11 +1477,11 @@ class NetworkSpec(TypedDict, closed=True):
     """
     lans: NotRequired[list[LanSpec]]
     """
-    Long form: segments shared by several nodes.
+    LANs that several of the nodes named in `nodes` share.
     """
     links: NotRequired[list[LinkSpec]]
     """
-    Long form: links between nodes.
+    Links between the nodes named in `nodes`.
     """
     loss: NotRequired[LossSpec]
     """
@@ -1492,11 +1494,11 @@ class NetworkSpec(TypedDict, closed=True):
     """
     nodes: NotRequired[list[str]]
     """
-    Long form: names of all nodes, including `client` and `server`.
+    Names of all nodes, including `client` and `server`, of a network with `links` or `lans`.
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
+    Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
     """
     path: NotRequired[NamedPath]
     """
@@ -1599,7 +1601,8 @@ class Experiment(TypedDict, closed=True):
     """
     root: NotRequired[str]
     """
-    Source of the programs and of the files that they need: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
+    Source of the programs and of the files that they need: `"host"` (this machine), a directory, or an archive of one (`.tar`).
+    Default `host`.
     """
     seed: NotRequired[int]
     """
@@ -1607,7 +1610,7 @@ class Experiment(TypedDict, closed=True):
     """
     series: NotRequired[Duration]
     """
-    Sample each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
+    Record windows, round-trip times and queues at this interval, in Parquet files. Default none.
     """
     sweep: NotRequired[Axes]
     """
@@ -1615,7 +1618,7 @@ class Experiment(TypedDict, closed=True):
     """
     timeline: NotRequired[Duration]
     """
-    Count deliveries per interval of this length, for figures over time. Default none.
+    Count the deliveries in each interval of this length, for figures over time. Default none.
     """
     title: NotRequired[str]
     """
@@ -1635,9 +1638,10 @@ class Experiment(TypedDict, closed=True):
     """
     world: NotRequired[str]
     """
-    World in which the runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this
-    machine's loopback, `"live:namespaces"` over a path of network namespaces, `"live:HOST"` between this host and another,
-    `"live:server=HOST,cross=OTHER"` between several hosts by node, or `"live:HOST via ROUTER"` through a router. Default `model`.
+    World in which the runs take place: `"model"` (simulated); `"kernel"` (Linux in a virtual machine), `"kernel:6.1"` for that
+    version, `"kernel:uml"` for User-Mode Linux; `"live"` over this machine's loopback, `"live:namespaces"` over a path of network
+    namespaces, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"` between several hosts, each named
+    with its node, or `"live:HOST via ROUTER"` through a router. Default `model`.
     """
     zip: NotRequired[Axes]
     """
