@@ -279,7 +279,10 @@ mod tests {
         assert!(check_baseline(&floor).is_ok());
         let late =
             check_baseline(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
-        assert!(late.contains("link/1/up: the delay of a datagram was 10400000 ns"), "{late}");
+        assert!(
+            late.contains("link/1/up:") && late.contains("the delay of a datagram was 10400000 ns"),
+            "{late}"
+        );
         let fast = check_baseline(&BaselineDelay { spacing: 80_000, ..floor }).unwrap_err().to_string();
         assert!(fast.contains("back to back was 80000 ns") && fast.contains("91120 to 151120"), "{fast}");
     }

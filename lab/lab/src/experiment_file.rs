@@ -300,7 +300,7 @@ impl ExperimentFile {
             return Ok(());
         }
         let problem = format!(
-            "all points together have {runs} runs; at most {MAX_RUNS} are allowed; lower `repetitions`, or sweep fewer \
+            "all points together have {runs} runs, but at most {MAX_RUNS} are allowed; lower `repetitions`, or sweep fewer \
              values"
         );
         Err(source.error(&self.repetitions.span(), problem))

@@ -93,11 +93,13 @@ impl Permission {
         let cure = "use a smaller network, or `hol run` on your own machine";
         if network.nodes.len() > *max_nodes {
             let nodes = network.nodes.len();
-            return Err(format!("the network has {nodes} nodes; at most {max_nodes} are allowed; {cure}"));
+            return Err(format!(
+                "the network has {nodes} nodes, but at most {max_nodes} are allowed; {cure}"
+            ));
         }
         if links.max(members / 2) > *max_links {
             return Err(format!(
-                "the network has {links} links and LANs with {members} stations; at most {max_links} links and LANs with {} stations are \
+                "the network has {links} links and LANs with {members} stations, but at most {max_links} links and LANs with {} stations are \
                  allowed; {cure}",
                 2 * max_links + 1
             ));

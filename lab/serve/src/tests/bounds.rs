@@ -29,7 +29,7 @@ async fn texts_that_take_long_to_parse_are_refused() {
         format!("lans=[{}]", list(20, &|_| format!("{{nodes=[{}]}}", list(250, &|n| format!("'n{n}'")))));
     let seeds = format!("[sweep]\nseed=[{}]\n", list(40, &|n| n.to_string()));
     let texts = [
-        ("a chain", chain(3_000), "nodes; at most 300 are allowed"),
+        ("a chain", chain(3_000), "nodes, but at most 300 are allowed"),
         (
             "parallel links",
             network(2, format!("links=[{}]", list(3_000, &|_| "{from='n0',to='n1'}".to_owned()))),
@@ -93,7 +93,7 @@ async fn texts_that_take_long_to_parse_are_refused() {
     let answer = lab.post("/api/read").by(&ann).json(&body).send().await.json();
     assert!(answer["graph"].is_null() && answer["mapping"] == json!([]));
     let message = answer["errors"][0]["message"].as_str().unwrap();
-    assert!(message.contains("10000 nodes; at most 300 are allowed"), "{message}");
+    assert!(message.contains("10000 nodes, but at most 300 are allowed"), "{message}");
 }
 
 /// The download of a file of any size occupies the memory of one part.

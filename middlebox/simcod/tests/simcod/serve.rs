@@ -184,7 +184,8 @@ fn invalid_settings_are_refused_with_position_and_advice() {
     {
         let check = [&["serve", "--check"], arguments].concat();
         let text = program::ok(dir.path(), &check);
-        let named = ["max-lifetime", "listen"].map(|name| text.contains(&format!("a reload: {name}\n")));
+        let named =
+            ["max-lifetime", "listen"].map(|name| text.contains(&format!("need a restart: {name}\n")));
         assert!(text.ends_with("the settings are valid\n"), "{text}");
         assert_eq!(named, [arguments.contains(&"good.toml"), arguments.contains(&"--listen")], "{text}");
     }
