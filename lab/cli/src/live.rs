@@ -31,7 +31,7 @@ enum Action {
         #[arg(long, value_name = "FIRST-LAST")]
         ports: Option<Ports>,
     },
-    /// Emulate the path between two other hosts whose packets pass through this host (--router)
+    /// Emulate the path between two other hosts whose packets pass through this host, for a command with --router on one of them
     ///
     /// During a run netem delays, drops and queues packets between them on the interfaces towards them. The
     /// previous queueing disciplines are restored after each run, and when this command ends for any reason.

@@ -39,7 +39,7 @@ struct Truth {
     steps: &'static [usize],
 }
 
-const WEB_SETTINGS: &str = "network = { rate = '20Mbit', queue = '60p', loss = '3%', delay = '50ms' }
+const COLLAPSE_SETTINGS: &str = "network = { rate = '20Mbit', queue = '60p', loss = '3%', delay = '50ms' }
     workload = { kind = 'echo', rate = '80/s', arrivals = 'poisson', size = '8kB' }";
 
 /// Replies of 1 and 200 kB over LTE.
@@ -209,7 +209,7 @@ impl Statistics {
 
     /// Performs the runs of both transports. If there is only one, its own runs are also the second pool.
     fn run_pool(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
-        let network = if truth.name == "collapse" { WEB_SETTINGS } else { "network.loss = '1%'" };
+        let network = if truth.name == "collapse" { COLLAPSE_SETTINGS } else { "network.loss = '1%'" };
         let source = Source::new(truth.name, format!("{}\n{network}", truth.keys));
         let runs = u32::try_from(self.pool).unwrap_or(u32::MAX);
         let experiment =

@@ -255,8 +255,8 @@ impl Apt {
     }
 }
 
-/// Returns a configuration that keeps all that apt reads and writes in `place`. apt reads it after this machine's own, so proxies and
-/// credentials are kept. apt.conf(5)
+/// Returns a configuration of apt whose directories are all below `place`. apt applies it after this machine's configuration, so proxies
+/// and credentials remain in effect. apt.conf(5)
 fn configuration(place: &Path, keyring: &Path) -> String {
     let (place, keyring) = (place.display(), keyring.display());
     format!(

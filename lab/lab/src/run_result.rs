@@ -91,7 +91,7 @@ pub struct RunResult {
 /// The result of a background flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackgroundFlowResult {
-    /// Octets delivered during the run's `span`.
+    /// Octets delivered between the first message that the measured flow sent and the last that it delivered.
     pub octets: u64,
     /// Time from the flow's start until it was connected; `None` if it never was.
     #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]

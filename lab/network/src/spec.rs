@@ -300,8 +300,8 @@ settings! {
     /// Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     /// `{ red = { min = "5p", max = "15p" } }`.
     discipline: Discipline = Discipline::DropTail,
-    /// Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
-    /// kernel world not together with `duplicate`. Default `"none"`.
+    /// Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
+    /// effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
     police: PoliceSpec = PoliceSpec::default(),
     /// Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
     /// Default `"own"`: not shared.

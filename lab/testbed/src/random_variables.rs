@@ -305,8 +305,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns the table in a file: on each line a value, how often it occurs, and the share of all that are not
-    /// above it. tools/ranvar.cc, `EmpiricalRandomVariable::loadCDF`.
+    /// Returns the table in a file: each line has a value, its number of occurrences, and its cumulative
+    /// probability. tools/ranvar.cc, `EmpiricalRandomVariable::loadCDF`.
     fn distribution(&mut self, file: &Word) -> Result<Vec<[f64; 2]>, WordError> {
         let wrong = |why: &str| WordError { at: file.at, problem: format!("loadCDF {}: {why}", file.text) };
         let text = (self.files)(&file.text).map_err(|why| wrong(&why))?;

@@ -1,7 +1,7 @@
 //! A small event simulation, independent of the model world, as a cross-check.
 //!
-//! It simulates packets, acknowledgements and timers one by one, with losses of both, and omits everything else: congestion window,
-//! bundling, delayed acknowledgements, serialization.
+//! It simulates each packet, acknowledgement and timer; packets and acknowledgements may be lost. It omits everything else:
+//! congestion window, bundling, delayed acknowledgements, serialization.
 
 mod sender;
 

@@ -30,7 +30,7 @@ pub struct Ledger {
     received: u64,
     /// When the last message so far was due.
     last_due: Option<Time>,
-    /// Number of messages in either window that are done: answered, or received.
+    /// Number of finished messages: of those sent, the answered ones, and all received.
     pub(crate) done: u64,
     /// Whether messages were settled that had not arrived, but may still arrive.
     pub(crate) gave_up: bool,

@@ -189,7 +189,7 @@ impl Connections {
 
     /// Returns the octets queued on all connections.
     #[cfg(test)]
-    pub fn waiting(&self) -> usize {
+    pub fn queued_octets(&self) -> usize {
         self.queued_octets
     }
 }

@@ -253,7 +253,7 @@ impl Settings {
         self.tls()?;
         self.check_protected()?;
         self.check_standby()?;
-        let (policy, authentication) = self.read_access()?;
+        let (policy, authentication) = self.read_policy_and_authentication()?;
         Ok(Middlebox::new(self.config(filter.masquerade()), policy, authentication)?)
     }
 
@@ -277,7 +277,9 @@ impl Settings {
     }
 
     /// Reads the policy and the authentication from their files.
-    pub(crate) fn read_access(&self) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
+    pub(crate) fn read_policy_and_authentication(
+        &self,
+    ) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
         let secrets = self.read_secrets()?;
         let policy = self.read_policy(secrets.as_ref())?;
         self.check_agents(&policy, secrets.as_ref())?;

@@ -270,9 +270,9 @@ impl<A> Default for Table<A> {
 }
 
 impl<A: Ord + Copy> Table<A> {
-    /// Returns the rules in these ranges in both orders, side by side. Each order contains all results, so
-    /// the search ends with the order that has fewer other rules. If a range is a single prefix, the order
-    /// that starts with it has no others.
+    /// Returns the candidates for an overlap from both indexes in pairs: one index is sorted by the internal address first,
+    /// the other by the external one. Each has every overlapping rule, so the search ends with the shorter one. If a range
+    /// is a single prefix, the index that is sorted by it has overlapping rules only.
     fn pairs(
         &self,
         internal: &RangeInclusive<A>,

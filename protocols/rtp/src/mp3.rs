@@ -7,7 +7,7 @@ use crate::Malformed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader([u8; 4]);
 
-/// Bit rates in kbit/s, by the header's four bits from 1 on.
+/// Bit rates in kbit/s of the values 1 to 14 of the header's bit rate field.
 pub(crate) const BIT_RATES_KBPS: [u16; 14] = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const SAMPLING_RATES: [u32; 3] = [44_100, 48_000, 32_000];
 

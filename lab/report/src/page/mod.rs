@@ -217,7 +217,7 @@ pub(crate) mod tests {
     fn live_report_omits_remarks_on_virtual_time() {
         let mut report = report();
         let of_virtual_time = [
-            "all transports have the same losses",
+            "the random losses are the same for all transports",
             "same digest on any machine",
             "hol verify",
             "Endpoints and links are simulated",

@@ -56,9 +56,9 @@ pub fn html(report: &Report) -> String {
         escape(&provenance.version),
         seeds.join(", "),
         if provenance.repeatable {
-            "all transports have the same losses"
+            "in each repetition the random losses are the same for all transports"
         } else {
-            "transports ran in turn in real time, so their losses differ"
+            "the transports ran one after another in real time, so their losses differ"
         },
     );
     text

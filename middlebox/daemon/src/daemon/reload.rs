@@ -45,7 +45,7 @@ impl Daemon {
         signals.take()?;
         let ready = read().and_then(|settings| {
             settings.middlebox()?;
-            let (tls, access) = (settings.tls()?, settings.read_access()?);
+            let (tls, access) = (settings.tls()?, settings.read_policy_and_authentication()?);
             Ok((settings, tls, access))
         });
         let reloaded = ready.and_then(|(settings, tls, (policy, authentication))| {

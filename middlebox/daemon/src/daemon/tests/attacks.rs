@@ -208,7 +208,7 @@ fn a_disable_rule_with_many_notifications_does_not_delay_other_agents() {
             }
         }
         while attacker.socket.read(&mut piece).is_ok_and(|count| count > 0) {}
-        max = max.max(world.daemon.connections.waiting());
+        max = max.max(world.daemon.connections.queued_octets());
         turns += 1;
         if turns % 16 == 0 {
             let request = innocent.agent.ask(per(5004, 1)).unwrap();
@@ -279,7 +279,7 @@ fn the_slowest_readers_are_disconnected_first() {
     while world.daemon.connections.len() == 11 {
         slow.iter_mut().for_each(|client| drop(client.socket.write(&status)));
         world.turn();
-        assert!(world.daemon.connections.waiting() <= 100_000);
+        assert!(world.daemon.connections.queued_octets() <= 100_000);
     }
     assert!(busy.enable(world, 5005, 3600).is_ok(), "an agent that reads keeps its session");
 }

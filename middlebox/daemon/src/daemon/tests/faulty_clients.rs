@@ -106,7 +106,7 @@ fn a_client_that_never_reads_is_disconnected() {
     let pid = agent.enable(world, 5004, 3600).unwrap();
     let status = agent.agent.ask(Request::Prs { pid }).unwrap();
     ask_without_reading(world, &mut agent.socket, &status);
-    let waiting = world.daemon.connections.waiting();
+    let waiting = world.daemon.connections.queued_octets();
     assert!(0 < waiting && waiting < Limits::default().output, "{waiting}");
     assert!(!world.turn(), "nothing is read or written");
     world.skip(Limits::default().patience);

@@ -97,7 +97,7 @@ fn an_agent_over_sctp_that_never_reads_is_not_read_from() {
     let agent = connect(world);
     let request = Message::request(Tid(1), Request::Prs { pid: Pid(0) }).to_bytes();
     let mut attempts = 0;
-    while world.daemon.connections.waiting() == 0 {
+    while world.daemon.connections.queued_octets() == 0 {
         if agent.send(&request, 0, PAYLOAD_PROTOCOL).is_err() {
             world.turn();
             attempts += 1;
@@ -105,7 +105,7 @@ fn an_agent_over_sctp_that_never_reads_is_not_read_from() {
         }
     }
     world.settle();
-    assert!(world.daemon.connections.waiting() < 1 << 20);
+    assert!(world.daemon.connections.queued_octets() < 1 << 20);
     world.skip(crate::Limits::default().patience);
     assert_eq!(world.daemon.connections.len(), 0);
 }

@@ -138,7 +138,7 @@ fn shutdown_does_not_wait_for_agents_that_never_read() {
     let mut world = World::new();
     let mut deaf = world.agent();
     let requests = Message::request(Tid(1), Request::Prs { pid: Pid(0) }).to_bytes().repeat(1000);
-    while world.daemon.connections.waiting() == 0 {
+    while world.daemon.connections.queued_octets() == 0 {
         let _ = deaf.socket.write(&requests);
         world.turn();
     }
@@ -166,7 +166,7 @@ fn many_long_lists_are_answered_without_delaying_other_agents() {
             Ok(count) => received += count,
             Err(_) => drop(world.turn()),
         }
-        let waiting = world.daemon.connections.waiting();
+        let waiting = world.daemon.connections.queued_octets();
         assert!(waiting <= Limits::default().output, "{waiting}");
     }
 }
