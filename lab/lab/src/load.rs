@@ -46,10 +46,11 @@ impl PointResult {
     }
 
     /// Returns the number of runs that did not carry their load: they ended early, were more than a second late, or had a growing backlog.
-    /// On a path that changes a run may be late only for a time, so there it counts only if the load exceeds the mean rate of the path.
+    /// On a path whose rate changes a run may be late only for a time, so there lateness does not count if the load is known
+    /// not to exceed the mean rate of the path.
     pub fn collapsed_runs(&self) -> usize {
         let changes = self.point.path_changes();
-        let must_keep_up = !changes || self.load().is_some_and(|load| load.exceeds_path());
+        let must_keep_up = !changes || self.load().is_none_or(|load| load.exceeds_path());
         let is_due = self.point.offered_rate() > 0.0 && !changes;
         let collapsed = |run: &Arc<RunResult>| {
             let is_late = must_keep_up && run.summary.fell_behind();

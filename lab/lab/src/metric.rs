@@ -425,8 +425,10 @@ pub const TABLE: [MetricInfo; 17] = [
         column: "noticed_ms",
         needs: Some(REQUIRES_DISRUPTION),
         extract: Extract::Run(|point, run| {
-            let disrupted = point.network_of(run.key.repetition).disruptions().first()?.at;
-            Some(run.failed_at?.saturating_sub(disrupted).as_millis_f64())
+            let failed_at = run.failed_at?;
+            let disruptions = point.network_of(run.key.repetition).disruptions();
+            let last = disruptions.iter().rfind(|disruption| disruption.at <= failed_at)?;
+            Some(failed_at.saturating_sub(last.at).as_millis_f64())
         }),
         columns: &[
             printed_column("noticed_ms", |point| mean(point.mean_of(Metric::Noticed))),

@@ -109,7 +109,7 @@ pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
     let Some(precision) = point.precision else { return min };
     let rule = Precision { min: min.into(), max: max.into(), relative: precision.value() };
     let runs: Vec<&RunResult> = finished.runs_of(point.id).map(Arc::as_ref).collect();
-    if let Some(enough) = (1..=runs.len()).find(|n| is_enough(point, rule, &runs[..*n])) {
+    if let Some(enough) = (1..=runs.len()).find(|n| is_enough(rule, &runs[..*n])) {
         return enough as u32;
     }
     let mut needed = min;
@@ -120,16 +120,14 @@ pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
 }
 
 /// Returns whether a point needs no more than these repetitions: the mean is precise, or most of the largest number of repetitions have
-/// collapsed already. Such a point has no mean, and whatever the other repetitions bring, it would not get one.
-fn is_enough(point: &Point, rule: Precision, runs: &[&RunResult]) -> bool {
-    // On a path that changes a run may be late only for a time.
-    let must_keep_up = !point.path_changes();
-    let has_collapsed =
-        |run: &&RunResult| run.stop_reason.is_some() || (must_keep_up && run.summary.fell_behind());
-    let collapsed = runs.iter().copied().filter(has_collapsed).count() as u64;
+/// ended early already. Such a point has no mean, and whatever the other repetitions bring, it would not get one.
+fn is_enough(rule: Precision, runs: &[&RunResult]) -> bool {
+    let ended_early = runs.iter().filter(|run| run.stop_reason.is_some()).count() as u64;
     let means: Vec<f64> = runs.iter().filter_map(|run| run.summary.latency.mean_ms()).collect();
     let is_precise = means.len() == runs.len() && rule.reached(&means);
-    is_precise || runs.len() as u64 >= rule.max || 2 * collapsed > rule.max
+    is_precise
+        || runs.len() as u64 >= rule.max
+        || (runs.len() as u64 >= rule.min && 2 * ended_early > rule.max)
 }
 
 impl fmt::Display for Plan {

@@ -38,7 +38,9 @@ pub(crate) fn run(
     let flows = 1 + scenario.background_flows(seed).count() + scenario.onward.len();
     let records = archive.create_records_file(point, repetition, flows)?;
     let series = archive.create_series_file(point, repetition, flows)?;
-    let disruptions = scenario.network.disruptions().into_iter().map(|one| Time::ZERO + one.at).collect();
+    // Before the first delivery there is nothing that a disruption could interrupt.
+    let later = scenario.network.disruptions().into_iter().filter(|one| !one.at.is_zero());
+    let disruptions = later.map(|one| Time::ZERO + one.at).collect();
     let mut following = RunObserver::new(point.timeline, records, report_progress)
         .with_disruptions(disruptions)
         .with_classes(scenario.workload.record_kind(), scenario.workload.classes())

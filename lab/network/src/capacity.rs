@@ -14,22 +14,24 @@ struct LinkState {
     /// In bit/s.
     rate: u64,
     is_down: bool,
+    loses_everything: bool,
 }
 
 impl LinkState {
     fn rate(self) -> u64 {
-        if self.is_down { 0 } else { self.rate }
+        if self.is_down || self.loses_everything { 0 } else { self.rate }
     }
 }
 
 impl Topology {
     /// Returns the mean rate of a path in bit/s from the start of a run until `end`; at each time the rate is that of the slowest link, and
-    /// 0 while a link is down. `None` if there is no path.
+    /// 0 while a link is down or
+    /// loses every packet. `None` if there is no path.
     pub fn mean_rate(&self, from: NodeId, to: NodeId, end: Duration) -> Option<f64> {
         let path = self.path_links(from, to);
         let state = |link: &LinkId| {
             let rate = self.links[usize::from(link.0)].settings.rate.bits_per_second();
-            (*link, LinkState { rate, is_down: false })
+            (*link, LinkState { rate, is_down: false, loses_everything: false })
         };
         let mut links: BTreeMap<LinkId, LinkState> = path.iter().map(state).collect();
         let slowest = |links: &BTreeMap<LinkId, LinkState>| links.values().map(|link| link.rate()).min();
@@ -38,11 +40,12 @@ impl Topology {
         for change in self.link_changes.iter().take_while(|change| change.at < end) {
             let before = slowest(&links)?;
             let Some(link) = links.get_mut(&change.link) else { continue };
-            match change.change {
+            match &change.change {
                 LinkChange::Rate(rate) => link.rate = rate.bits_per_second(),
                 LinkChange::Down => link.is_down = true,
                 LinkChange::Up => link.is_down = false,
-                LinkChange::Loss(_) | LinkChange::Delay(_) => continue,
+                LinkChange::Loss(loss) => link.loses_everything = loss.is_everything(),
+                LinkChange::Delay(_) => continue,
             }
             sum += before as f64 * change.at.since(since).as_secs_f64();
             since = change.at;
@@ -52,10 +55,14 @@ impl Topology {
         Some(if length > 0.0 { (sum + last * end.since(since).as_secs_f64()) / length } else { last })
     }
 
-    /// Returns whether the rate of a path changes during a run, or one of its links goes down.
+    /// Returns whether the rate of a path changes during a run, or one of its links goes down or loses every packet.
     pub fn rate_changes(&self, from: NodeId, to: NodeId) -> bool {
         let path = self.path_links(from, to);
-        let is_of_rate = |change: &LinkChange| !matches!(change, LinkChange::Loss(_) | LinkChange::Delay(_));
+        let is_of_rate = |change: &LinkChange| match change {
+            LinkChange::Rate(_) | LinkChange::Down | LinkChange::Up => true,
+            LinkChange::Loss(loss) => loss.is_everything(),
+            LinkChange::Delay(_) => false,
+        };
         self.link_changes.iter().any(|change| is_of_rate(&change.change) && path.contains(&change.link))
     }
 }
@@ -81,6 +88,8 @@ mod tests {
         assert_eq!(mean("rate = '5Mbit'", 10), 5000.0);
         let down = "rate = '8Mbit'\nevents = [{ at = '2s', down = true }, { at = '3s', rate = '4Mbit' }, { at = '4s', down = false }]";
         assert_eq!(mean(down, 5), (2.0 * 8000.0 + 4000.0) / 5.0);
+        let lost = "rate = '8Mbit'\nevents = [{ at = '2s', loss = '100%' }, { at = '4s', loss = '0%' }]";
+        assert_eq!(mean(lost, 8), 0.75 * 8000.0);
     }
 
     /// The other direction does not count, and neither do loss and delay.

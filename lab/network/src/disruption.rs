@@ -45,9 +45,7 @@ impl NetworkSpec {
 
 impl EventSpec {
     fn is_failure(&self) -> bool {
-        let everything =
-            |loss: &LossSpec| matches!(loss, LossSpec::Independent(ratio) if ratio.value() >= 1.0);
-        self.down == Some(true) || self.loss.as_ref().is_some_and(everything)
+        self.down == Some(true) || self.loss.as_ref().is_some_and(LossSpec::is_everything)
     }
 }
 

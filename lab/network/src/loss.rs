@@ -74,6 +74,11 @@ pub struct ExplicitLoss {
 }
 
 impl LossSpec {
+    /// Returns whether every packet is lost.
+    pub(crate) fn is_everything(&self) -> bool {
+        matches!(self, Self::Independent(ratio) if ratio.value() >= 1.0)
+    }
+
     /// Returns the long-run share of lost packets. For a Gilbert–Elliott model this is the loss of its
     /// states, weighted by their durations.
     pub fn long_run_loss(&self) -> f64 {

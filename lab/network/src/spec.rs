@@ -143,7 +143,7 @@ macro_rules! settings {
             pub trace: Option<TraceSpec>,
             /// Position in the trace at which a run begins: a time since the beginning of the trace, or `"random"`, which each run draws
             /// from its seed, so that all transports of a repetition begin at the same position. The trace then goes on with its beginning
-            /// after its end. Default: the beginning, and the last line of a table holds.
+            /// after its end, for ten minutes. Default: the beginning, and the last line of a table holds.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace_start: Option<TraceStart>,
             /// Move the client from the first of two paths to the second. Over QUIC, and over UDP in the

@@ -304,7 +304,12 @@ fn repeat(steps: Vec<Step>, end: Duration) -> Round {
         return Round { steps, end, repetitions: None };
     }
     let rounds = (MIN_REPEATED_TIME.as_nanos().div_ceil(end.as_nanos())).max(1);
-    let rounds = rounds.min((MAX_EVENTS / steps.len()).max(1) as u64);
+    let is_change = |pair: &&[Step]| {
+        let [before, after] = pair else { return false };
+        (before.rate, before.delay, before.loss) != (after.rate, after.delay, after.loss)
+    };
+    let changes = 1 + steps.windows(2).filter(is_change).count();
+    let rounds = rounds.min((MAX_EVENTS / changes).max(1) as u64);
     Round { steps, end, repetitions: Some(rounds) }
 }
 

@@ -221,8 +221,8 @@ impl Cell {
     pub fn collapsed_runs(&self) -> usize {
         let early = |at: usize| self.ended_early.get(at).is_some_and(|early| *early);
         let changes = self.conditions.path_changes;
-        // On a path that changes a run may be late only for a time.
-        let must_keep_up = !changes || self.load.is_some_and(|load| load.exceeds_path());
+        // On a path whose rate changes a run may be late only for a time.
+        let must_keep_up = !changes || self.load.is_none_or(|load| load.exceeds_path());
         let is_due = self.conditions.rate > 0.0 && !changes;
         let collapsed = |run: &Summary| (must_keep_up && run.fell_behind()) || (is_due && run.backlog_grew());
         self.runs.iter().enumerate().filter(|(at, run)| early(*at) || collapsed(run)).count()

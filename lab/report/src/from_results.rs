@@ -25,6 +25,7 @@ impl From<&Results> for Dataset {
 impl From<&PointResult> for Cell {
     fn from(result: &PointResult) -> Self {
         Self {
+            conditions: Conditions { disruptions: disruptions(result), ..conditions(&result.point) },
             runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
             classes: classes(result),
             timelines: result.runs.iter().filter_map(|run| run.timeline.clone()).collect(),
@@ -129,13 +130,20 @@ fn conditions(point: &Point) -> Conditions {
         is_poisson: workload.arrivals() == Arrivals::Poisson,
         is_plain: is_plain(point),
         path_changes: point.path_changes(),
-        disruptions: disruptions(point),
+        disruptions: Vec::new(),
         axes: point.axes.clone(),
     }
 }
 
-fn disruptions(point: &Point) -> Vec<(f64, String)> {
-    let all = point.network.disruptions();
+/// Returns the disruptions in the time of a run; the first one if none was measured.
+fn disruptions(result: &PointResult) -> Vec<(f64, String)> {
+    let is_measured = |at| result.runs.iter().flat_map(|run| &run.outages).any(|outage| outage.at == at);
+    let mut all = result.point.network.disruptions();
+    if all.iter().any(|one| is_measured(one.at)) {
+        all.retain(|one| is_measured(one.at));
+    } else {
+        all.truncate(1);
+    }
     all.into_iter().map(|one| (one.at.as_secs_f64(), one.description)).collect()
 }
 

@@ -229,7 +229,7 @@ pub(crate) mod tests {
         report.provenance.fidelity = None;
         let html = report.html();
         assert!(!of_virtual_time.iter().any(|said| html.contains(said)));
-        assert!(html.contains("transports ran in turn"));
+        assert!(html.contains("the transports ran one after another"));
     }
 
     #[test]
