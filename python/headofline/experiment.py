@@ -1165,8 +1165,8 @@ class LanSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
-    kernel world not together with `duplicate`. Default `"none"`.
+    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
+    effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1260,8 +1260,8 @@ class Overrides(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
-    kernel world not together with `duplicate`. Default `"none"`.
+    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
+    effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1354,8 +1354,8 @@ class PathSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
-    kernel world not together with `duplicate`. Default `"none"`.
+    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
+    effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1512,8 +1512,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
-    kernel world not together with `duplicate`. Default `"none"`.
+    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
+    effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1545,7 +1545,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     Position in the trace at which a run begins: a time since the beginning of the trace, or `"random"`, which each run draws
     from its seed, so that all transports of a repetition begin at the same position. The trace then goes on with its beginning
-    after its end. Default: the beginning, and the last line of a table holds.
+    after its end, for ten minutes. Default: the beginning, and the last line of a table holds.
     """
     up: NotRequired[Overrides]
     """
