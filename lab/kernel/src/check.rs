@@ -280,7 +280,7 @@ mod tests {
         let late =
             check_baseline(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
         assert!(
-            late.contains("link/1/up:") && late.contains("the delay of a datagram was 10400000 ns"),
+            late.contains("link/1/up: in a check before the run, the delay of a datagram was 10400000 ns"),
             "{late}"
         );
         let fast = check_baseline(&BaselineDelay { spacing: 80_000, ..floor }).unwrap_err().to_string();

@@ -81,7 +81,7 @@ pub use failed::FailedRun;
 pub use figure::FigureRequest;
 pub use flags::FLAGS;
 pub use job::Job;
-pub use load::Load;
+pub use load::{CollapseRule, Load};
 pub use manifest::{FORMAT, Host, Manifest};
 pub use merge::{MergeResult, merge};
 pub use metric::Metric;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hol_measure::Summary;
 use hol_network::Topology;
 
 use crate::point::Point;
@@ -26,6 +27,29 @@ impl Load {
     }
 }
 
+/// How the runs of a point show that they did not carry their load.
+#[derive(Debug, Clone, Copy)]
+pub struct CollapseRule {
+    counts_lateness: bool,
+    counts_growth: bool,
+}
+
+impl CollapseRule {
+    /// Creates the rule for a point with `rate` messages per second. On a path whose rate changes a run may be late only for
+    /// a time, so there lateness does not count if the load is known not to exceed the mean rate of the path.
+    pub fn new(path_changes: bool, rate: f64, load: Option<Load>) -> Self {
+        Self {
+            counts_lateness: !path_changes || load.is_none_or(|load| load.exceeds_path()),
+            counts_growth: !path_changes && rate > 0.0,
+        }
+    }
+
+    /// Returns whether a run was more than a second late or had a growing backlog.
+    pub fn is_overloaded(&self, run: &Summary) -> bool {
+        (self.counts_lateness && run.fell_behind()) || (self.counts_growth && run.backlog_grew())
+    }
+}
+
 impl PointResult {
     /// Returns the offered and the delivered load, if a rate makes messages of one size due. `None` on a path that changes without a mean
     /// rate, because what a run carried then says nothing about other times.
@@ -45,18 +69,11 @@ impl PointResult {
         (rate > 0.0).then_some(Load { offered: rate * each, carried, path_rate })
     }
 
-    /// Returns the number of runs that did not carry their load: they ended early, were more than a second late, or had a growing backlog.
-    /// On a path whose rate changes a run may be late only for a time, so there lateness does not count if the load is known
-    /// not to exceed the mean rate of the path.
+    /// Returns the number of runs that did not carry their load: they ended early or were overloaded.
     pub fn collapsed_runs(&self) -> usize {
-        let changes = self.point.path_changes();
-        let must_keep_up = !changes || self.load().is_none_or(|load| load.exceeds_path());
-        let is_due = self.point.offered_rate() > 0.0 && !changes;
-        let collapsed = |run: &Arc<RunResult>| {
-            let is_late = must_keep_up && run.summary.fell_behind();
-            run.stop_reason.is_some() || is_late || (is_due && run.summary.backlog_grew())
-        };
-        self.runs.iter().filter(|run| collapsed(run)).count()
+        let rule = CollapseRule::new(self.point.path_changes(), self.point.offered_rate(), self.load());
+        let collapsed = |run: &&Arc<RunResult>| run.stop_reason.is_some() || rule.is_overloaded(&run.summary);
+        self.runs.iter().filter(collapsed).count()
     }
 }
 

@@ -23,13 +23,13 @@ use crate::transmitter::Transmitter;
 struct InFlight {
     arrives: Time,
     /// What happens to the packet at `arrives`.
-    then: Then,
+    at_end: AtEnd,
     transit: Transit,
 }
 
 /// What happens to a packet that has crossed the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Then {
+enum AtEnd {
     /// The policer decides, and the packet arrives.
     Arrives,
     /// The policer decides, and the packet arrives `reorder_by` later.
@@ -185,13 +185,13 @@ impl Link {
     #[inline]
     pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Transit> {
         while self.in_flight.front()?.arrives <= now {
-            let InFlight { then, transit, .. } = self.in_flight.pop_front()?;
+            let InFlight { at_end, transit, .. } = self.in_flight.pop_front()?;
             self.shrink_ring();
-            let police = self.police.as_mut().filter(|_| then != Then::ArrivesLate);
+            let police = self.police.as_mut().filter(|_| at_end != AtEnd::ArrivesLate);
             if police.is_some_and(|police| !police.admits(now, transit.length())) {
                 observer.report_loss(now, &transit, TapEvent::Policed);
-            } else if then == Then::HeldBack {
-                self.insert_in_flight(now + self.reorder_by, Then::ArrivesLate, transit);
+            } else if at_end == AtEnd::HeldBack {
+                self.insert_in_flight(now + self.reorder_by, AtEnd::ArrivesLate, transit);
             } else {
                 return Some(transit);
             }
@@ -236,13 +236,13 @@ impl Link {
         let (mut moved, others): (VecDeque<InFlight>, VecDeque<InFlight>) =
             self.in_flight.drain(..).partition(|flight| flight.transit.number == number);
         self.in_flight = others;
-        while let Some(InFlight { arrives, then, transit }) = moved.pop_front() {
+        while let Some(InFlight { arrives, at_end, transit }) = moved.pop_front() {
             let ahead =
                 self.in_flight.iter().rev().map(|flight| flight.arrives).find(|other| *other <= arrives);
             let exact = self.transmitter.free_at() + arrives.since(due);
             let later = exact.max(ahead.unwrap_or_default());
             self.propagation.move_arrival(arrives, later);
-            self.insert_in_flight(later, then, transit);
+            self.insert_in_flight(later, at_end, transit);
         }
     }
 
@@ -269,23 +269,23 @@ impl Link {
             return observer.report_loss(now, &transit, TapEvent::Lost);
         }
         // A reordered packet must not delay later ones, so it does not count for their order.
-        let (arrives, then) = match (held_back, &self.police) {
-            (false, _) => (self.propagation.arrival(departs), Then::Arrives),
-            (true, None) => (self.propagation.reordered_arrival(departs) + self.reorder_by, Then::Arrives),
-            (true, Some(_)) => (self.propagation.reordered_arrival(departs), Then::HeldBack),
+        let (arrives, at_end) = match (held_back, &self.police) {
+            (false, _) => (self.propagation.arrival(departs), AtEnd::Arrives),
+            (true, None) => (self.propagation.reordered_arrival(departs) + self.reorder_by, AtEnd::Arrives),
+            (true, Some(_)) => (self.propagation.reordered_arrival(departs), AtEnd::HeldBack),
         };
         transit.packet.corrupted |= corrupted;
         if duplicated {
             let Transit { from, to, number, ref packet, .. } = transit;
-            self.insert_in_flight(arrives, then, Transit::new(from, to, number, packet.clone()));
+            self.insert_in_flight(arrives, at_end, Transit::new(from, to, number, packet.clone()));
         }
-        self.insert_in_flight(arrives, then, transit);
+        self.insert_in_flight(arrives, at_end, transit);
     }
 
     /// Inserts a packet so that `in_flight` stays sorted: at the end, except after a reordered packet.
     #[inline]
-    fn insert_in_flight(&mut self, arrives: Time, then: Then, transit: Transit) {
-        let flight = InFlight { arrives, then, transit };
+    fn insert_in_flight(&mut self, arrives: Time, at_end: AtEnd, transit: Transit) {
+        let flight = InFlight { arrives, at_end, transit };
         if self.in_flight.back().is_none_or(|last| last.arrives <= arrives) {
             return self.in_flight.push_back(flight);
         }

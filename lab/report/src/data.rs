@@ -8,7 +8,7 @@ use hol_measure::{
 };
 
 use crate::validation::ComparedPoint;
-use hol_lab::{Load, Metric};
+use hol_lab::{CollapseRule, Load, Metric};
 
 /// All points of all experiments.
 #[derive(Debug, Clone, Default)]
@@ -220,12 +220,8 @@ impl Cell {
     /// Returns the number of runs that did not carry their load, as [`hol_lab::PointResult::collapsed_runs`] does.
     pub fn collapsed_runs(&self) -> usize {
         let early = |at: usize| self.ended_early.get(at).is_some_and(|early| *early);
-        let changes = self.conditions.path_changes;
-        // On a path whose rate changes a run may be late only for a time.
-        let must_keep_up = !changes || self.load.is_none_or(|load| load.exceeds_path());
-        let is_due = self.conditions.rate > 0.0 && !changes;
-        let collapsed = |run: &Summary| (must_keep_up && run.fell_behind()) || (is_due && run.backlog_grew());
-        self.runs.iter().enumerate().filter(|(at, run)| early(*at) || collapsed(run)).count()
+        let rule = CollapseRule::new(self.conditions.path_changes, self.conditions.rate, self.load);
+        self.runs.iter().enumerate().filter(|(at, run)| early(*at) || rule.is_overloaded(run)).count()
     }
 
     /// Returns the number of runs that ended early.
