@@ -137,6 +137,9 @@ impl Endpoint {
                     self.reordering_seen(reordered, prior_highest);
                 }
             } else {
+                // Without SACK the retransmission may have arrived, and the other data before it. Linux:
+                // tcp_clean_rtx_queue.
+                info.original_arrived &= !info.resent_acked;
                 self.duplicates_taken(prior_sacked, info);
             }
         } else if let (true, Some(first), Some(oldest)) = (sampled, info.first_sacked, self.board.front()) {
