@@ -30,6 +30,8 @@ pub(crate) struct Bundle {
     has_auth: bool,
     /// Whether the transmission is a tail loss probe, which consists of one packet.
     pub(crate) is_probe: bool,
+    /// Whether the packet is sent even if it has only the echo of a mark.
+    may_be_echo_alone: bool,
 }
 
 impl Bundle {
@@ -45,6 +47,7 @@ impl Bundle {
             has_cookie_echo: false,
             has_auth: false,
             is_probe: false,
+            may_be_echo_alone: false,
         }
     }
 
@@ -96,6 +99,8 @@ impl Endpoint {
         self.send_control(now, &mut bundle);
         let echoes = self.state == State::CookieEchoed && bundle.has_cookie_echo;
         if (self.state.sends_data() || echoes) && self.may_send_data() {
+            // sctp_packet_config adds the echo before it is known whether the window allows data.
+            bundle.may_be_echo_alone = self.flight.lost() > 0 || !self.streams_out.is_empty();
             let may_send_new =
                 self.flight.lost() == 0 || self.send_retransmissions(now, &mut bundle, timeout);
             if may_send_new {
@@ -431,8 +436,13 @@ impl Endpoint {
 
     /// Sends chunks that fit into one packet, and starts another packet.
     fn transmit_one(&mut self, bundle: &mut Bundle) {
-        // An echo alone waits for a chunk with which it can be bundled.
-        if !matches!(bundle.chunks[..], [] | [Chunk::Ecne(_)]) {
+        // Without data to send an echo alone waits for a chunk with which it can be bundled.
+        let is_empty = match bundle.chunks[..] {
+            [] => true,
+            [Chunk::Ecne(_)] => !bundle.may_be_echo_alone,
+            _ => false,
+        };
+        if !is_empty {
             if bundle.has_auth
                 && let Some(authentication) = &self.authentication
             {
