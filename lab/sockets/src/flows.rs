@@ -102,6 +102,10 @@ impl FlowRuns {
         let mut run_links =
             run_links(scenario, assignments.len(), stop, beginning, interval)?.into_iter().enumerate();
         let (_, own) = run_links.next().expect("a scenario has a flow that is measured");
+        if assignments.iter().all(|assignment| !assignment.workload.start.is_zero()) {
+            // Otherwise events before the first flow would wait for it.
+            beginning.begin();
+        }
         let (run, others, raised) = thread::scope(|scope| {
             let other = &other;
             let others: Vec<_> =

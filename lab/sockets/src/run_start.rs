@@ -17,6 +17,11 @@ impl RunStart {
         Self(Arc::new(OnceLock::from(monotonic())))
     }
 
+    /// Starts the run now, unless it has started.
+    pub(crate) fn begin(&self) {
+        self.0.get_or_init(monotonic);
+    }
+
     /// Records the start of a flow that was due this time after the start of the run.
     pub(crate) fn note(&self, clock: &Clock, due: Duration) {
         self.0.get_or_init(|| clock.origin().saturating_sub(due.as_nanos()));
