@@ -9,11 +9,18 @@ pub(crate) struct Clock {
     tick: u64,
     /// Whether timers expire at the slots of a hierarchical timer wheel.
     wheel: bool,
+    /// The tick at which a timer last expired.
+    last_expiry: Option<u64>,
 }
 
 impl Clock {
     pub(crate) fn new(tick: Duration, wheel: bool) -> Self {
-        Self { tick: tick.as_nanos().max(1), wheel }
+        Self { tick: tick.as_nanos().max(1), wheel, last_expiry: None }
+    }
+
+    /// Notes that a timer expires at `now`.
+    pub(crate) fn on_expiry(&mut self, now: Time) {
+        self.last_expiry = Some(self.tick_of(now));
     }
 
     /// Returns the number of the tick that contains `time`.
@@ -45,8 +52,11 @@ impl Clock {
     /// Returns when a timer that is set at `now` for `delay` expires: always later than `now`.
     pub(crate) fn expiry(self, now: Time, delay: Duration) -> Time {
         let ticks = self.ticks(delay).max(1);
-        let expires = self.tick_of(now).saturating_add(ticks);
-        let fires = if self.wheel { wheel_edge(expires, ticks) } else { expires };
+        let present = self.tick_of(now);
+        let expires = present.saturating_add(ticks);
+        // In a tick at which a timer expires the wheel already stands at the next tick.
+        let ahead = u64::from(self.last_expiry == Some(present));
+        let fires = if self.wheel { wheel_edge(expires, ticks - ahead) } else { expires };
         Time::from_nanos(fires.saturating_mul(self.tick))
     }
 }
@@ -86,5 +96,23 @@ mod tests {
         assert_eq!(clock.expiry(Time::from_millis(24), second), Time::from_millis(1056));
         // 50 ticks belong to the first level: one tick late.
         assert_eq!(clock.expiry(Time::ZERO, Duration::from_millis(200)), Time::from_millis(204));
+    }
+
+    #[test]
+    fn timer_set_when_another_expires_counts_from_the_next_tick() {
+        // kernel/time/timer.c __run_timers increments base->clk before it calls the handlers; calc_wheel_index.
+        let mut clock = Clock::new(Duration::from_millis(4), true);
+        clock.on_expiry(Time::from_millis(100));
+        let delay = Duration::from_millis(252);
+        assert_eq!(
+            clock.expiry(Time::from_millis(100), delay),
+            Time::from_millis(356),
+            "62 ticks: the first level"
+        );
+        assert_eq!(
+            clock.expiry(Time::from_millis(104), delay),
+            Time::from_millis(384),
+            "63 ticks: the second level"
+        );
     }
 }

@@ -57,6 +57,9 @@ impl Endpoint {
 
     /// Handles every expired timer; T3-rtx last, because it sends only one packet.
     pub(crate) fn on_timers(&mut self, now: Time) {
+        if self.deadline().is_some_and(|at| at <= now) {
+            self.clock.on_expiry(now);
+        }
         if expire(&mut self.timers.t1, now) {
             self.on_t1_expired(now);
         }

@@ -107,7 +107,7 @@ impl Endpoint {
         state: State,
         mut rng: Rng,
     ) -> Self {
-        let clock = Clock { tick: config.clock_granularity, wheel: config.timer_wheel };
+        let clock = Clock::new(config.clock_granularity, config.timer_wheel);
         Self {
             local,
             remote,

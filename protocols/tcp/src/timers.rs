@@ -51,6 +51,8 @@ pub(crate) struct Clock {
     pub(crate) tick: Duration,
     /// Whether timers are in a hierarchical timer wheel.
     pub(crate) wheel: bool,
+    /// The tick at which a timer last expired.
+    last_expiry: Option<u64>,
 }
 
 /// The timers of a connection.
@@ -85,6 +87,15 @@ struct Slot {
 }
 
 impl Clock {
+    pub(crate) const fn new(tick: Duration, wheel: bool) -> Self {
+        Self { tick, wheel, last_expiry: None }
+    }
+
+    /// Notes that a timer expires now.
+    fn on_expiry(&mut self, now: Time) {
+        self.last_expiry = now.as_nanos().checked_div(self.tick.as_nanos());
+    }
+
     fn round_down(self, delay: Duration) -> Duration {
         match self.tick.as_nanos() {
             0 => delay,
@@ -103,7 +114,7 @@ impl Clock {
     /// Returns when a timer set now expires: at a tick, never early.
     ///
     /// The first level of a wheel has 63 ticks; each further level is eight times longer and coarser, and every level rounds up, so that
-    /// a timer is late by up to one slot.
+    /// a timer is late by up to one slot. In a tick at which a timer expires the wheel already stands at the next tick.
     fn deadline(self, now: Time, delay: Duration) -> Slot {
         let tick = self.tick.as_nanos();
         if tick == 0 {
@@ -115,7 +126,8 @@ impl Clock {
         let mut at = due;
         let mut shift = 0;
         if self.wheel {
-            while ticks >= 63 << shift && shift < 21 {
+            let ahead = u64::from(self.last_expiry == Some(present));
+            while ticks.saturating_sub(ahead) >= 63 << shift && shift < 21 {
                 shift += 3;
             }
             at = ((due >> shift) + 1) << shift;
@@ -246,6 +258,15 @@ impl Timers {
 
     /// Removes and returns an expired timer, if there is one.
     pub(crate) fn expire(&mut self, now: Time) -> Option<ExpiredTimer> {
+        let expired = self.take_expired(now);
+        let is_exact = matches!(expired, Some(ExpiredTimer::CompressedAck | ExpiredTimer::Departure));
+        if expired.is_some() && !is_exact {
+            self.clock.on_expiry(now);
+        }
+        expired
+    }
+
+    fn take_expired(&mut self, now: Time) -> Option<ExpiredTimer> {
         let due = |at: &Time| *at <= now;
         if self.sender.is_some_and(|armed| due(&armed.slot.at) && self.is_served_first(armed.slot)) {
             return self.sender.take().map(|armed| ExpiredTimer::Sender(armed.purpose));
@@ -293,7 +314,7 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn after(tick_ms: u64, wheel: bool, now_ms: u64, delay_ms: u64) -> u64 {
-        let clock = Clock { tick: MS(tick_ms), wheel };
+        let clock = Clock::new(MS(tick_ms), wheel);
         clock.deadline(Time::from_millis(now_ms), MS(delay_ms)).at.as_millis()
     }
 
@@ -317,9 +338,21 @@ mod tests {
     }
 
     #[test]
+    fn timer_set_when_another_expires_counts_from_the_next_tick() {
+        // kernel/time/timer.c __run_timers increments base->clk before it calls the handlers; calc_wheel_index.
+        let mut timers = Timers::new(Clock::new(MS(4), true));
+        timers.arm(Time::from_millis(3), Purpose::LossProbe, MS(96));
+        assert_eq!(timers.expire(Time::from_millis(100)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
+        timers.arm(Time::from_millis(100), Purpose::Retransmission, MS(252));
+        assert_eq!(timers.next(), Some(Time::from_millis(356)), "62 ticks, in slots of one tick");
+        timers.arm(Time::from_millis(104), Purpose::Retransmission, MS(252));
+        assert_eq!(timers.next(), Some(Time::from_millis(384)), "63 ticks, in slots of eight");
+    }
+
+    #[test]
     fn timer_rearmed_for_the_same_tick_keeps_its_slot() {
         // kernel/time/timer.c __mod_timer; a stopped timer stays in the wheel (INET_CSK_CLEAR_TIMERS is not defined).
-        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        let mut timers = Timers::new(Clock::new(MS(4), true));
         timers.arm(Time::from_millis(3), Purpose::Retransmission, MS(416));
         assert_eq!(timers.next(), Some(Time::from_millis(448)));
         timers.disarm();
@@ -332,7 +365,7 @@ mod tests {
     #[test]
     fn delayed_ack_timer_counts_ticks() {
         // net/ipv4/tcp_output.c tcp_send_delayed_ack: 40 ms; an acknowledgment that is due in 8 ms is sent at once.
-        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        let mut timers = Timers::new(Clock::new(MS(4), true));
         assert!(!timers.delay_ack(Time::from_millis(3), MS(40)));
         assert_eq!(timers.next(), Some(Time::from_millis(44)));
         assert!(!timers.delay_ack(Time::from_millis(31), MS(40)));
@@ -342,7 +375,7 @@ mod tests {
     #[test]
     fn old_delayed_ack_timer_hastens_a_compressed_ack() {
         // net/ipv4/tcp_timer.c tcp_delack_timer_handler, whose timer tcp_event_ack_sent does not stop.
-        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        let mut timers = Timers::new(Clock::new(MS(4), true));
         timers.delay_ack(Time::from_millis(3), MS(40));
         timers.on_ack_sent();
         timers.start_compressed_ack(Time::from_millis(42), MS(1));
@@ -362,7 +395,7 @@ mod tests {
     #[test]
     fn last_timer_set_for_a_tick_expires_first() {
         // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers starts with the highest level.
-        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        let mut timers = Timers::new(Clock::new(MS(4), true));
         timers.delay_ack(Time::from_millis(4), MS(40));
         timers.arm(Time::from_millis(8), Purpose::LossProbe, MS(36));
         assert_eq!(timers.expire(Time::from_millis(48)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
@@ -381,7 +414,7 @@ mod tests {
 
     #[test]
     fn timers_expire_once() {
-        let mut timers = Timers::new(Clock { tick: Duration::ZERO, wheel: false });
+        let mut timers = Timers::new(Clock::new(Duration::ZERO, false));
         timers.arm(Time::ZERO, Purpose::LossProbe, MS(5));
         timers.delay_ack(Time::ZERO, MS(3));
         assert_eq!(timers.next(), Some(Time::from_millis(3)));
