@@ -17,8 +17,11 @@ const MAX_OCTETS: f64 = 1.5e6;
 const MAX_TRIES: usize = 12;
 /// Number of refused scenarios after which the generator reports that none is possible.
 const MAX_REFUSALS: usize = 1000;
-/// The name of the condition with a queueing discipline.
-const DISCIPLINE_CONDITION: &str = "discipline";
+/// Conditions that `only` accepts, each with the key that it sets.
+const CONDITIONS: [(&str, &str); 2] = [("discipline", "network.discipline"), ("events", "network.events")];
+/// The shortest and the longest outage, in seconds.
+const MIN_OUTAGE_SECONDS: f64 = 0.1;
+const MAX_OUTAGE_SECONDS: f64 = 10.0;
 /// The longest schedule, in seconds.
 const MAX_SCHEDULE_SECONDS: f64 = 30.0;
 
@@ -32,19 +35,19 @@ pub struct Generator<'w> {
 }
 
 impl<'w> Generator<'w> {
-    /// Creates a generator of scenarios that all these worlds support, or of those with the transport or workload `only`, or with a queue
-    /// that drops or marks early if that is `discipline`.
+    /// Creates a generator of scenarios that all these worlds support; with `only`, of those with this transport or workload, with a queue
+    /// that drops or marks early (`discipline`), or with a path that changes during the run (`events`).
     pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
         Self { space: KeySpace::new(), seed, only, worlds }
     }
 
-    /// Returns the names that `only` accepts: transports, workloads and a condition.
+    /// Returns the names that `only` accepts: transports, workloads and conditions.
     pub fn names() -> Vec<String> {
         let space = KeySpace::new();
         let transports = TRANSPORTS.iter().map(|(name, _)| *name);
         transports
             .chain(space.workloads().into_iter().filter(|kind| *kind != "programs"))
-            .chain([DISCIPLINE_CONDITION])
+            .chain(CONDITIONS.map(|(name, _)| name))
             .map(str::to_owned)
             .collect()
     }
@@ -60,9 +63,9 @@ impl<'w> Generator<'w> {
     }
 
     fn is_in_family(&self, scenario: &RandomScenario) -> bool {
-        self.only.as_deref().is_none_or(|only| match only {
-            DISCIPLINE_CONDITION => scenario.value("network.discipline").is_some(),
-            _ => scenario.family().split(' ').any(|word| word == only),
+        self.only.as_deref().is_none_or(|only| match CONDITIONS.iter().find(|(name, _)| *name == only) {
+            Some((_, key)) => scenario.value(key).is_some(),
+            None => scenario.family().split(' ').any(|word| word == only),
         })
     }
 
@@ -182,11 +185,11 @@ impl<'w> Generator<'w> {
         assumed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 
-    /// Draws the condition of the path: none, loss of given packets, random loss, or a queue that builds up; returns further keys and
-    /// options that belong to it.
+    /// Draws the condition of the path: none, loss of given packets, random loss, a queue that builds up, or a change; returns further
+    /// keys and options that belong to it.
     fn draw_condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
         let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
-        match rng.below(22) {
+        match rng.below(25) {
             0..8 => {}
             8..14 => {
                 let direction = if rng.chance(0.6) { "up" } else { "down" };
@@ -209,6 +212,7 @@ impl<'w> Generator<'w> {
                 set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED_RANGES.short_queue)));
             }
             19..21 => return add_queue_management(scenario, rng),
+            21..24 => add_events(scenario, rng),
             _ => set(
                 "network.down.loss",
                 format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)),
@@ -301,6 +305,43 @@ fn add_queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Ext
     let heeds = heeds.into_iter().chain([("cc", "dctcp")]).collect::<Vec<_>>();
     let option = pick(rng, &heeds).map(|(key, value)| Extra::Option((*key).to_owned(), (*value).to_owned()));
     option.into_iter().collect()
+}
+
+/// Lets the path fail for a time, or change its delay or rate, while messages are due. An SCTP association may have a second path.
+fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
+    let number = |key: &str, unit: &str| {
+        scenario.value(key).and_then(|text| text.trim_matches('"').strip_suffix(unit)?.parse::<f64>().ok())
+    };
+    let schedule = number("messages", "").zip(number("workload.rate", "/s"));
+    let seconds = schedule.map_or(1.0, |(messages, rate)| messages / rate);
+    let at = seconds * (0.05 + 0.65 * rng.uniform());
+    let direction = match rng.below(5) {
+        0..3 => "",
+        3 => ", direction = \"up\"",
+        _ => ", direction = \"down\"",
+    };
+    let has_second_path = scenario.protocol == "sctp" && rng.chance(0.3);
+    let path = if has_second_path { ", path = 1" } else { "" };
+    let events = match rng.below(5) {
+        0..3 => {
+            let end = at + log_uniform(rng, MIN_OUTAGE_SECONDS, MAX_OUTAGE_SECONDS);
+            format!(
+                "[{{ at = \"{at:.3}s\", down = true{direction}{path} }}, {{ at = \"{end:.3}s\", down = false{direction}{path} }}]"
+            )
+        }
+        3 => {
+            let delay = log_uniform_in(rng, COMPARED_RANGES.delay_ms);
+            format!("[{{ at = \"{at:.3}s\", delay = \"{delay:.1}ms\"{direction}{path} }}]")
+        }
+        _ => {
+            let rate = log_uniform_in(rng, COMPARED_RANGES.bandwidth_kbps);
+            format!("[{{ at = \"{at:.3}s\", rate = \"{rate:.0}kbit\"{direction}{path} }}]")
+        }
+    };
+    scenario.settings.push(("network.events".to_owned(), events));
+    if has_second_path {
+        add_second_path(scenario, rng);
+    }
 }
 
 /// An option or a key in addition to those that every scenario has.
