@@ -243,13 +243,16 @@ const SCTP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("heartbeat", Socket),
     ("heartbeat_holds_rtt", Fixed(BUILT_IN)),
     ("heartbeat_fails_association", Fixed(BUILT_IN)),
+    ("lost_data_delay_heartbeats", Fixed(BUILT_IN)),
     ("hb_interval", Milliseconds),
     ("path_max_retrans", Socket),
+    ("replies_avoid_failed_path", Fixed(BUILT_IN)),
     ("pf_threshold", Socket),
     ("pf_until_heartbeat_ack", Fixed(BUILT_IN)),
     ("association_max_retrans", Socket),
     ("max_init_retransmits", Socket),
     ("cookie_echo_tries_all_paths", Fixed(BUILT_IN)),
+    ("cookie_ack_to_source", Fixed(BUILT_IN)),
     ("valid_cookie_life", Milliseconds),
 ];
 

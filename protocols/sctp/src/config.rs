@@ -186,10 +186,16 @@ pub struct Config {
     /// an association that has reached its limit when a HEARTBEAT is due. By RFC 9260 section 8.1 it does not
     /// count, and the limit must be exceeded.
     pub heartbeat_fails_association: bool,
+    /// Postpone the HEARTBEAT of a path also when lost data must wait for the congestion window; by RFC 9260 section 8.3 only data that
+    /// are sent postpone it.
+    pub lost_data_delay_heartbeats: bool,
     /// HB.interval. RFC 9260 section 16.
     pub hb_interval: Duration,
     /// Path.Max.Retrans. RFC 9260 section 8.2.
     pub path_max_retrans: u32,
+    /// Send SACKs and other replies to the active path if the path of the received chunk has failed, or may have; by RFC 9260 section 6.4
+    /// replies go to the address that they answer.
+    pub replies_avoid_failed_path: bool,
     /// PotentiallyFailed.Max.Retrans; values from `path_max_retrans` on disable the state. RFC 7829 section 3.
     pub pf_threshold: u32,
     /// Let only a HEARTBEAT ACK end the potentially failed state; RFC 7829 section 3.2 lets a SACK end it, too.
@@ -200,6 +206,8 @@ pub struct Config {
     pub max_init_retransmits: u32,
     /// Send a lost COOKIE ECHO to the peer's next address, like an INIT, as RFC 9260 section 5.1 recommends.
     pub cookie_echo_tries_all_paths: bool,
+    /// Answer the COOKIE ECHO at its source address, as RFC 9260 section 5.4 requires; otherwise at that of the INIT.
+    pub cookie_ack_to_source: bool,
     /// Abort the association if an expected INIT ACK or SHUTDOWN COMPLETE is bundled with other chunks; otherwise ignore it. RFC 9260
     /// section 6.10.
     pub bundled_handshake_aborts: bool,

@@ -293,7 +293,8 @@ impl Endpoint {
         }
         self.peer_port = origin.port;
         self.timers.t1 = None;
-        let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
+        let source = self.paths.index_of(origin.source).filter(|_| known || self.config.cookie_ack_to_source);
+        let path = source.unwrap_or(self.paths.active);
         self.control.push_back((Some(path), Chunk::CookieAck));
         if !self.state.is_up() {
             // Section 5.4: the address to which INIT ACK was sent is confirmed.

@@ -1,6 +1,7 @@
 //! Sending: control chunks, then retransmissions, then new data. RFC 9260 sections 6.1 and 6.10.
 
 use hol_base::Time;
+use hol_transport::PathStatus;
 use hol_wire::sctp::{self, Chunk, DataFlags};
 use smallvec::SmallVec;
 
@@ -130,11 +131,19 @@ impl Endpoint {
         }
     }
 
+    /// Returns whether a chunk that is meant for a path is sent there although the path may have failed. Section 6.4.
+    fn may_reply_to(&self, path: usize, chunk: &Chunk) -> bool {
+        let tests_path = matches!(chunk, Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_) | Chunk::AsconfAck(_));
+        tests_path
+            || !self.config.replies_avoid_failed_path
+            || self.paths.list[path].status == PathStatus::Active
+    }
+
     fn send_control(&mut self, now: Time, bundle: &mut Bundle) {
         // Chunks that may not be sent now wait behind those that may.
         for _ in 0..self.control.len() {
             let Some((path, chunk)) = self.control.pop_front() else { return };
-            let path = path.unwrap_or(self.paths.active);
+            let path = path.filter(|path| self.may_reply_to(*path, &chunk)).unwrap_or(self.paths.active);
             if !self.may_take(bundle, path, &chunk) {
                 self.control.push_back((None, chunk));
                 continue;
@@ -195,6 +204,9 @@ impl Endpoint {
             };
             let nagle = !(timeout && self.config.rack) && self.nagle_holds_back_lost(bundle, size as usize);
             if nagle || !self.window_allows(bundle, size, cwnd) {
+                if self.config.lost_data_delay_heartbeats {
+                    self.note_data_attempted(now, bundle.path);
+                }
                 break;
             }
             self.bundle_sack(bundle);
@@ -359,11 +371,16 @@ impl Endpoint {
     fn note_data_sent(&mut self, now: Time, path: usize, size: u64) {
         self.peer_rwnd = self.peer_rwnd.saturating_sub(size);
         self.paths.list[path].flight_size += size;
-        self.paths.list[path].last_sent = now;
-        self.start_t3(now, path);
+        self.note_data_attempted(now, path);
         if self.config.rack {
             self.schedule_probe(now, path, true);
         }
+    }
+
+    /// Postpones the HEARTBEAT of a path that carries data (section 8.3), and starts its T3-rtx.
+    fn note_data_attempted(&mut self, now: Time, path: usize) {
+        self.paths.list[path].last_sent = now;
+        self.start_t3(now, path);
     }
 
     /// Bundles a delayed SACK with DATA if the packet's path is that of the received data. Section 6.1.

@@ -171,6 +171,20 @@ fn cookie_preservative_extends_the_cookie_life() {
 }
 
 #[test]
+fn cookie_ack_goes_where_the_stack_says() {
+    // Section 5.4: to the source of the COOKIE ECHO, and with a HEARTBEAT; `net/sctp/sm_make_chunk.c` sctp_make_cookie_ack leaves it to
+    // the path of the INIT.
+    for (to_source, to) in [(true, 1), (false, 0)] {
+        let mut server = Server::new(Config { cookie_ack_to_source: to_source, ..config() });
+        let (ack, cookie) = server.init_ack(init(LOCAL.map(Parameter::of_address).to_vec()));
+        let answers = server.ask_from(LOCAL[1], ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
+        let expected: &[Chunk] = &[Chunk::CookieAck];
+        assert_eq!((answers[0].0, &answers[0].1.chunks[..1]), (LOCAL[to], expected));
+        assert_eq!(answers[0].1.chunks.len(), 1 + usize::from(to_source), "{answers:?}");
+    }
+}
+
+#[test]
 fn a_forged_cookie_is_dropped() {
     // Section 5.1.5.
     let mut server = Server::new(config());

@@ -315,6 +315,43 @@ fn first_heartbeat_after_a_timeout_uses_the_old_rto() {
     assert!(matches!(sent[..], [Chunk::Heartbeat(_)]), "{sent:?}");
 }
 
+#[test]
+fn waiting_lost_data_delay_a_heartbeat_where_the_stack_says_so() {
+    // `net/sctp/outqueue.c` sctp_outq_flush_rtx: last_time_sent is set although the window allows nothing.
+    for delays in [false, true] {
+        let mut script = Script::established(Config { lost_data_delay_heartbeats: delays, ..config() });
+        (0..20).for_each(|_| script.send(0, 1000));
+        script.run_to(1000);
+        script.packets.clear();
+        for tenth in 0..20 {
+            script.run_to(1000 + 100 * tenth);
+            script.send(0, 1000);
+        }
+        let is_heartbeat = |chunk: &Chunk| matches!(chunk, Chunk::Heartbeat(_));
+        let heartbeats = script
+            .packets
+            .iter()
+            .flat_map(|(_, _, packet)| &packet.chunks)
+            .filter(|chunk| is_heartbeat(chunk));
+        assert_eq!(heartbeats.count(), usize::from(!delays), "while the application writes");
+    }
+}
+
+#[test]
+fn sack_of_data_over_a_failed_path_goes_where_the_stack_says() {
+    // Section 6.4; `net/sctp/outqueue.c` sctp_outq_select_transport.
+    for (avoids, to) in [(false, 0), (true, 1)] {
+        let mut script = two_paths(Config { replies_avoid_failed_path: avoids, ..config() });
+        script.send(0, 100);
+        script.run_to(3100);
+        assert_eq!(script.endpoint.paths()[0].status(), PathStatus::PotentiallyFailed);
+        script.packets.clear();
+        script.from = 0;
+        script.inject([super::script::data(1)]);
+        assert_eq!(script.packets[0].1, REMOTE[to]);
+    }
+}
+
 /// Returns the script after a minute in which the second path answered no HEARTBEAT.
 fn idle_path_gone(heartbeat_fails_association: bool) -> Script {
     let limits = Config { association_max_retrans: 3, hb_interval: ms(1000), ..config() };
@@ -370,7 +407,7 @@ fn an_address_that_is_not_verified_gets_no_sack() {
 
 #[test]
 fn lost_cookie_echo_is_resent_with_data_to_the_next_address() {
-    // Section 5.1: like an INIT; and no other packet is sent before COOKIE ACK. Linux does not change the address.
+    // Section 5.1: like an INIT; and no other packet is sent before COOKIE ACK.
     for (tries, went_to) in [(true, [1, 0, 1]), (false, [1, 1, 1])] {
         let mut script = Script::closed(Config { cookie_echo_tries_all_paths: tries, ..config() }, 2);
         script.command(Command::Connect);
