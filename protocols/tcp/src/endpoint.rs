@@ -77,6 +77,8 @@ pub struct Endpoint {
     is_send_buffer_short: bool,
     /// When the application last received data, if it has not polled the socket since.
     turn_start: Option<Time>,
+    /// Whether new data wait until the network layer has sent what it holds.
+    pub(crate) is_throttled: bool,
     /// Whether `accepts` has accepted a part of a write.
     partial: Cell<bool>,
     /// Whether the next write continues the part written last.
@@ -140,6 +142,7 @@ impl Endpoint {
             blocked: Cell::new(false),
             is_send_buffer_short: false,
             turn_start: None,
+            is_throttled: false,
             partial: Cell::new(false),
             continues_write: false,
             statistics: Statistics::default(),
@@ -360,6 +363,11 @@ impl hol_transport::Endpoint for Endpoint {
         loop {
             if let Some(packet) = self.packets.pop_front() {
                 return Output::Transmit(packet);
+            }
+            if std::mem::take(&mut self.is_throttled) {
+                self.departure_due(now);
+                self.board.note_new_data_before(now);
+                continue;
             }
             if self.reader.has_resumed() {
                 self.clock_read = now;

@@ -47,6 +47,11 @@ impl Endpoint {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }
 
+    /// Returns whether data are marked as lost and not sent again.
+    pub(crate) fn lost_data_wait(&self) -> bool {
+        self.board.lost().segments > self.board.resent().segments
+    }
+
     /// Updates the rate that the window allows until the next acknowledgment, in octets per second. Linux: tcp_update_pacing_rate.
     pub(crate) fn update_rate(&mut self) {
         if !self.offloads() {
@@ -81,10 +86,10 @@ impl Endpoint {
 
     /// Sends blocks while the windows allow it; returns how many segments were sent, and whether the congestion window prevents more.
     pub(crate) fn send_blocks(&mut self, now: Time, push: Push) -> (u32, bool) {
-        let (mut sent, mut is_limited) = (0, false);
+        let (mut sent, mut is_limited, mut queued) = (0, false, 0);
         let segment = self.payload_limit();
         let max = if self.queue.length() > segment { self.max_segments(segment) } else { MIN_SEGMENTS };
-        while self.queue.has_unsent() && self.sendable_segments(now, push) > 0 {
+        while self.queue.has_unsent() && !self.is_throttled && self.sendable_segments(now, push) > 0 {
             let quota = match self.quota() {
                 0 if push == Push::Probe => 1,
                 0 => break,
@@ -101,13 +106,20 @@ impl Endpoint {
                 if self.is_held(push, length, fin) {
                     break;
                 }
-            } else if matches!(push, Push::Normal | Push::Undelayed)
+            } else if matches!(push, Push::Normal | Push::Undelayed | Push::FRto)
                 && let Some(by_congestion) = self.is_deferred(now, length, fin, max)
             {
                 is_limited |= by_congestion;
                 break;
             }
             let size = if length > segment { self.split_point(push, length, segment, quota) } else { length };
+            let memory = u64::from(self.memory.without_data()) + size as u64;
+            // Linux: tcp_small_queue_check.
+            if push == Push::FRto && queued >= self.burst_octets().max(2 * memory) {
+                self.is_throttled = true;
+                break;
+            }
+            queued += memory;
             sent += self.send_block(now, size, segment);
             if matches!(push, Push::Probe | Push::FirstBlock) {
                 break;

@@ -62,9 +62,9 @@ impl Endpoint {
         }
     }
 
-    /// Sends when the pacing timer expires. Linux: tcp_tsq_write.
+    /// Sends when the pacing timer expires, or when the queue of the network layer has room again. Linux: tcp_tsq_write.
     pub(crate) fn departure_due(&mut self, now: Time) {
-        if self.board.lost().segments > self.board.resent().segments {
+        if self.lost_data_wait() {
             self.resend_lost(now);
         }
         self.push_pending(now);
@@ -89,7 +89,7 @@ impl Endpoint {
         let in_flight = self.in_flight();
         if self.queue.length() < self.negotiated.mss() as usize
             && in_flight < self.cwnd.cwnd()
-            && self.board.lost().segments <= self.board.resent().segments
+            && !self.lost_data_wait()
         {
             self.cwnd.limit_by_application(in_flight);
         }

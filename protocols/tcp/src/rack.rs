@@ -116,18 +116,26 @@ impl Endpoint {
                 // Later segments were not sent early enough, either.
                 break;
             }
-            let settled = segment.sacked || (segment.lost && !segment.resent);
-            if settled || !before {
+            // A copy that RACK marked waits for a timeout even if the mark was undone. Linux: tcp_rack_detect_loss.
+            let settled = segment.sacked || segment.marked_by_rack || (segment.lost && !segment.resent);
+            if settled || !before || (segment.follows_new && self.has_undelivered_new(sent, end)) {
                 continue;
             }
             let remaining = patience.saturating_sub(now.saturating_since(segment.sent));
             if remaining.is_zero() {
-                self.board.mark_lost(index);
+                self.board.mark_lost_by_rack(index);
             } else {
                 wait = wait.max(Some(remaining));
             }
         }
         wait
+    }
+
+    /// Returns whether new data sent at `sent` and beyond `end` are not delivered: Linux searches copies in the order in which they
+    /// were sent, and ends the search there.
+    fn has_undelivered_new(&self, sent: Time, end: SeqNum) -> bool {
+        let mut all = (0..self.board.len()).map(|index| self.board.get(index));
+        all.any(|segment| !segment.sacked && segment.sent == sent && segment.end().after(end))
     }
 
     /// Searches for losses after a delivery; returns whether the reordering timer runs.

@@ -24,7 +24,7 @@ impl Endpoint {
             Resend::Nothing => {}
             Resend::Lost => self.resend_lost(now),
             Resend::New => {
-                self.send_new(now, Push::Undelayed);
+                self.send_new(now, Push::FRto);
                 if self.snd.nxt().at_or_before(self.episode.recover()) {
                     self.episode.timeouts.end_frto();
                     self.resend_lost(now);

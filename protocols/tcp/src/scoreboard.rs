@@ -29,6 +29,10 @@ pub(crate) struct SentSegment {
     pub(crate) lost: bool,
     /// Whether a retransmission of the segment is in flight.
     pub(crate) resent: bool,
+    /// Whether RACK has marked the latest copy as lost, and does not consider it again. Linux: tsorted_sent_queue.
+    pub(crate) marked_by_rack: bool,
+    /// Whether the latest copy was sent after new data, but at the same time.
+    pub(crate) follows_new: bool,
     /// Whether the segment was ever retransmitted, so that it gives no round-trip sample (Karn).
     pub(crate) ever_resent: bool,
     /// The data that a rate-based congestion controller has stored with the latest copy.
@@ -78,6 +82,8 @@ impl SentSegment {
             sacked: false,
             lost: false,
             resent: false,
+            marked_by_rack: false,
+            follows_new: false,
             ever_resent: false,
             departure: None,
             overhead: 0,
@@ -294,6 +300,12 @@ impl Scoreboard {
         }
     }
 
+    /// Marks a segment's latest copy as lost because later copies were delivered. RFC 8985 section 6.2, step 5.
+    pub(crate) fn mark_lost_by_rack(&mut self, index: usize) {
+        self.mark_lost(index);
+        self.segments[index].marked_by_rack = true;
+    }
+
     /// Returns the delivery state stored with each segment that was marked lost since the last call, its
     /// sequence numbers, and the losses up to it.
     pub(crate) fn take_lost_departures(&mut self) -> Vec<LostDeparture> {
@@ -311,12 +323,19 @@ impl Scoreboard {
     ) {
         let segment = &mut self.segments[index];
         segment.sent = now;
+        (segment.marked_by_rack, segment.follows_new) = (false, false);
         segment.departure = departure;
         segment.ever_resent = true;
         if !probe && !segment.resent {
             segment.resent = true;
             self.resent.add(segment);
         }
+    }
+
+    /// Notes that what was retransmitted now was sent after new data.
+    pub(crate) fn note_new_data_before(&mut self, now: Time) {
+        let resent = self.segments.iter_mut().filter(|segment| segment.resent && segment.sent == now);
+        resent.for_each(|segment| segment.follows_new = true);
     }
 
     /// Returns whether segment `index` is retransmitted in one block with the previous one.
