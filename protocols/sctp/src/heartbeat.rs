@@ -9,8 +9,9 @@ use crate::Endpoint;
 use crate::config::IdleDecay;
 use crate::state::State;
 
-/// The size of our Heartbeat Information: the path, the time, the nonce.
-const INFO_LENGTH: usize = 20;
+/// The size of our Heartbeat Information: the path, the time, the nonce, and zeros up to the size of Linux's (sctp_sender_hb_info), which
+/// decides how much DATA is bundled.
+const INFO_LENGTH: usize = 52;
 
 impl Endpoint {
     /// Returns half of the RTO, plus HB.interval unless the answer is urgent; jitter is added. Section 8.3.
@@ -81,6 +82,7 @@ impl Endpoint {
         info.extend_from_slice(&(path as u32).to_be_bytes());
         info.extend_from_slice(&now.as_nanos().to_be_bytes());
         info.extend_from_slice(&nonce.to_be_bytes());
+        info.resize(INFO_LENGTH, 0);
         self.control.push_back((Some(path), Chunk::Heartbeat(info.into())));
     }
 
