@@ -94,7 +94,7 @@ pub(crate) struct FairQueue {
 }
 
 impl FairQueue {
-    /// Maximum packets dropped from the longest queue when there is no room, since finding it takes time. As
+    /// Maximum number of packets dropped from the longest queue when there is no room, since finding it takes time. As
     /// in Linux.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
 

@@ -73,7 +73,7 @@ pub(crate) struct Simulator<'t> {
     pub ignored_texts: BTreeSet<(String, String)>,
 }
 
-/// Maximum octets that a script may make hol keep.
+/// Maximum number of octets that a script may make hol keep.
 pub(crate) const MAX_OCTETS: usize = 64 << 20;
 
 /// Octets that a value, an end of a link or a change counts as, in addition to its text.

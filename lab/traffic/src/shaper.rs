@@ -32,28 +32,28 @@ pub enum ShaperQueue {
     Codel {
         /// Its settings.
         spec: CodelSpec,
-        /// Maximum packets queued.
+        /// Maximum number of packets queued.
         limit: u32,
     },
     /// CoDel with a queue per flow.
     FairCodel {
         /// Its settings.
         spec: FairSpec,
-        /// Maximum packets queued.
+        /// Maximum number of packets queued.
         limit: u32,
     },
     /// PIE.
     Pie {
         /// Its settings.
         spec: PieSpec,
-        /// Maximum packets queued.
+        /// Maximum number of packets queued.
         limit: u32,
     },
     /// DualPI2, since Linux 6.17.
     DualPi2 {
         /// Its settings.
         spec: DualPi2Spec,
-        /// Maximum packets queued.
+        /// Maximum number of packets queued.
         limit: u32,
     },
 }

@@ -52,6 +52,6 @@ pub enum WorkloadError {
 impl WorkloadError {
     /// Octets of a message's length and number.
     pub const MIN_SIZE: u64 = 8;
-    /// Maximum octets of a message.
+    /// Maximum number of octets of a message.
     pub const MAX_SIZE: u64 = 16 << 20;
 }

@@ -266,7 +266,8 @@ struct RpcReplies {
     zeros: Zeros,
 }
 
-/// Returns the octets of the reply and the service time that a request contains; `None` for a head.
+/// Returns the size of the reply in octets and the service time, as a request states them; `None` if only its head has
+/// arrived.
 fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
     padded_messages::number(request).filter(|number| *number != HEAD_PART)?;
     let octets = u32::from_be_bytes(*request.get(8..)?.first_chunk()?);

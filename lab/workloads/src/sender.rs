@@ -42,7 +42,7 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the octets of the reply to the last message, if they are known in advance; otherwise 0.
+    /// Returns the number of octets of the reply to the last message, if they are known in advance; otherwise 0.
     fn reply_size(&self) -> u32 {
         0
     }

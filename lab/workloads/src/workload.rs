@@ -46,7 +46,7 @@ pub trait Workload {
     }
     /// Returns the octets per message; `None` if sizes differ.
     fn size(&self) -> Option<u64>;
-    /// Returns the octets of the longest message, if the workload's load does not determine it.
+    /// Returns the number of octets of the longest message, if the workload's load does not determine it.
     fn longest(&self) -> Option<u64> {
         self.size()
     }

@@ -69,7 +69,7 @@ enum Outcome {
 }
 
 impl PortMapper {
-    /// Maximum datagrams read per turn.
+    /// Maximum number of datagrams read per turn.
     pub const MAX_DATAGRAMS: usize = 32;
 
     /// Opens the sockets, bound to this interface if given.

@@ -192,9 +192,9 @@ pub struct LimitSettings {
     pub rules: usize,
     /// Maximum elements of all rules in the packet filter.
     pub elements: usize,
-    /// Maximum octets queued for an agent that does not read.
+    /// Maximum number of octets queued for an agent that does not read.
     pub output: ByteCount,
-    /// Maximum octets queued for all agents together.
+    /// Maximum number of octets queued for all agents together.
     pub backlog: ByteCount,
     /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,

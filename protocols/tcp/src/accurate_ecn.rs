@@ -204,7 +204,7 @@ impl AccurateEcn {
         if self.is_broken { Ecn::NotCapable } else { self.codepoint }
     }
 
-    /// Returns the octets that the peer has reported as delivered with ECT(1), ECT(0) and CE.
+    /// Returns how many octets the peer has reported as delivered with ECT(1), ECT(0) and CE.
     pub(crate) fn reported_octets(&self) -> [u32; 3] {
         self.octets.delivered()
     }

@@ -57,7 +57,7 @@ impl EcnOctets {
         self.delivered[2]
     }
 
-    /// Returns the octets that the peer has reported, by codepoint: ECT(1), ECT(0), CE.
+    /// Returns how many octets the peer has reported for each codepoint: ECT(1), ECT(0), CE.
     pub(crate) const fn delivered(&self) -> [u32; COUNTERS] {
         self.delivered
     }

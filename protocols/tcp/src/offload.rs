@@ -29,13 +29,13 @@ impl Endpoint {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
 
-    /// Returns the octets that always fit into a block, regardless of the SACK blocks in its segments.
+    /// Returns the number of octets that always fit into a block, regardless of the SACK blocks in its segments.
     pub(crate) fn always_fits(&self) -> usize {
         const SACK_OPTION_OCTETS: u32 = 4 + 4 * 8;
         self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_OPTION_OCTETS) as usize
     }
 
-    /// Returns the octets of a block that the application fills. Linux: tcp_xmit_size_goal.
+    /// Returns the number of octets of a block that the application fills. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
         let max = self.snd.bound_to_half_window(MAX_BLOCK) as usize;
@@ -127,7 +127,7 @@ impl Endpoint {
         self.small.must_wait(self.config.nagle, self.board.len() > 0, &self.snd)
     }
 
-    /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small
+    /// Returns the number of octets of the first block that are sent now: as many as the windows allow, without a small
     /// last segment that must wait. Linux: tcp_mss_split_point.
     fn split_point(&self, push: Push, length: usize, segment: usize, quota: u32) -> usize {
         let (window, max) = (self.snd.usable_window() as usize, segment * quota as usize);

@@ -390,7 +390,7 @@ impl Endpoint {
             self.marks.accurate().option(fields, duplicate)
         });
         Options {
-            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
+            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_reading)),
             sack: self.reassembly.take_sack_blocks(blocks),
             accurate_ecn,
             ..Options::default()

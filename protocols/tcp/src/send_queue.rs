@@ -49,7 +49,7 @@ impl SendQueue {
         self.buffer.is_empty()
     }
 
-    /// Returns the octets that wait.
+    /// Returns the number of octets that wait.
     pub(crate) fn length(&self) -> usize {
         self.buffer.length()
     }

@@ -41,7 +41,7 @@ impl Timestamps {
         self.on
     }
 
-    /// Returns the octets of the option in every segment, padding included.
+    /// Returns the number of octets of the option in every segment, padding included.
     pub(crate) fn length(&self) -> u32 {
         if self.on { OPTION_LENGTH } else { 0 }
     }

@@ -8,7 +8,7 @@ const MAX_KEYS: usize = 4096;
 /// A rate limit that is the same for every key, and the events that count against it.
 #[derive(Debug)]
 pub struct RateLimit {
-    /// Maximum events that count at a time.
+    /// Maximum number of events that count at a time.
     max: u32,
     /// After this many seconds one event fewer counts.
     seconds_each: i64,

@@ -14,7 +14,7 @@ use super::{COMMANDS, Text, Word, WordError, suggestion};
 const MAX_NESTING: usize = 60;
 /// Maximum nesting of brackets, in all commands that are executed together.
 const MAX_BRACKETS: usize = 100;
-/// Maximum octets of the scripts inside of which a command is executed: their parsed commands take memory.
+/// Maximum number of octets of the scripts inside of which a command is executed: their parsed commands take memory.
 const MAX_NESTED: usize = 4 << 20;
 /// The divisor for the octets of a command's result: it is only copied, which takes less time than other work.
 const COPY_DISCOUNT: usize = 8;

@@ -81,7 +81,7 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the octets that a letter counts as when it is compared with a part.
+    /// Returns the number of octets that a letter counts as when it is compared with a part.
     fn cost(&self, node: &Node) -> usize {
         match node {
             Node::Letter(set) if self.pattern.ignores_case => 3 * LETTER_COST * set.size(),

@@ -86,7 +86,7 @@ impl PageLoad {
         }
     }
 
-    /// Returns the octets of a file.
+    /// Returns the number of octets of a file.
     pub(super) fn size_of(&self, file: u16) -> u32 {
         self.files[usize::from(file)].size
     }

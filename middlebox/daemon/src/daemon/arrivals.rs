@@ -14,7 +14,7 @@ use crate::log::{Field, Level};
 use crate::port_mapping::PortMapper;
 
 impl Daemon {
-    /// Maximum octets read from a connection per turn.
+    /// Maximum number of octets read from a connection per turn.
     const MAX_READ: usize = 16 * Self::READ_OCTETS;
     /// Cost of a failed handshake, in units of about a nanosecond of processor time.
     const FAILED_HANDSHAKE_COST: u64 = 500_000;

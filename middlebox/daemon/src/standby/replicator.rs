@@ -20,7 +20,7 @@ use super::wire::{
 use crate::clock::Clock;
 use crate::tls::names_of;
 
-/// Maximum octets queued for a standby while it is being copied to.
+/// Maximum number of octets queued for a standby while it is being copied to.
 const MAX_QUEUED: usize = 64 << 20;
 /// Octets of a message with rules.
 const PART_OCTETS: usize = 1 << 20;

@@ -11,7 +11,7 @@ use crate::overlaps::Sweep;
 use crate::{Action, Batch, Change, Rule, SessionId, work};
 
 impl Middlebox {
-    /// Maximum concurrent sweeps: further disable rules are refused.
+    /// Maximum number of concurrent sweeps: further disable rules are refused.
     pub(super) const MAX_SWEEPS: usize = 16;
     /// Maximum rules examined before other sessions get their turn, if nothing else limits the sweep.
     const MAX_EXAMINED: usize = 1024;

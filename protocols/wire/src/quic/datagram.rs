@@ -39,7 +39,7 @@ pub struct TimedData {
 }
 
 impl Datagram {
-    /// Returns the octets of UDP header and payload; encryption does not change their number.
+    /// Returns the number of octets of UDP header and payload; encryption does not change their number.
     pub fn length(&self) -> usize {
         udp::Datagram::HEADER + self.payload.len()
     }

@@ -13,7 +13,7 @@ use hol_simco::{
 
 use super::expected_rules::{ExpectedRules, KnownRule, PendingRequest};
 
-/// Maximum pending requests.
+/// Maximum number of pending requests.
 pub const WINDOW: usize = 8;
 /// Maximum rules of an agent.
 const MAX_RULES: usize = 50;
