@@ -101,7 +101,7 @@ impl WorkloadSpec {
         self.load().and_then(|load| load.late_limit)
     }
 
-    /// Returns the octets per message; `None` if sizes differ.
+    /// Returns the number of octets per message; `None` if sizes differ.
     pub fn size(&self) -> Option<u64> {
         self.kind.workload().size()
     }

@@ -187,7 +187,7 @@ impl Connections {
         if self.turns.is_empty() && self.notified.is_empty() { deadline } else { Time::ZERO }
     }
 
-    /// Returns the octets queued on all connections.
+    /// Returns the number of octets queued on all connections.
     #[cfg(test)]
     pub fn queued_octets(&self) -> usize {
         self.queued_octets

@@ -42,7 +42,7 @@ impl Endpoint {
         (max / segment * segment).max(segment)
     }
 
-    /// Returns the octets sent in 1/1024 s, at the controller's rate if it has one.
+    /// Returns the number of octets sent in 1/1024 s, at the controller's rate if it has one.
     fn burst_octets(&self) -> u64 {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }

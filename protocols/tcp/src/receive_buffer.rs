@@ -111,7 +111,7 @@ impl ReceiveBuffer {
         self.earned = self.earned.min(self.clamp);
     }
 
-    /// Returns the octets expected in the first round trip with this `window`.
+    /// Returns the number of octets expected in the first round trip with this `window`.
     pub(crate) fn first_round_octets(&self, window: u32, mss: u32) -> u32 {
         self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
@@ -132,7 +132,7 @@ impl ReceiveBuffer {
         self.memory.with_data(octets, cut)
     }
 
-    /// Returns the free octets after a segment's data, which the data of a later segment may use.
+    /// Returns the number of free octets after a segment's data, which the data of a later segment may use.
     pub(crate) fn tailroom_after(&self, octets: u32, cut: bool) -> u32 {
         self.memory.tailroom(octets, cut)
     }
@@ -167,7 +167,7 @@ impl ReceiveBuffer {
         (self.packets, self.first_payload) = (held.min(1), held);
     }
 
-    /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
+    /// Returns the number of octets after the first packet. Linux: tcp_inq, after that packet has been read.
     pub(crate) fn octets_after_first(&self) -> u32 {
         self.waiting_payload - self.first_payload
     }

@@ -434,7 +434,7 @@ impl Endpoint {
         self.rcv.advertise(buffer, unread, self.free_buffer(), self.config.mss.into())
     }
 
-    /// Returns the free octets of the receive buffer.
+    /// Returns the number of free octets of the receive buffer.
     pub(crate) fn free_buffer(&self) -> u32 {
         let held = self.reassembly.octets() + self.reader.held();
         self.buffer.limit().saturating_sub(held as u32)

@@ -22,7 +22,7 @@ pub(crate) struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// Returns the queued octets.
+    /// Returns the number of queued octets.
     pub(crate) fn length(&self) -> usize {
         self.length
     }

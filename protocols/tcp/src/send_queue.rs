@@ -74,7 +74,7 @@ impl SendQueue {
         self.blocks.front().copied()
     }
 
-    /// Returns the free octets of the last block, if a block holds `max`.
+    /// Returns the number of free octets of the last block, if a block holds `max`.
     pub(crate) fn room(&self, max: usize) -> usize {
         self.blocks.back().map_or(0, |last| max.saturating_sub(last.length))
     }

@@ -87,7 +87,7 @@ impl SendSequence {
         self.window_from(self.nxt)
     }
 
-    /// Returns the octets from `seq` to the end of the peer's window.
+    /// Returns the number of octets from `seq` to the end of the peer's window.
     pub(crate) fn window_from(&self, seq: SeqNum) -> u32 {
         let end = self.window_end();
         if end.after(seq) { end.distance_from(seq) } else { 0 }

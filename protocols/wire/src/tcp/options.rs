@@ -27,8 +27,8 @@ pub struct Options {
     pub mptcp: Option<Box<Mptcp>>,
 }
 
-/// A list of SACK blocks. The inline room needs no more memory than a pointer, because most segments have no
-/// blocks.
+/// A list of SACK blocks. Two blocks are stored inline: they take no more memory than the pointer and length of a
+/// longer list.
 pub type SackBlocks = SmallVec<[SackBlock; 2]>;
 
 /// The timestamps option. RFC 7323 section 3.2.
