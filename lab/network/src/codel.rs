@@ -183,7 +183,7 @@ impl Codel {
         } else if is_late {
             if !self.mark_if_allowed(&mut first) {
                 replace(&mut first);
-                // Updates the state with the next packet's delay, which matters only later.
+                // Updates the state with the delay of the next packet, which is not dropped now even if it is late.
                 self.is_late(now, &first);
             }
             self.start_dropping(now);

@@ -140,7 +140,7 @@ pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayb
     })
 }
 
-/// Reads a trace whose steps become a round by `of_table` if it is a table.
+/// Reads a trace; `of_table` makes a round of the steps of a table.
 fn read_with(
     text: &str,
     direction: LinkDirection,

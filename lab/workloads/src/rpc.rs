@@ -266,8 +266,8 @@ struct RpcReplies {
     zeros: Zeros,
 }
 
-/// Returns the size of the reply in octets and the service time, as a request states them; `None` if only its head has
-/// arrived.
+/// Returns the size of the reply in octets and the service time, as a request states them; `None` for a head, which is
+/// written separately.
 fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
     padded_messages::number(request).filter(|number| *number != HEAD_PART)?;
     let octets = u32::from_be_bytes(*request.get(8..)?.first_chunk()?);

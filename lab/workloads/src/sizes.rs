@@ -67,7 +67,8 @@ impl Sizes {
     /// ten.
     const MAX_SIZE_CLASSES: usize = 4;
 
-    /// Returns whether all typical sizes satisfy `octets`, and the parameters make sense.
+    /// Returns whether `octets` accepts every fixed size, or the median and the maximum of a distribution, and whether
+    /// the other parameters are valid.
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
         match self {
             Self::Fixed(size) => octets(size.0),
@@ -82,7 +83,7 @@ impl Sizes {
         }
     }
 
-    /// Draws the octets of the next message, between `min` and `max`.
+    /// Draws the size of the next message in octets, between `min` and `max`.
     ///
     /// # Panics
     /// If the sizes are those of a file that has not been read.

@@ -21,7 +21,7 @@ pub struct EnoughStreams {
     /// The largest permitted deviation of a mean from the reference, as a fraction of the reference.
     #[serde(rename = "within")]
     tolerance: f64,
-    /// Number of entries of the list by which the measured number of streams may exceed the prediction of the model.
+    /// By how many entries of `transports` the measured number of streams may exceed the prediction of the model.
     steps: usize,
 }
 
