@@ -76,7 +76,7 @@ pub(crate) struct Simulator<'t> {
 /// Maximum number of octets that a script may make hol keep.
 pub(crate) const MAX_OCTETS: usize = 64 << 20;
 
-/// Octets that a value, an end of a link or a change counts as, in addition to its text.
+/// Number of octets that is counted for a value, an end of a link or a change, in addition to its text.
 pub(crate) const ENTRY_OCTETS: usize = 128;
 
 /// The result of a command.

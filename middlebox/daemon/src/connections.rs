@@ -31,7 +31,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Maximum connections that get notifications per turn.
+    /// Maximum number of connections that get notifications per turn.
     const MAX_NOTIFIED: usize = 128;
 
     pub fn len(&self) -> usize {

@@ -17,7 +17,7 @@ const IO_TIMEOUT: Duration = Duration::from_millis(250);
 const MAX_READERS: usize = 64;
 /// Maximum number of octets of a request.
 const MAX_OCTETS: usize = 4096;
-/// Maximum reads for a request, so that slow octets do not occupy a reader for long.
+/// Maximum number of reads for a request, so that slow octets do not occupy a reader for long.
 const MAX_READS: usize = 4;
 
 /// The listening socket.

@@ -10,8 +10,8 @@ use crate::{DaemonError, SetupError};
 /// Limits of the resources that agents and hosts can make the daemon use.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Maximum connections. A further connection replaces the oldest one without a session, or else waits in the
-    /// kernel's queue.
+    /// Maximum number of connections. A further connection replaces the oldest one without a session, or else waits in
+    /// the kernel's queue.
     pub connections: usize,
     /// Maximum number of octets queued for an agent that does not read. The agent is read again only when none are
     /// queued, so these are the replies of one turn, for which half is reserved, and notifications.

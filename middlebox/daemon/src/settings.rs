@@ -145,7 +145,7 @@ pub struct PcpSettings {
     /// Addresses of the inside interface to which hosts send requests.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// Maximum mappings per host.
+    /// Maximum number of mappings per host.
     pub mappings: usize,
 }
 
@@ -186,11 +186,11 @@ impl Default for PcpSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Maximum connections.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Maximum rules.
+    /// Maximum number of rules.
     pub rules: usize,
-    /// Maximum elements of all rules in the packet filter.
+    /// Maximum number of elements of all rules in the packet filter.
     pub elements: usize,
     /// Maximum number of octets queued for an agent that does not read.
     pub output: ByteCount,

@@ -10,7 +10,7 @@ const MAX_KEYS: usize = 4096;
 pub struct RateLimit {
     /// Maximum number of events that count at a time.
     max: u32,
-    /// After this many seconds one event fewer counts.
+    /// The interval, in seconds, after which one event no longer counts.
     seconds_each: i64,
     /// For each key, the number of events that count, and the time of the last event in seconds.
     used: BTreeMap<String, (u32, i64)>,

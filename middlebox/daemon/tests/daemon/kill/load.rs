@@ -15,7 +15,7 @@ use super::expected_rules::{ExpectedRules, KnownRule, PendingRequest};
 
 /// Maximum number of pending requests.
 pub const WINDOW: usize = 8;
-/// Maximum rules of an agent.
+/// Maximum number of rules of an agent.
 const MAX_RULES: usize = 50;
 const UDP: u8 = 17;
 

@@ -22,7 +22,7 @@ use expected_rules::{ExpectedRules, KnownRule};
 use load::Agent;
 
 const AGENTS: usize = 4;
-/// Maximum answers between two kills.
+/// Maximum number of answers between two kills.
 const MAX_ANSWERS: u64 = 400;
 /// Maximum number of octets until the disk is full.
 const MAX_SPACE: u64 = 10_000;
