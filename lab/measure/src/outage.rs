@@ -14,7 +14,7 @@ const ON_TIME_MESSAGES: u32 = 10;
 
 /// Number of messages before the event in a drawing.
 const MESSAGES_BEFORE: usize = 64;
-/// Number of equal parts of the time until the backlog was gone. Each part after that is [`PART_GROWTH`] times as long as the one before.
+/// Number of equal parts into which a drawing divides the time until the backlog was gone.
 const PARTS_TO_RECOVERY: u64 = 256;
 /// The factor by which each part after the recovery is longer than the previous one.
 const PART_GROWTH: f64 = 1.05;

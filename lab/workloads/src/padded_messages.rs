@@ -30,7 +30,7 @@ pub(crate) struct Padding {
 impl Zeros {
     const SLAB_OCTETS: usize = 64 << 10;
 
-    /// Returns this many octets for exclusive use.
+    /// Returns `octets` zeros for exclusive use.
     pub(crate) fn take(&mut self, octets: usize) -> BytesMut {
         if self.0.len() < octets {
             self.0 = BytesMut::zeroed(octets.max(Self::SLAB_OCTETS));

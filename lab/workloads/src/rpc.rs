@@ -71,7 +71,7 @@ impl Default for Rpc {
     }
 }
 
-/// Minimum octets of a request: length, number, octets of the reply, and ns of service.
+/// Minimum number of octets of a request: its length, its number, the size of the reply, and the service time in ns.
 const MIN_REQUEST: u64 = 8 + 4 + 8;
 /// The number of the part of a request that is written first.
 const HEAD_PART: u32 = u32::MAX;

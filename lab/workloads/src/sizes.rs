@@ -8,14 +8,13 @@ use hol_measure::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Octets of each of many messages or files.
+/// Sizes of messages or files in octets: one for all, or drawn from a distribution or from a mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
                  { median = \"10kB\", sigma = 1.5, max = \"1MB\" }, or { file = \"sizes.txt\" }"
 )]
-/// How the sizes of messages are chosen.
 pub enum Sizes {
     /// The same for all.
     Fixed(ByteCount),

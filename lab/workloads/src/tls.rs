@@ -115,7 +115,7 @@ struct TlsApplication {
     outbox: VecDeque<Outgoing>,
     /// Records that the transport has not accepted, or only in part; the application repeats their messages.
     unsent_records: BTreeMap<ConnectionId, Bytes>,
-    /// Connections that the application has requested, and those open to it.
+    /// Number of connections that the application has requested.
     requested: u32,
     /// Number of connections that are open to the application.
     opened: u32,

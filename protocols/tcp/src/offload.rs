@@ -12,7 +12,7 @@ use crate::{CongestionUnit, Endpoint};
 const MAX_BLOCK: u32 = 65_343;
 /// The fraction of the window, as 1/n, that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
 const WINDOW_DIVISOR: u32 = 3;
-/// A block lasts 1/1024 s at the current rate. Linux: sk_pacing_shift.
+/// A block takes 1/1024 s at the current rate; this is the exponent of that power of two. Linux: sk_pacing_shift.
 const PACE_SHIFT: u32 = 10;
 /// Unit of the round trip, 2⁹ µs: if the round trip is below one unit, a block may have the largest size; for each
 /// further unit this size is halved. Linux: net.ipv4.tcp_tso_rtt_log.

@@ -24,7 +24,8 @@ pub(crate) struct ReceiveBuffer {
     payload: u32,
     /// The maximum window. Linux: window_clamp.
     clamp: u32,
-    /// The window that the peer's large segments have earned. Linux: rcv_ssthresh.
+    /// The earned window: it grows with each segment of the peer whose memory is small in relation to its payload.
+    /// Linux: rcv_ssthresh.
     earned: u32,
     /// The memory of packets that wait for the application.
     unread: u32,
@@ -211,8 +212,8 @@ impl ReceiveBuffer {
         self.clamp
     }
 
-    /// Increases the window that segments have earned, for a segment with `octets` that occupies `memory`. Returns
-    /// whether the window grew. Linux: tcp_grow_window.
+    /// Increases the earned window for a segment with `octets` that occupies `memory`. Returns whether the window grew.
+    /// Linux: tcp_grow_window.
     pub(crate) fn grow_earned_window(
         &mut self,
         (octets, memory): (u32, u32),
