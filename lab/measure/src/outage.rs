@@ -9,7 +9,7 @@ use crate::{Distribution, Record, Recorder, nanoseconds};
 /// Maximum number of messages examined after the first event.
 const MAX_MESSAGES: usize = 1 << 22;
 
-/// An event costs nothing if this many messages after it are on time.
+/// An event made no message late if this number of messages after it were on time, and none was late before them.
 const ON_TIME_MESSAGES: u32 = 10;
 
 /// Number of messages before the event in a drawing.

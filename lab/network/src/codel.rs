@@ -255,7 +255,7 @@ impl Codel {
 pub(crate) struct CodelQueue {
     codel: Codel,
     packets: VecDeque<QueuedPacket>,
-    /// Octets including the link-layer header.
+    /// Number of queued octets, including link-layer headers.
     octets: u64,
     overhead: u64,
 }

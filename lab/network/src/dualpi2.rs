@@ -98,11 +98,11 @@ enum Action {
     Drop,
 }
 
-/// The packets of one of the two queues.
+/// The packets in the two queues, by [`Class`].
 #[derive(Debug, Default)]
 struct Queues {
     packets: [VecDeque<QueuedPacket>; 2],
-    /// Octets of each, including the link-layer header.
+    /// Number of octets in each queue, including link-layer headers.
     octets: [u64; 2],
 }
 

@@ -89,7 +89,7 @@ pub(crate) struct FairQueue {
     /// Indices of the other flows.
     old_flows: VecDeque<usize>,
     packets: u64,
-    /// Octets including the link-layer header.
+    /// Number of octets in all queues, including link-layer headers.
     octets: u64,
 }
 

@@ -183,7 +183,7 @@ fn damping(drop_prob: f64) -> f64 {
 pub(crate) struct PieQueue {
     pie: Pie,
     queued: VecDeque<QueuedPacket>,
-    /// Octets including the link-layer header.
+    /// Number of queued octets, including link-layer headers.
     octets: u64,
     overhead: u64,
     /// No packet is dropped while fewer than this number of octets, two of the longest packets, is queued.

@@ -46,7 +46,8 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// Returns how many acknowledged segments each further segment of window costs, after `acked` more.
+    /// Counts `acked` acknowledged segments; returns how many segments must be acknowledged for each segment by which
+    /// the window grows.
     pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
         let age = self.evaluated.map(|(at, window)| (ticks(now) - ticks(at), window));
