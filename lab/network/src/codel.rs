@@ -271,7 +271,7 @@ impl CodelQueue {
         self.codel.marked
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets.len() as u64, self.octets - self.packets.len() as u64 * self.overhead)
     }

@@ -162,7 +162,7 @@ impl DualPi2Queue {
         self.marked
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         let packets: u64 = self.queues.packets.iter().map(|queue| queue.len() as u64).sum();
         (packets, self.octets() - packets * self.overhead)

@@ -132,7 +132,7 @@ impl FairQueue {
         self.flows.iter().map(|flow| flow.codel.marked_packets()).sum()
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets - self.packets * self.overhead)
     }

@@ -204,7 +204,7 @@ impl PieQueue {
         self.marked
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.queued.len() as u64, self.octets - self.queued.len() as u64 * self.overhead)
     }

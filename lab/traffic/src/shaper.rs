@@ -84,7 +84,7 @@ impl ShaperQueue {
     }
 }
 
-/// Returns the maximum packets queued, without the one in transmission.
+/// Returns the maximum number of queued packets, without the one in transmission.
 fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     match queue {
         QueueLimit::Packets(packets) => Ok(queue_without_transmission(packets)),

@@ -19,13 +19,13 @@ use crate::{Format, Level, Limits, ListenAddress, Transport, socket_address};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// TCP addresses.
+    /// TCP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// SCTP addresses.
+    /// SCTP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
-    /// TLS addresses.
+    /// TLS addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_tls: Vec<SocketAddr>,
     /// The packet filter that enforces rules.
@@ -98,10 +98,10 @@ pub struct TlsSettings {
 pub struct ProtectedSettings {
     /// The interface of these sockets, which accept no traffic from other interfaces.
     pub interface: Option<String>,
-    /// TCP addresses.
+    /// TCP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// SCTP addresses.
+    /// SCTP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
 }

@@ -93,7 +93,7 @@ impl SendSequence {
         if end.after(seq) { end.distance_from(seq) } else { 0 }
     }
 
-    /// Returns the octets acknowledged since the start, and the octets sent.
+    /// Returns the number of octets acknowledged since the start, and the number of octets sent.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.acknowledged, self.acknowledged + u64::from(self.nxt.distance_from(self.una)))
     }

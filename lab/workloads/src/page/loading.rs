@@ -120,7 +120,7 @@ impl PageLoad {
         Some((self.waiting_files.pop_front()?, track as u16))
     }
 
-    /// Records the request of a file on a track; returns the octets of the file, and whether this is its
+    /// Records the request of a file on a track; returns the number of octets of the file, and whether this is its
     /// first request.
     pub(super) fn note_request(
         &mut self,
