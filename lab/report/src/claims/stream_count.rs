@@ -78,7 +78,7 @@ impl EnoughStreams {
         let (place, within, many) =
             (reference.describe_conditions(), 100.0 * self.tolerance, reference.streams);
         let model = format!(
-            "the model predicts {needed} streams; the smallest number of streams in the runs that is at least this is {}",
+            "the model predicts {needed} streams; the smallest measured number that reaches this is {}",
             cells[model].streams
         );
         let row = match (enough, compared(&cells[last])) {
