@@ -937,8 +937,7 @@ class Program(TypedDict, closed=True):
 
 Sizes: TypeAlias = ByteCount | LogNormal | SizesFile | dict[str, int]
 """
-Octets of each of many messages or files.
-How the sizes of messages are chosen.
+Sizes of messages or files in octets: one for all, or drawn from a distribution or from a mix.
 """
 
 

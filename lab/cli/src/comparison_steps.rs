@@ -26,7 +26,7 @@ pub struct ComparisonSteps {
 }
 
 impl ComparisonSteps {
-    /// Creates steps within this much processor time.
+    /// Creates steps that together take about `budget` of processor time, or less.
     pub fn with_budget(budget: Duration) -> Self {
         Self { packets: budget.as_secs_f64() * PACKETS_PER_SECOND }
     }

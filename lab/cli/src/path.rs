@@ -28,7 +28,7 @@ enum Command {
     Tc(Tc),
 }
 
-/// Convert lines of tc: each is a command for the client's interface, and after --down for the server's.
+/// Arguments of `hol path tc`: commands of tc for the client's interface and, with --down, for the server's.
 #[derive(Debug, Args)]
 struct Tc {
     /// Arguments of tc, such as "qdisc add dev eth0 root netem delay 50ms loss 1% rate 10mbit"

@@ -88,7 +88,8 @@ impl Trace {
         self.flags.set_secret()?;
         let point = self.chosen_point()?;
         if self.repetition >= point.repetitions.max {
-            let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
+            let problem =
+                format!("--repetition {}: the point has {} repetitions", self.repetition, point.repetitions);
             return Err(Failure::Usage(format!("{problem}, counted from 0")));
         }
         if let Some(other) = &self.beside {

@@ -11,7 +11,7 @@ use crate::random_scenario::{RandomScenario, assumed_options};
 
 /// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
-/// Maximum octets that a run sends, so that it takes a second and not a minute.
+/// Maximum number of octets that a run sends, so that it takes a second and not a minute.
 const MAX_OCTETS: f64 = 1.5e6;
 /// Number of values tried for a key before the key is left out.
 const MAX_TRIES: usize = 12;

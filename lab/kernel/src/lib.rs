@@ -8,14 +8,13 @@
 //! lower cost, with a clock that stands still while anything computes, and boots for each run.
 //! `local_kernel` is for the live world: the same network on this machine's own kernel, by the real clock.
 //!
-//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel from a `package_source` (`replace`
-//! installs its files), `program`, `archive` and `initial_files` make its initial file system, `engine` has
-//! the contract of engines and two implementations, `world` runs scenarios. `netem` and `check` refuse
-//! unsupported features. `cache_lock` keeps cache entries in use from being removed. Guest side: `guest`.
-//! Between them: `job` goes in; `mailbox`, `packed_records`, `packed_samples` and `captured_packet` come
-//! back; `packet_match` matches the captures of both ends, `program_records` measures the connections of
-//! programs in them. `session` is an interactive guest, `session_step` its protocol, `shared_memory` the
-//! channel of that protocol in QEMU.
+//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel from a `package_source` (`replace` installs its
+//! files), `program`, `archive` and `initial_files` make its initial file system, `engine` has the trait of engines and
+//! its two implementations, `world` runs scenarios. `netem` and `check` refuse unsupported features. `cache_lock` keeps
+//! cache entries in use from being removed. Guest side: `guest`. Between them: `job` goes in; `mailbox`,
+//! `packed_records`, `packed_samples` and `captured_packet` come back; `packet_match` matches the captures of both
+//! ends, `program_records` measures the connections of programs in them. `session` is an interactive guest,
+//! `session_step` its protocol, `shared_memory` the channel of that protocol in QEMU.
 //!
 //! The cost of a transaction and how to reduce it: `docs/kernel-cost.md`; the other engine:
 //! `docs/kernel-uml.md`.

@@ -61,7 +61,7 @@ pub enum LabError {
         /// The message of the world.
         problem: String,
     },
-    /// Runs of this world cannot be repeated, because its time is real.
+    /// Runs of this world cannot be repeated exactly, because it uses a real clock.
     #[error(
         "runs in world {0} use a real clock and cannot be repeated exactly, so they cannot be verified; run the experiment again and \
         compare the confidence intervals, or use --world model"

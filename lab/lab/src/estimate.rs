@@ -21,11 +21,12 @@ const TIME_LIMIT: f64 = 2.0;
 /// The numbers of messages in the two measured runs. The difference of their costs gives the cost of a message, the remainder the cost
 /// of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
-/// (1 + √5) / 2.
+/// The golden ratio, (1 + √5) / 2.
 const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
-/// Messages of the run before those that are measured.
+/// Number of messages of a run that precedes the measured ones.
 const WARM_UP_MESSAGES: u64 = 10;
-/// The processor time of a point in the tables and the report, in seconds: for 24 to 162 points of the examples 6 to 10 ms each.
+/// The processor time that a point takes in the tables and the report, in seconds. With 24 to 162 points of the
+/// examples, it was 6 to 10 ms.
 const TABLES_OF_POINT: f64 = 0.008;
 /// The maximum cost of a run in µs, not counting its messages; points with a higher cost are not measured.
 const EXPENSIVE_RUN_US: u64 = 10_000;
@@ -111,8 +112,8 @@ fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> Option<f6
 /// Returns the points to measure: those with a cheap run, one of each equal part of the plan. The first of them are spread over the plan,
 /// too, in case there is no time for all.
 fn pilots(points: &[Point]) -> Vec<Point> {
-    // The multiples of an irrational number, without their integers, are evenly spread and have no period. Transports have one: at equal
-    // distances in the plan all points might have the same.
+    // The fractional parts of an irrational number's multiples are evenly spread and have no period. Transports repeat
+    // in the plan: points at equal distances might all have the same transport.
     let spread = |part: usize, irrational: f64| (part as f64 * irrational).fract();
     let cheap = |point: &&Point| point.world.open().is_ok_and(|world| world.cost().run < EXPENSIVE_RUN_US);
     let cheap: Vec<&Point> = points.iter().filter(cheap).collect();

@@ -22,7 +22,7 @@ impl PointResult {
         })
     }
 
-    /// Returns the octets that each background flow delivered during the measured flow; `None` if no flow competes.
+    /// Returns how many octets each background flow delivered during the measured flow; `None` if no flow competes.
     fn shares(&self, run: &RunResult) -> Option<Vec<u64>> {
         let shares = run.background.iter().map(|share| share.octets);
         (self.point.competitors() > 0).then(|| shares.collect())

@@ -27,7 +27,7 @@ impl Load {
     }
 }
 
-/// How the runs of a point show that they did not carry their load.
+/// The rule that decides whether a run of a point carried its load.
 #[derive(Debug, Clone, Copy)]
 pub struct CollapseRule {
     counts_lateness: bool,
@@ -35,8 +35,9 @@ pub struct CollapseRule {
 }
 
 impl CollapseRule {
-    /// Creates the rule for a point with `rate` messages per second. On a path whose rate changes a run may be late only for
-    /// a time, so there lateness does not count if the load is known not to exceed the mean rate of the path.
+    /// Creates the rule for a point with `rate` messages per second. On a path whose rate changes, a run may fall
+    /// behind for a time and recover, so lateness does not count there if the load is known not to exceed the mean rate
+    /// of the path.
     pub fn new(path_changes: bool, rate: f64, load: Option<Load>) -> Self {
         Self {
             counts_lateness: !path_changes || load.is_none_or(|load| load.exceeds_path()),
@@ -51,8 +52,8 @@ impl CollapseRule {
 }
 
 impl PointResult {
-    /// Returns the offered and the delivered load, if a rate makes messages of one size due. `None` on a path that changes without a mean
-    /// rate, because what a run carried then says nothing about other times.
+    /// Returns the offered and the delivered load, if all messages have one size and are due at a rate. `None` on a
+    /// path that changes and has no mean rate, because the load that a run carried then says nothing about other times.
     pub fn load(&self) -> Option<Load> {
         let (point, workload) = (&self.point, &self.point.workload);
         let each = 8e-6 * workload.size()? as f64;

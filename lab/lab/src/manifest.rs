@@ -143,7 +143,7 @@ impl Manifest {
     }
 }
 
-/// Returns the distinct values of `of` over all points, joined.
+/// Returns the distinct values of `of` over all points, separated by commas.
 fn distinct(experiments: &[Experiment], of: impl Fn(&Point) -> String) -> String {
     let said: BTreeSet<String> = experiments.iter().flat_map(|e| &e.points).map(of).collect();
     said.into_iter().collect::<Vec<_>>().join(", ")

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// A kind of file: it contains a text of each group in `all`. `sentence` describes it and what to do with it.
+/// A kind of file: it contains at least one text of each group in `all`. `sentence` describes the file and says what to
+/// do with it.
 struct Kind {
     all: &'static [&'static [&'static str]],
     sentence: &'static str,

@@ -89,23 +89,23 @@ impl<'a> RunObserver<'a> {
         }
     }
 
-    /// Also builds the waterfall of one page.
+    /// Makes the observer also build the waterfall of one page.
     pub(crate) fn with_waterfall(self) -> Self {
         Self { waterfall: Some(WaterfallBuilder::default()), ..self }
     }
 
-    /// Also summarises each of these classes of the records of `kind`.
+    /// Makes the observer also summarise each of these classes of the records of `kind`.
     pub(crate) fn with_classes(self, kind: RecordKind, classes: Vec<SizeClass>) -> Self {
         let classes = classes.into_iter().map(|class| (class, Summarizer::default())).collect();
         Self { measured: kind, classes, ..self }
     }
 
-    /// Also measures the effect of disruptions of the path at these times.
+    /// Makes the observer also measure the effect of disruptions of the path at these times.
     pub(crate) fn with_disruptions(self, disruptions: Vec<Time>) -> Self {
         Self { disruptions, ..self }
     }
 
-    /// Also samples at an `interval`; samples are written to `series`.
+    /// Makes the observer also take samples at an `interval` and write them to `series`.
     pub(crate) fn with_series(self, interval: Option<Duration>, series: Option<SeriesFile>) -> Self {
         Self { interval, series, ..self }
     }

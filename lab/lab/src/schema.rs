@@ -241,7 +241,7 @@ fn first_paragraph(schema: &Value) -> String {
     whole.split("\n\n").next().unwrap_or_default().replace('\n', " ")
 }
 
-/// Returns the schema to which the references lead.
+/// Follows references, and returns the schema to which they lead.
 fn resolved<'s>(schema: &'s Value, definitions: &'s Value) -> &'s Value {
     let only = &schema["allOf"][0];
     let reference = schema.get("$ref").or_else(|| only.get("$ref")).and_then(Value::as_str);

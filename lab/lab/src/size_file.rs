@@ -5,7 +5,7 @@ use hol_workloads::{Sizes, SizesFile};
 use crate::error::InputError;
 use crate::source::Source;
 
-/// Replaces sizes that are only named by those in the file. `refuse` creates an error at the key.
+/// Replaces sizes that are given as the name of a file by the sizes in the file. `refuse` creates an error at the key.
 pub(crate) fn read(
     sizes: &mut Sizes,
     source: &Source,

@@ -164,7 +164,7 @@ impl Progress {
 }
 
 impl Step {
-    /// Returns the part of this step that belongs to this many messages.
+    /// Returns the part of this step for `messages` messages, and the corresponding share of its work.
     fn part(self, messages: u64) -> Self {
         Self { messages, work: (self.work as f64 * messages as f64 / self.messages as f64) as u64 }
     }

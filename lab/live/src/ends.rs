@@ -19,7 +19,7 @@ use crate::session::send;
 
 const NO_RUN: &str = "a message about a run arrived, but no run is active";
 
-/// Maximum samples per control message.
+/// Maximum number of samples per control message.
 const SAMPLES_PER_MESSAGE: usize = 1 << 16;
 
 /// The local ends of a client's flows.

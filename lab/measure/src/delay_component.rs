@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub enum DelayComponent {
     /// Time before the message is passed to the transport: schedule slip, connection setup, the server's application.
     Slip,
-    /// In the sender's buffer: window, Nagle, pacing.
+    /// Time in the sender's buffer: waiting for the window, for Nagle's algorithm or for pacing.
     Sender,
-    /// From the first to the last transmission.
+    /// Time from the first to the last transmission.
     Recovery,
-    /// On the wire, in queues, and until the receiving application has woken up.
+    /// Time on the wire, in queues, and until the receiving application has woken up.
     Network,
-    /// Complete at the receiver, but data sent earlier were missing.
+    /// Time during which the message was complete at the receiver, but data sent earlier were missing.
     HeadOfLine,
 }
 

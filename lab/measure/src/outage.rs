@@ -9,12 +9,12 @@ use crate::{Distribution, Record, Recorder, nanoseconds};
 /// Maximum number of messages examined after the first event.
 const MAX_MESSAGES: usize = 1 << 22;
 
-/// An event costs nothing if this many messages after it are on time.
+/// An event made no message late if this number of messages after it were on time, and none was late before them.
 const ON_TIME_MESSAGES: u32 = 10;
 
 /// Number of messages before the event in a drawing.
 const MESSAGES_BEFORE: usize = 64;
-/// Number of equal parts of the time until the backlog was gone. Each part after that is [`PART_GROWTH`] times as long as the one before.
+/// Number of equal parts into which a drawing divides the time until the backlog was gone.
 const PARTS_TO_RECOVERY: u64 = 256;
 /// The factor by which each part after the recovery is longer than the previous one.
 const PART_GROWTH: f64 = 1.05;

@@ -113,7 +113,7 @@ impl Record {
         self.outcome.is_delivered().then(|| last.delivered.since(self.scheduled))
     }
 
-    /// Returns the octets in the direction that carries more, which a throughput counts.
+    /// Returns the number of octets in the direction that carries more, which a throughput counts.
     pub fn octets(&self) -> u64 {
         self.size.max(self.reply_size).into()
     }

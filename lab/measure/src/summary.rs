@@ -57,7 +57,7 @@ pub struct TotalDelayBreakdown {
     pub recovery: u128,
     /// Time on the wire and in queues.
     pub network: u128,
-    /// Head-of-line wait: complete, but data sent earlier were missing.
+    /// Head-of-line wait: time for which the messages were complete, but data sent earlier were missing.
     pub head_of_line: u128,
 }
 
@@ -75,7 +75,7 @@ pub struct MeanDelayBreakdown {
     pub recovery: f64,
     /// Time on the wire and in queues.
     pub network: f64,
-    /// Head-of-line wait: complete, but data sent earlier were missing.
+    /// Head-of-line wait: time for which the message was complete, but data sent earlier were missing.
     pub head_of_line: f64,
 }
 

@@ -90,7 +90,7 @@ impl BackgroundTransfer {
             inside.iter().filter_map(|delivered| self.octets_outside.remove(delivered)).sum::<u64>();
     }
 
-    /// Returns the octets delivered during the transfer.
+    /// Returns the number of octets delivered during the transfer.
     pub const fn octets(&self) -> u64 {
         self.octets
     }

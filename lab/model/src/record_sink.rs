@@ -39,7 +39,7 @@ impl<'o> RecordSink<'o> {
         self.go_on()
     }
 
-    /// Returns the octets that each background flow delivered during the measured transfer.
+    /// Returns how many octets each background flow delivered during the measured transfer.
     pub(crate) fn octets(&self) -> impl Iterator<Item = u64> {
         self.background.iter().map(BackgroundTransfer::octets)
     }

@@ -11,7 +11,7 @@ use crate::topology::Topology;
 /// The state of a link that determines its rate.
 #[derive(Debug, Clone, Copy)]
 struct LinkState {
-    /// In bit/s.
+    /// The bit rate while the link works, in bit/s.
     rate: u64,
     is_down: bool,
     loses_everything: bool,

@@ -183,7 +183,7 @@ impl Codel {
         } else if is_late {
             if !self.mark_if_allowed(&mut first) {
                 replace(&mut first);
-                // Updates the state with the next packet's delay, which matters only later.
+                // Updates the state with the delay of the next packet, which is not dropped now even if it is late.
                 self.is_late(now, &first);
             }
             self.start_dropping(now);
@@ -255,7 +255,7 @@ impl Codel {
 pub(crate) struct CodelQueue {
     codel: Codel,
     packets: VecDeque<QueuedPacket>,
-    /// Octets including the link-layer header.
+    /// Number of queued octets, including link-layer headers.
     octets: u64,
     overhead: u64,
 }
@@ -271,7 +271,7 @@ impl CodelQueue {
         self.codel.marked
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets.len() as u64, self.octets - self.packets.len() as u64 * self.overhead)
     }

@@ -62,7 +62,8 @@ impl Disruption {
 }
 
 impl HandoverSpec {
-    /// Returns when the client leaves the first path and, if it does so earlier, when it attaches to the second.
+    /// Returns the time at which the client leaves the first path. If the client attaches to the second path before
+    /// that, also returns that time, first.
     fn disruptions(&self) -> Vec<Disruption> {
         let leaves = Disruption { at: self.leaves_at(), description: "the client leaves path 1".to_owned() };
         let attached =

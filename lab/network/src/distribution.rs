@@ -18,7 +18,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 pub(crate) const UNITS_PER_JITTER: i64 = 8192;
 /// Entries of a built-in table, as in iproute2.
 const TABLE_SIZE: usize = 4096;
-/// Maximum entries of a table: `NETEM_DIST_MAX` of linux/pkt_sched.h.
+/// Maximum number of entries of a table: `NETEM_DIST_MAX` of linux/pkt_sched.h.
 const MAX_TABLE_SIZE: usize = 16_384;
 
 /// The distribution of the delay.

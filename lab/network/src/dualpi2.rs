@@ -98,11 +98,11 @@ enum Action {
     Drop,
 }
 
-/// The packets of one of the two queues.
+/// The packets in the two queues, by [`Class`].
 #[derive(Debug, Default)]
 struct Queues {
     packets: [VecDeque<QueuedPacket>; 2],
-    /// Octets of each, including the link-layer header.
+    /// Number of octets in each queue, including link-layer headers.
     octets: [u64; 2],
 }
 
@@ -162,7 +162,7 @@ impl DualPi2Queue {
         self.marked
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         let packets: u64 = self.queues.packets.iter().map(|queue| queue.len() as u64).sum();
         (packets, self.octets() - packets * self.overhead)

@@ -89,12 +89,12 @@ pub(crate) struct FairQueue {
     /// Indices of the other flows.
     old_flows: VecDeque<usize>,
     packets: u64,
-    /// Octets including the link-layer header.
+    /// Number of octets in all queues, including link-layer headers.
     octets: u64,
 }
 
 impl FairQueue {
-    /// Maximum packets dropped from the longest queue when there is no room, since finding it takes time. As
+    /// Maximum number of packets dropped from the longest queue when there is no room, since finding it takes time. As
     /// in Linux.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
 
@@ -132,7 +132,7 @@ impl FairQueue {
         self.flows.iter().map(|flow| flow.codel.marked_packets()).sum()
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets - self.packets * self.overhead)
     }

@@ -106,7 +106,7 @@ impl Link {
         self.transmitter.free_at().max(self.blocked_until)
     }
 
-    /// Returns the packets queued or in transmission and their octets, as the limit of the queue counts
+    /// Returns the numbers of packets queued or in transmission, and of their octets, as the limit of the queue counts
     /// them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.backlog();

@@ -183,7 +183,7 @@ fn damping(drop_prob: f64) -> f64 {
 pub(crate) struct PieQueue {
     pie: Pie,
     queued: VecDeque<QueuedPacket>,
-    /// Octets including the link-layer header.
+    /// Number of queued octets, including link-layer headers.
     octets: u64,
     overhead: u64,
     /// No packet is dropped while fewer than this number of octets, two of the longest packets, is queued.
@@ -204,7 +204,7 @@ impl PieQueue {
         self.marked
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.queued.len() as u64, self.octets - self.queued.len() as u64 * self.overhead)
     }

@@ -94,7 +94,7 @@ enum Variation {
     /// the correlation ρ to the power of k.
     Uniform {
         correlation: f64,
-        /// In ns beyond the minimum delay.
+        /// The delay of the last packet beyond the minimum delay, in ns.
         last: Option<f64>,
     },
     /// Drawn from a table, in units of the jitter divided by [`UNITS_PER_JITTER`].
@@ -103,7 +103,7 @@ enum Variation {
     /// to the power of k.
     Normal {
         correlation: f64,
-        /// In standard deviations.
+        /// The deviation of the last packet, in standard deviations.
         last: Option<f64>,
     },
 }

@@ -82,7 +82,7 @@ impl Queue {
         matches!(self.order, Order::Fifo(_))
     }
 
-    /// Returns the queued packets and their octets.
+    /// Returns the number of queued packets, and of their octets.
     #[inline]
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets())

@@ -131,8 +131,8 @@ pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, Trace
     read_with(text, direction, Round::once)
 }
 
-/// Reads a trace that goes on with its beginning after its end, in whichever format it is, so that a run meets as much of it from
-/// every start on. The last line of a table holds as long as the line before it.
+/// Reads a trace, in any format, that is repeated: after its end it continues with its beginning, so that it lasts
+/// equally long from every start. The last line of a table holds as long as the line before it.
 pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     read_with(text, direction, |steps| {
         let end = Round::end_of_table(&steps);
@@ -140,7 +140,7 @@ pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayb
     })
 }
 
-/// Reads a trace whose steps become a round by `of_table` if it is a table.
+/// Reads a trace; `of_table` converts the steps of a table to a round.
 fn read_with(
     text: &str,
     direction: LinkDirection,

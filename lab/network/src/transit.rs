@@ -25,7 +25,7 @@ impl Transit {
         Self { from, to, number, packet, length }
     }
 
-    /// Returns the octets of the IP packet.
+    /// Returns the number of octets of the IP packet.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }

@@ -157,7 +157,8 @@ impl Side {
     }
 }
 
-/// Returns the octets of a plain TCP segment. Data before the first position is a probe: RFC 9293 section 3.8.4.
+/// Returns the payload of a plain TCP segment by its position. Data before the first position is a probe: RFC 9293
+/// section 3.8.4.
 fn plain(place: i64, segment: &Segment) -> Pieces {
     let before = usize::try_from(-place.min(0)).unwrap_or(usize::MAX);
     let octets = segment.payload.slice(before.min(segment.payload.len())..);

@@ -36,7 +36,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     Some(stream.ceiling_kbps())
 }
 
-/// Returns the octets that a message takes on the link, headers included, if packets are full.
+/// Returns the number of octets that a message takes on the link, headers included, if packets are full.
 fn wire_octets(transport: &TransportSpec, size: u64, ip: Ip, line: &Settings) -> Option<f64> {
     let (mtu, overhead, ip) = (line.mtu.0, line.overhead.0, ip.header_length() as u64);
     match transport.kind() {

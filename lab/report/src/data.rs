@@ -114,7 +114,7 @@ pub struct Filter {
     pub loss: Option<[f64; 2]>,
     /// The lowest and the highest rate, in 1/s.
     pub rate: Option<[f64; 2]>,
-    /// One-way delay in ms.
+    /// The one-way delay, in ms.
     pub delay_ms: Option<f64>,
     /// The workload, as in `simco` or `echo 100B`.
     pub workload: Option<String>,

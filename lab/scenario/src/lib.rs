@@ -1,9 +1,9 @@
 //! The definition of a run for every world: its input, its result, and the rules of its start, stall and end.
 //!
-//! A world takes a [`Scenario`] and a seed, passes a record of each settled message to an [`Observer`], and returns a [`RunSummary`];
-//! [`World`] is the contract. The driver of a world reports events to each [`Flow`], which decides
-//! when it has ended. [`conformance`] is a table of cases that every
-//! world runs: it compares kinds and counts, never times.
+//! A world takes a [`Scenario`] and a seed, passes a record of each settled message to an [`Observer`], and returns a
+//! [`RunSummary`]; [`World`] is the trait that all worlds implement. The driver of a world reports events to each
+//! [`Flow`], which decides when it has ended. [`conformance`] is a table of cases that every world runs: it compares
+//! kinds and counts, never times.
 
 mod background;
 pub mod conformance;

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 use crate::refusal::Refusal;
 
-/// Maximum octets of a file that are in memory at a time.
+/// Maximum number of octets of a file that are in memory at a time.
 pub const PART_SIZE: usize = 64 << 10;
 
 /// The requested part of a file: all of it, or one range of octets. RFC 9110, section 14

@@ -10,11 +10,11 @@ use crate::requester::Requester;
 use crate::server::Server;
 use crate::store::Owner;
 
-/// Maximum octets of all files of a folder.
+/// Maximum number of octets of all files of a folder.
 const MAX_OCTETS: u64 = 1 << 30;
 /// Maximum number of files of a folder.
 const MAX_FILES: usize = 5000;
-/// Maximum octets of the path of a file.
+/// Maximum number of octets of the path of a file.
 const MAX_PATH_LENGTH: usize = 500;
 
 /// A folder, by its owner.

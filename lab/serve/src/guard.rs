@@ -24,7 +24,8 @@ const CONTENT_POLICY: HeaderValue = HeaderValue::from_static(
 );
 const APPLICATION_JSON: &str = "application/json";
 const TEXT_HTML: &str = "text/html; charset=utf-8";
-/// Maximum octets of the path and the headers of a request. The HTTP/2 server accepts more, so that this module can explain the error.
+/// Maximum number of octets of the path and the headers of a request. The HTTP/2 server accepts more, so that this
+/// module can explain the error.
 const MAX_HEAD: usize = 16 << 10;
 const HSTS_ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 

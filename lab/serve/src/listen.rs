@@ -23,7 +23,8 @@ use crate::slow_clients::RateCheckingAcceptor;
 
 /// Maximum time until the headers of a request have arrived. RFC 9110, section 15.5.9
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum octets of headers over HTTP/2; `guard` allows fewer, and explains the error. RFC 9113, section 6.5.2
+/// Maximum number of octets of headers over HTTP/2; `guard` allows fewer, and explains the error. RFC 9113, section
+/// 6.5.2
 const MAX_HTTP2_HEAD: u32 = 64 << 10;
 /// Time for open responses when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);

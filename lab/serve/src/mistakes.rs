@@ -10,7 +10,7 @@ const MAX_MISTAKES: usize = 10;
 /// Maximum number of octets to parse for them.
 const MAX_WORK: usize = 1 << 20;
 
-/// Maximum seconds of the search. Each step may read large files that the text names.
+/// Maximum duration of the search in seconds. Each step may read large files that the text names.
 const MAX_SECONDS: f64 = 0.5;
 
 /// The key that determines which other keys its table may have.

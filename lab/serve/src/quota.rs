@@ -18,11 +18,11 @@ pub struct Usage {
 /// no other experiment of it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Quota {
-    /// Maximum octets on the disk.
+    /// Maximum number of octets on the disk.
     pub octets: u64,
-    /// Maximum completed runs.
+    /// Maximum number of completed runs.
     pub runs: u64,
-    /// Maximum core seconds.
+    /// Maximum number of core seconds.
     pub core_seconds: u64,
 }
 

@@ -7,10 +7,10 @@ use crate::experiment::Format;
 use crate::mistakes::find_mistakes;
 use crate::refusal::{Problem, Refusal};
 
-/// Maximum octets of a text.
+/// Maximum number of octets of a text.
 pub const MAX_TEXT_SIZE: usize = 1 << 20;
 
-/// Maximum octets to parse over all points. 10,000 points of a typical text need two thirds of this number.
+/// Maximum number of octets to parse over all points. 10,000 points of a typical text need two thirds of this number.
 const MAX_WORK: usize = 16 << 20;
 
 /// Limits of an experiment whose author does not own the machine. The number of routes limits the time and the memory
@@ -19,7 +19,8 @@ const MAX_NODES: usize = 300;
 const MAX_LINKS: usize = 600;
 const MAX_POINTS: usize = 10_000;
 const MAX_ROUTES: usize = 250_000;
-/// Maximum octets of files that an experiment reads. Each line of a trace becomes an event of some 50 octets in every point.
+/// Maximum number of octets of files that an experiment reads. Each line of a trace becomes an event of some 50 octets
+/// in every point.
 const MAX_FILE_OCTETS: usize = 16 << 20;
 
 /// Parses `text`, which error messages call `name`. The experiment may use only what `permission` grants, and no

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::server::SharedServer;
 use crate::{api, bundle, pages, shared};
 
-/// Maximum octets of a body. JSON may need six octets for one octet of text: `\u0000`.
+/// Maximum number of octets of a body. JSON may need six octets for one octet of text: `\u0000`.
 const MAX_BODY_SIZE: usize = 6 * MAX_TEXT_SIZE + (64 << 10);
 
 /// Returns the router of all paths.

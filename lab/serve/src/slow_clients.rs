@@ -10,7 +10,7 @@ use axum_server::accept::Accept;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Minimum octets that a client must receive during [`TIMEOUT`] of waiting.
+/// Minimum number of octets that a client must receive during [`TIMEOUT`] of waiting.
 const MIN_OCTETS: usize = 64 << 10;
 const TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -15,7 +15,7 @@ use crate::ip_options::IpOptions;
 use crate::transceiver::{self, ConnectionFault, Family, failed_to};
 use crate::turns::{read_up_to, reads_per_turn};
 
-/// Maximum datagrams per send (Linux's UDP_MAX_SEGMENTS), and their octets.
+/// Maximum number of datagrams per send (Linux's UDP_MAX_SEGMENTS), and their octets.
 const MAX_TOGETHER: usize = 64;
 const MAX_OCTETS: usize = 65_000;
 

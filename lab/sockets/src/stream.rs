@@ -180,7 +180,7 @@ impl Stream {
 }
 
 impl MessageBatch {
-    /// Maximum octets sent at once.
+    /// Maximum number of octets sent at once.
     const MAX_WRITE: usize = 1 << 14;
 
     fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<SendOutcome> {

@@ -28,7 +28,7 @@ pub(crate) struct Udp {
 }
 
 impl Udp {
-    /// Maximum octets of a message: an IPv4 packet without its headers.
+    /// Maximum number of octets of a message: an IPv4 packet without its headers.
     pub(crate) const MAX_MESSAGE: u64 = 65_507;
 
     fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {

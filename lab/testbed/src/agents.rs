@@ -185,7 +185,7 @@ impl Agent {
         self.attributes.get(name).map_or_else(|| read(&usual()), read)
     }
 
-    /// Returns the octets of a packet: for TCP and SCTP without headers, for UDP the whole packet.
+    /// Returns the size of a packet in octets: for TCP and SCTP without headers, for UDP the whole packet.
     pub fn packet(&self) -> Result<u64, WordError> {
         if self.class == Class::Sctp {
             return Ok(SCTP_DATA);
@@ -200,7 +200,7 @@ impl Agent {
         Ok(octets)
     }
 
-    /// Returns the octets that Telnet writes: `size_` of its agent. apps/telnet.cc.
+    /// Returns how many octets Telnet writes at a time: `size_` of its agent. apps/telnet.cc.
     pub fn write_size(&self) -> Result<u64, WordError> {
         match self.class {
             _ if self.is_full_tcp() => {

@@ -136,7 +136,7 @@ impl Simulator<'_> {
         self.add(Object::Application(self.traffic.applications.len() - 1))
     }
 
-    /// `$tcp attach-app FTP`, `$tcp attach-source FTP`.
+    /// Executes `$tcp attach-app FTP` or `$tcp attach-source FTP`.
     pub(crate) fn attach_kind(&mut self, agent: usize, method: &str, kind: &Word) -> Outcome {
         let prefix = if method == "attach-app" { "Application" } else { "Source" };
         let class = Word { text: format!("{prefix}/{}", kind.text), ..kind.clone() };

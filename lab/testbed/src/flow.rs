@@ -78,7 +78,7 @@ const MAX_AT_ONCE: u64 = 1000;
 const SHORTEST_MESSAGE: u64 = 8;
 
 impl Flow {
-    /// Returns the octets of the application's longest IP packet.
+    /// Returns the number of octets of the application's longest IP packet.
     pub(crate) fn longest_packet(&self) -> u64 {
         match &self.load {
             _ if self.label.is_none() && self.transport != "udp" => 0,
@@ -216,7 +216,7 @@ fn capacity(topology: &Topology, from: &str, to: &str) -> u64 {
 /// How an agent divides one write of an application into packets.
 #[derive(Debug, Clone, Copy)]
 struct Division {
-    /// Maximum octets of a packet, with the headers that ns counts.
+    /// Maximum number of octets of a packet, with the headers that ns counts.
     max: u64,
     /// Octets of the headers that ns counts.
     headers: u64,
@@ -246,7 +246,7 @@ impl Division {
         self.is_even || octets <= self.max || octets.is_multiple_of(self.max)
     }
 
-    /// Returns the octets of each packet for a write of this many octets, without headers.
+    /// Returns the size in octets of each packet for a write of this many octets, without headers.
     fn packets(self, octets: u64) -> impl Iterator<Item = u64> {
         let rest = Some(octets % self.max).filter(|rest| *rest > 0);
         let rest = rest.map(|rest| if self.is_even { self.max } else { rest });

@@ -233,7 +233,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// `$rng uniform 0 1`: ns-random.tcl, and `RNG::command`.
+    /// Executes a command such as `$rng uniform 0 1`, which draws a number: ns-random.tcl, and `RNG::command`.
     fn draw(&mut self, index: usize, method: &Word, arguments: &[Word]) -> Outcome {
         let numbers = arguments.iter().map(any_number).collect::<Result<Vec<f64>, _>>()?;
         let generator = &mut self.randoms.generators[index];

@@ -22,12 +22,12 @@ use crate::unsupported::{self, Cause};
 pub(crate) enum Object {
     Simulator,
     Node(usize),
-    /// A link in the direction of its line 0 or 1, as in ns, or a link of both directions or a LAN, as in
-    /// Emulab.
+    /// A segment, and one of its directions (the index of a line), as links are in ns; without a direction a whole link
+    /// or LAN, as in Emulab.
     Segment(usize, Option<usize>),
-    /// The queue before a line of a segment.
+    /// The queue of one direction: a segment, and the index of a line.
     Queue(usize, usize),
-    /// A line of a link without its queue.
+    /// The part of one direction after its queue: a segment, and the index of a line.
     Line(usize, usize),
     Agent(usize),
     Application(usize),
@@ -73,10 +73,10 @@ pub(crate) struct Simulator<'t> {
     pub ignored_texts: BTreeSet<(String, String)>,
 }
 
-/// Maximum octets that a script may make hol keep.
+/// Maximum number of octets that a script may make hol keep.
 pub(crate) const MAX_OCTETS: usize = 64 << 20;
 
-/// Octets that a value, an end of a link or a change counts as, in addition to its text.
+/// Number of octets that is counted for a value, an end of a link or a change, in addition to its text.
 pub(crate) const ENTRY_OCTETS: usize = 128;
 
 /// The result of a command.

@@ -1,6 +1,6 @@
 //! The texts of a script: its own, and those of the files that it reads with `source`.
 
-/// Maximum octets of all files together.
+/// Maximum number of octets of all files together.
 const MAX_SCRIPT_OCTETS: usize = 4 << 20;
 
 /// The texts in sequence, so that an offset identifies the file and the position of a word.

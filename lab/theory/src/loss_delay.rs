@@ -16,7 +16,7 @@ pub(crate) struct Level {
     pub reached: f64,
 }
 
-/// Maximum consecutive losses of one packet that are considered.
+/// Maximum number of consecutive losses of one packet that are considered.
 const MAX_LOSSES: u32 = 32;
 
 /// Returns the distribution of `X`, ascending; empty without loss.

@@ -25,7 +25,7 @@ pub fn with_overhead(message: Message, overhead: ByteCount) -> Message {
 /// Adds the rate of a shaper.
 pub fn with_rate(message: Message, shaper: &Shaper) -> Message {
     const TCA_CBS_PARMS: u16 = 1;
-    /// Enough for any packet.
+    /// A credit in octets that suffices for any packet.
     const ENOUGH_CREDIT: i32 = 1 << 20;
     // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; maximum and minimum credit in octets, gain and
     // loss in kbit/s, all scaled.

@@ -32,28 +32,28 @@ pub enum ShaperQueue {
     Codel {
         /// Its settings.
         spec: CodelSpec,
-        /// Maximum packets queued.
+        /// Maximum number of packets queued.
         limit: u32,
     },
     /// CoDel with a queue per flow.
     FairCodel {
         /// Its settings.
         spec: FairSpec,
-        /// Maximum packets queued.
+        /// Maximum number of packets queued.
         limit: u32,
     },
     /// PIE.
     Pie {
         /// Its settings.
         spec: PieSpec,
-        /// Maximum packets queued.
+        /// Maximum number of packets queued.
         limit: u32,
     },
     /// DualPI2, since Linux 6.17.
     DualPi2 {
         /// Its settings.
         spec: DualPi2Spec,
-        /// Maximum packets queued.
+        /// Maximum number of packets queued.
         limit: u32,
     },
 }
@@ -84,7 +84,7 @@ impl ShaperQueue {
     }
 }
 
-/// Returns the maximum packets queued, without the one in transmission.
+/// Returns the maximum number of queued packets, without the one in transmission.
 fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     match queue {
         QueueLimit::Packets(packets) => Ok(queue_without_transmission(packets)),

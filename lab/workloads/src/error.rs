@@ -11,7 +11,7 @@ pub enum WorkloadError {
     /// Two keys with the same meaning.
     #[error("`rate` and `interval` both set the time between messages; remove one of them")]
     RateAndInterval,
-    /// No sources.
+    /// The number of sources is 0.
     #[error("`sources` is 0; set at least 1")]
     NoSources,
     /// More rules are deleted than enabled.
@@ -52,6 +52,6 @@ pub enum WorkloadError {
 impl WorkloadError {
     /// Octets of a message's length and number.
     pub const MIN_SIZE: u64 = 8;
-    /// Maximum octets of a message.
+    /// Maximum number of octets of a message.
     pub const MAX_SIZE: u64 = 16 << 20;
 }

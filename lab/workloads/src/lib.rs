@@ -1,10 +1,10 @@
 //! Applications as sans-IO state machines that open connections, send messages and note measurements; and
 //! the load generation that makes their messages due.
 //!
-//! A workload is two applications, a client and a server ([`contract`](Application)). They handle whole
-//! messages, and know of the transport only its streams (lanes). Each keeps a [`Ledger`]; a [`LedgerJoin`]
-//! joins the two. Workloads with scheduled messages that are answered one by one share `sender` and
-//! `receiver`. `registry` lists all workloads.
+//! A workload is two applications, a client and a server ([`contract`](Application)). They handle whole messages; of
+//! the transport they know only how many streams (lanes) it has. Each keeps a [`Ledger`]; a [`LedgerJoin`] joins the
+//! two. Workloads with scheduled messages that are answered one by one share `sender` and `receiver`. `registry` lists
+//! all workloads.
 
 mod batches;
 mod bulk;

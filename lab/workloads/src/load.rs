@@ -137,7 +137,7 @@ impl Load {
 pub(crate) struct Pacer {
     gaps: Gaps,
     sources: u16,
-    /// Sources that have sent their message of this step.
+    /// Number of sources that have sent their message of the current step.
     sources_served: u16,
     messages_left: u64,
     /// When the next message is due.

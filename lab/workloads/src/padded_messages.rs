@@ -9,14 +9,15 @@ use crate::receiver::ReplySource;
 use crate::sender::{RepliedRequest, RequestSource};
 use crate::{ConnectionId, WorkloadError};
 
-/// Keeps protocol analysers from mistaking small numbers for commands of a known protocol.
+/// A mask for message numbers (XOR), so that protocol analysers do not mistake small numbers for commands of a known
+/// protocol.
 const NUMBER_MARK: u32 = u32::from_be_bytes(*b"hol\0");
 
 /// Zeros for messages, so that many messages share one allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Zeros(BytesMut);
 
-/// Builds messages: four octets of length, four of marked number, then zeros.
+/// Builds messages: four octets of length, four octets of number with its mask, then zeros.
 #[derive(Debug)]
 pub(crate) struct Padding {
     size: usize,
@@ -29,7 +30,7 @@ pub(crate) struct Padding {
 impl Zeros {
     const SLAB_OCTETS: usize = 64 << 10;
 
-    /// Returns this many octets for exclusive use.
+    /// Returns `octets` zeros for exclusive use.
     pub(crate) fn take(&mut self, octets: usize) -> BytesMut {
         if self.0.len() < octets {
             self.0 = BytesMut::zeroed(octets.max(Self::SLAB_OCTETS));

@@ -25,7 +25,7 @@ pub trait Padded {
     /// The keys of the workload, without those of a load.
     const KEYS: &'static [&'static str] = &["size"];
 
-    /// Returns the octets per message.
+    /// Returns the number of octets per message.
     fn octets(&self) -> u64;
     /// Returns what makes the next message due.
     fn pace(&self) -> Pace;

@@ -17,7 +17,7 @@ pub(crate) struct PartialTransport {
 #[derive(Debug, Default)]
 struct StreamBuffer {
     stream: Vec<u8>,
-    /// Octets that it has accepted of an incomplete message.
+    /// Number of octets that the transport has accepted of an incomplete message.
     accepted_octets: usize,
 }
 

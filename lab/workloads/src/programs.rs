@@ -85,8 +85,7 @@ impl Workload for Programs {
         |_| Ok(None)
     }
 
-    /// # Panics
-    /// Always: a kernel starts the programs, and worlds without one reject them.
+    /// # Panics Always: a kernel runs the programs themselves, so they have no application, and the model rejects them.
     fn client(&self, _: StreamLayout, _: u64, _: Seed) -> Box<dyn Application> {
         unreachable!("programs have no application in the model; a kernel starts them")
     }

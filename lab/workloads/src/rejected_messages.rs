@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::ConnectionId;
 use crate::contract::Outgoing;
 
-/// At most one message per connection, oldest first.
+/// The messages that the transport has rejected: at most one per connection, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct RejectedMessages {
     messages: VecDeque<Outgoing>,

@@ -71,7 +71,7 @@ impl Default for Rpc {
     }
 }
 
-/// Minimum octets of a request: length, number, octets of the reply, and ns of service.
+/// Minimum number of octets of a request: its length, its number, the size of the reply, and the service time in ns.
 const MIN_REQUEST: u64 = 8 + 4 + 8;
 /// The number of the part of a request that is written first.
 const HEAD_PART: u32 = u32::MAX;
@@ -266,7 +266,8 @@ struct RpcReplies {
     zeros: Zeros,
 }
 
-/// Returns the octets of the reply and the service time that a request contains; `None` for a head.
+/// Returns the size of the reply in octets and the service time, as a request states them; `None` for a head, which is
+/// written separately.
 fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
     padded_messages::number(request).filter(|number| *number != HEAD_PART)?;
     let octets = u32::from_be_bytes(*request.get(8..)?.first_chunk()?);

@@ -26,14 +26,14 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the message that sets up the session of a connection, with its turn among the streams; `None` if the
-    /// workload has no sessions. `attempt` is the number of earlier attempts.
+    /// Returns the message that sets up the session of a connection, and the turn that determines its stream; `None` if
+    /// the workload has no sessions. `attempt` is the number of earlier attempts.
     fn session_setup(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None
     }
 
-    /// Returns the next message, whose number is `number`, with its turn among the streams.
+    /// Returns the next message, whose number is `number`, and the turn that determines its stream.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
     /// Returns the head of message `number`, which is written separately before the rest, if it has one.
@@ -42,7 +42,7 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the octets of the reply to the last message, if they are known in advance; otherwise 0.
+    /// Returns the number of octets of the reply to the last message, if they are known in advance; otherwise 0.
     fn reply_size(&self) -> u32 {
         0
     }
@@ -212,7 +212,7 @@ impl<R: RequestSource> Sender<R> {
         Outgoing { connection, stream, payload, delivery: None, entry: None }
     }
 
-    /// Returns the stream of a turn; skips connections without room if possible.
+    /// Returns the lane of the message with this turn; skips connections without room if possible.
     fn lane(&self, turn: u32) -> u16 {
         self.lanes.lane_of_turn(turn, |connection| !self.rejected.waits_for(connection))
     }

@@ -8,14 +8,13 @@ use hol_measure::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Octets of each of many messages or files.
+/// Sizes of messages or files in octets: one for all, or drawn from a distribution or from a mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
                  { median = \"10kB\", sigma = 1.5, max = \"1MB\" }, or { file = \"sizes.txt\" }"
 )]
-/// How the sizes of messages are chosen.
 pub enum Sizes {
     /// The same for all.
     Fixed(ByteCount),
@@ -67,7 +66,8 @@ impl Sizes {
     /// ten.
     const MAX_SIZE_CLASSES: usize = 4;
 
-    /// Returns whether all typical sizes satisfy `octets`, and the parameters make sense.
+    /// Returns whether `octets` accepts every fixed size, or the median and the maximum of a distribution, and whether
+    /// the other parameters are valid.
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
         match self {
             Self::Fixed(size) => octets(size.0),
@@ -82,7 +82,7 @@ impl Sizes {
         }
     }
 
-    /// Draws the octets of the next message, between `min` and `max`.
+    /// Draws the size of the next message in octets, between `min` and `max`.
     ///
     /// # Panics
     /// If the sizes are those of a file that has not been read.

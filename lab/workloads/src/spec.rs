@@ -101,12 +101,12 @@ impl WorkloadSpec {
         self.load().and_then(|load| load.late_limit)
     }
 
-    /// Returns the octets per message; `None` if sizes differ.
+    /// Returns the number of octets per message; `None` if sizes differ.
     pub fn size(&self) -> Option<u64> {
         self.kind.workload().size()
     }
 
-    /// Returns the octets of the longest message.
+    /// Returns the number of octets of the longest message.
     pub fn longest(&self) -> Option<u64> {
         self.kind.workload().longest()
     }
@@ -141,7 +141,8 @@ impl WorkloadSpec {
         self.kind.workload().pace() == Pace::Accepted
     }
 
-    /// Returns the function that finds message boundaries in a byte stream over these streams.
+    /// Returns the function that finds the message boundaries in the octets of a stream. With TLS, it finds the records
+    /// of each message.
     pub fn framing_fn(&self, lanes: StreamLayout) -> FramingFn {
         tls::framing_fn(lanes.handshake, self.kind.workload().framing_fn())
     }

@@ -35,8 +35,8 @@ impl StreamLayout {
         lane / self.connections
     }
 
-    /// Returns the lane of the message in this turn, or the next one whose connection `has_room`; the first
-    /// if none has.
+    /// Returns the lane of the message with this `turn`: messages use the lanes one after the other. If its connection
+    /// has no room, returns the next lane whose connection `has_room`; if none has, the first again.
     pub(crate) fn lane_of_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
         let (streams, connections) = (u32::from(self.streams), u32::from(self.connections));
         let lane = |skipped| ((turn % streams + skipped) % streams) as u16;

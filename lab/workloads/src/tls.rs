@@ -38,12 +38,12 @@ const MESSAGE_HEADER: usize = 1 + 4;
 const HANDSHAKE_RECORD: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 
-/// Returns the octets of the records that carry a message.
+/// Returns the number of octets of the records that carry a message.
 const fn protected(octets: usize) -> usize {
     octets + RECORD_OVERHEAD * octets.div_ceil(MAX_RECORD)
 }
 
-/// Returns the octets of the message that records of this length carry.
+/// Returns the number of octets of the message that records of this length carry.
 const fn plaintext(records: usize) -> usize {
     records - RECORD_OVERHEAD * records.div_ceil(MAX_RECORD + RECORD_OVERHEAD)
 }
@@ -115,7 +115,7 @@ struct TlsApplication {
     outbox: VecDeque<Outgoing>,
     /// Records that the transport has not accepted, or only in part; the application repeats their messages.
     unsent_records: BTreeMap<ConnectionId, Bytes>,
-    /// Connections that the application has requested, and those open to it.
+    /// Number of connections that the application has requested.
     requested: u32,
     /// Number of connections that are open to the application.
     opened: u32,

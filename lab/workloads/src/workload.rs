@@ -1,4 +1,4 @@
-//! The contract of a workload: its keys in an experiment, and its two applications.
+//! The trait of a workload: its keys in an experiment, and its two applications.
 
 use hol_base::Seed;
 use hol_measure::RecordKind;
@@ -9,7 +9,7 @@ use crate::{Application, Host, Load, OnwardClient, Pace, SizeClass, Sizes, Strea
 /// A function that returns the length of a message from its first octets, for the framer of a byte stream.
 pub type FramingFn = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
-/// The contract of a workload; the fields of an implementation are the keys in experiments.
+/// A workload; the fields of the type that implements it are the keys in experiments.
 pub trait Workload {
     /// Returns the name of the workload in experiments.
     fn name(&self) -> &'static str;
@@ -44,9 +44,9 @@ pub trait Workload {
     fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
         Vec::new()
     }
-    /// Returns the octets per message; `None` if sizes differ.
+    /// Returns the number of octets per message; `None` if sizes differ.
     fn size(&self) -> Option<u64>;
-    /// Returns the octets of the longest message, if the workload's load does not determine it.
+    /// Returns the number of octets of the longest message, if the workload's load does not determine it.
     fn longest(&self) -> Option<u64> {
         self.size()
     }

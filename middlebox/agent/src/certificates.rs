@@ -51,7 +51,7 @@ pub enum CertificateError {
         /// The problem.
         problem: rustls::Error,
     },
-    /// The file has no usable authority.
+    /// The file has no usable certificate of an authority.
     #[error("{}: {problem}; use a file with the certificates of certification authorities", .path.display())]
     NoAuthority {
         /// The file of the authorities.

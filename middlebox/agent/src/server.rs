@@ -33,10 +33,10 @@ pub enum Transport {
     Sctp,
 }
 
-/// Why a text is not a server.
+/// Why a text does not name a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
-    /// The text is not a server.
+    /// The text does not name a server.
     #[error("`{0}` is not a server; write HOST, HOST:PORT or [IPV6]:PORT")]
     Invalid(String),
     /// An IPv6 address whose last part could be a port.

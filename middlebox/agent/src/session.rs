@@ -35,9 +35,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Maximum pending requests; low enough that neither side blocks on the other's reads.
+    /// Maximum number of pending requests; low enough that neither side blocks on the other's reads.
     pub const WINDOW: usize = 256;
-    /// Maximum events that wait for [`next_event`](Self::next_event); the oldest are dropped.
+    /// Maximum number of events that wait for [`next_event`](Self::next_event); the oldest are dropped.
     pub const MAX_EVENTS: usize = 1 << 16;
 
     /// Connects, and establishes a session: SE, and SA if either side authenticates the other.

@@ -79,11 +79,11 @@ struct Record {
 }
 
 impl Audit {
-    /// Maximum refused requests and queries of an agent logged in a second.
+    /// Maximum number of refused requests and queries of an agent logged in a second.
     const MAX_QUERIES: u64 = 100;
-    /// Maximum lines of an agent logged per second in the long run.
+    /// Maximum number of lines of an agent logged per second in the long run.
     const MAX_LINES_PER_SECOND: u64 = 1000;
-    /// Maximum lines per agent in a burst: many rules may begin and end together.
+    /// Maximum number of lines per agent in a burst: many rules may begin and end together.
     const MAX_BURST: u64 = 100_000;
 
     /// Logs a request of this peer and its answer.

@@ -130,7 +130,7 @@ impl Connection {
         self.line.is_to_write()
     }
 
-    /// Returns the octets queued for the agent.
+    /// Returns the number of octets queued for the agent.
     pub fn waiting(&self) -> usize {
         self.line.waiting()
     }

@@ -31,7 +31,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Maximum connections that get notifications per turn.
+    /// Maximum number of connections that get notifications per turn.
     const MAX_NOTIFIED: usize = 128;
 
     pub fn len(&self) -> usize {
@@ -187,7 +187,7 @@ impl Connections {
         if self.turns.is_empty() && self.notified.is_empty() { deadline } else { Time::ZERO }
     }
 
-    /// Returns the octets queued on all connections.
+    /// Returns the number of octets queued on all connections.
     #[cfg(test)]
     pub fn queued_octets(&self) -> usize {
         self.queued_octets

@@ -73,7 +73,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Maximum sockets handled per turn.
+    /// Maximum number of sockets handled per turn.
     const MAX_READY: usize = 256;
     /// Octets per read.
     const READ_OCTETS: usize = 4096;

@@ -13,11 +13,11 @@ use crate::metrics::{MIME_TYPE, Metrics};
 
 /// Timeout of each read, and of sending.
 const IO_TIMEOUT: Duration = Duration::from_millis(250);
-/// Maximum concurrent readers; further readers are rejected.
+/// Maximum number of concurrent readers; further readers are rejected.
 const MAX_READERS: usize = 64;
-/// Maximum octets of a request.
+/// Maximum number of octets of a request.
 const MAX_OCTETS: usize = 4096;
-/// Maximum reads for a request, so that slow octets do not occupy a reader for long.
+/// Maximum number of reads for a request, so that slow octets do not occupy a reader for long.
 const MAX_READS: usize = 4;
 
 /// The listening socket.

@@ -10,13 +10,13 @@ use crate::{DaemonError, SetupError};
 /// Limits of the resources that agents and hosts can make the daemon use.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Maximum connections. A further connection replaces the oldest one without a session, or else waits in the
-    /// kernel's queue.
+    /// Maximum number of connections. A further connection replaces the oldest one without a session, or else waits in
+    /// the kernel's queue.
     pub connections: usize,
-    /// Maximum octets queued for an agent that does not read. The agent is read again only when none are
+    /// Maximum number of octets queued for an agent that does not read. The agent is read again only when none are
     /// queued, so these are the replies of one turn, for which half is reserved, and notifications.
     pub output: usize,
-    /// Maximum octets queued for all agents together. Beyond that, those with the most are disconnected.
+    /// Maximum number of octets queued for all agents together. Beyond that, those with the most are disconnected.
     pub backlog: usize,
     /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,
@@ -40,7 +40,7 @@ impl Limits {
     /// Minimum of `output`: half of it holds the longest list, which is the longest reply.
     pub(crate) const MIN_OUTPUT: u64 = 2 << 16;
 
-    /// Returns the octets of answers that end a turn. The other half of `output` holds the longest answer and
+    /// Returns the number of octets of answers that end a turn. The other half of `output` holds the longest answer and
     /// notifications, so no agent is disconnected for the volume of its own requests.
     pub(crate) fn turn_octets(&self) -> usize {
         (self.output / 2).min(Self::MAX_TURN_OCTETS)

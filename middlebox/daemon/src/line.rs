@@ -23,7 +23,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     /// Queues a message.
     fn push(&mut self, message: &Message);
 
-    /// Returns the queued octets.
+    /// Returns the number of queued octets.
     fn waiting(&self) -> usize;
 
     /// Returns true if there is something to send, including data of the transport itself.

@@ -87,7 +87,7 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Maximum connections waiting in the kernel.
+    /// Maximum number of connections waiting in the kernel.
     const BACKLOG: i32 = 1024;
     /// Interval before a retry when there are too many connections.
     const RETRY_INTERVAL: Duration = Duration::from_secs(1);

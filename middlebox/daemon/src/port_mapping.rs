@@ -29,7 +29,7 @@ pub(crate) struct PortMapper {
     sockets: Vec<UdpSocket>,
     /// The gateway's outside address, for NAT-PMP.
     address: Option<Ipv4Addr>,
-    /// Maximum mappings per host.
+    /// Maximum number of mappings per host.
     max_mappings: usize,
     /// The start of its epoch.
     start: Time,
@@ -69,7 +69,7 @@ enum Outcome {
 }
 
 impl PortMapper {
-    /// Maximum datagrams read per turn.
+    /// Maximum number of datagrams read per turn.
     pub const MAX_DATAGRAMS: usize = 32;
 
     /// Opens the sockets, bound to this interface if given.

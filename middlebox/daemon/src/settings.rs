@@ -19,13 +19,13 @@ use crate::{Format, Level, Limits, ListenAddress, Transport, socket_address};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// TCP addresses.
+    /// TCP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// SCTP addresses.
+    /// SCTP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
-    /// TLS addresses.
+    /// TLS addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_tls: Vec<SocketAddr>,
     /// The packet filter that enforces rules.
@@ -98,10 +98,10 @@ pub struct TlsSettings {
 pub struct ProtectedSettings {
     /// The interface of these sockets, which accept no traffic from other interfaces.
     pub interface: Option<String>,
-    /// TCP addresses.
+    /// TCP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// SCTP addresses.
+    /// SCTP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
 }
@@ -145,7 +145,7 @@ pub struct PcpSettings {
     /// Addresses of the inside interface to which hosts send requests.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// Maximum mappings per host.
+    /// Maximum number of mappings per host.
     pub mappings: usize,
 }
 
@@ -186,15 +186,15 @@ impl Default for PcpSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Maximum connections.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Maximum rules.
+    /// Maximum number of rules.
     pub rules: usize,
-    /// Maximum elements of all rules in the packet filter.
+    /// Maximum number of elements of all rules in the packet filter.
     pub elements: usize,
-    /// Maximum octets queued for an agent that does not read.
+    /// Maximum number of octets queued for an agent that does not read.
     pub output: ByteCount,
-    /// Maximum octets queued for all agents together.
+    /// Maximum number of octets queued for all agents together.
     pub backlog: ByteCount,
     /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,

@@ -186,7 +186,7 @@ pub enum SetupError {
         files: u64,
         /// Files needed.
         needed: u64,
-        /// Maximum connections under this limit.
+        /// Maximum number of connections under this limit.
         max: u64,
     },
     /// A limit is too small to work.

@@ -8,7 +8,7 @@ use crate::element::{Element, End, Role, Target};
 use crate::error::Unsupported;
 use crate::ports::Block;
 
-/// Maximum elements of one rule, so that no request changes more in the kernel.
+/// Maximum number of elements of one rule, so that no request changes more in the kernel.
 pub(crate) const MAX_ELEMENTS: usize = 512;
 
 /// Data between two ends, and their translation.

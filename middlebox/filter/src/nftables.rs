@@ -48,7 +48,7 @@ pub struct Nftables {
 }
 
 impl Nftables {
-    /// Maximum transactions for the same changes. Each rejected one costs the kernel a grace period of
+    /// Maximum number of transactions for the same changes. Each rejected one costs the kernel a grace period of
     /// several milliseconds (net/netfilter/nf_tables_api.c `__nf_tables_abort`).
     const MAX_ATTEMPTS: usize = 2;
 

@@ -131,7 +131,7 @@ impl Side {
 }
 
 impl Field {
-    /// Returns the octets of the value.
+    /// Returns the number of octets of the value.
     pub fn length(self) -> usize {
         match self {
             Self::Protocol => 1,
@@ -140,7 +140,7 @@ impl Field {
         }
     }
 
-    /// Returns the octets in a concatenation: registers have four each.
+    /// Returns the number of octets in a concatenation: registers have four each.
     pub fn width(self) -> usize {
         self.length().next_multiple_of(4)
     }

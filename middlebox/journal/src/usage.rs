@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-/// Minimum octets that a compaction frees, so that compactions are rare.
+/// Minimum number of octets that a compaction frees, so that compactions are rare.
 const MIN_FREED_OCTETS: u64 = 64 << 10;
 /// If a compaction frees this many octets, it runs regardless of the free space.
 const LARGE_WASTE: u64 = 8 << 20;
@@ -21,7 +21,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Returns the approximate octets of superseded entries.
+    /// Returns the approximate number of octets of superseded entries.
     fn waste(self) -> u64 {
         let share = u128::from(self.octets) * u128::from(self.superseded);
         (share / u128::from((self.current + self.superseded).max(1))) as u64
@@ -43,7 +43,7 @@ impl Usage {
     }
 }
 
-/// Returns the free octets of the file system of this directory; unlimited if that is unknown.
+/// Returns the number of free octets of the file system of this directory; unlimited if that is unknown.
 pub(crate) fn free_space(directory: &Path) -> u64 {
     statvfs(directory).map_or(u64::MAX, |disk| disk.blocks_available() * disk.fragment_size())
 }

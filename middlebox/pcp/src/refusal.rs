@@ -38,7 +38,7 @@ impl Refusal {
         self as u8
     }
 
-    /// Returns the seconds for which the same request would be refused again.
+    /// Returns for how many seconds the same request would be refused again.
     pub const fn lifetime(self) -> u32 {
         match self {
             Self::NetworkFailure | Self::NoResources | Self::UserExceedsQuota => 30,

@@ -13,7 +13,7 @@ pub(crate) trait Attribute: Sized {
     const KIND: u16;
     /// Parses a value; `None` if it breaks the attribute's format.
     fn parse(value: &[u8]) -> Option<Self>;
-    /// Returns the octets of the value.
+    /// Returns the number of octets of the value.
     fn length(&self) -> usize;
     /// Appends the value.
     fn emit(&self, out: &mut Vec<u8>);
@@ -139,7 +139,7 @@ macro_rules! opaque {
         pub struct $name(Bytes);
 
         impl $name {
-            /// Maximum octets.
+            /// Maximum number of octets.
             pub const LIMIT: usize = $limit;
 
             /// Creates the attribute of these octets.

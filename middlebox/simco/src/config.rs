@@ -19,15 +19,16 @@ pub struct Config {
     pub ports: RangeInclusive<u16>,
     /// Outside addresses whose other ports serve flows without a rule, so that no rule gets such an address as a whole.
     pub shared: Vec<IpAddr>,
-    /// Maximum policy rules; more are refused.
+    /// Maximum number of policy rules; more are refused.
     pub max_rules: usize,
-    /// Maximum elements of all agents' rules in the packet filter.
+    /// Maximum number of elements of all agents' rules in the packet filter.
     pub max_elements: usize,
-    /// Maximum shapes of elements. A quarter is reserved for agents that have few.
+    /// Maximum number of shapes of elements; each shape has its own set in the packet filter. A quarter is reserved for
+    /// agents that have few.
     pub max_shapes: usize,
     /// Computes the footprint of a rule in the packet filter, if there is one.
     pub footprint: Option<FootprintFn>,
-    /// Maximum sessions; more are refused. A quarter is reserved for agents that have few.
+    /// Maximum number of sessions; more are refused. A quarter is reserved for agents that have few.
     pub max_sessions: usize,
     /// True if sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change
     /// costs work for every session, which is wasted if no agent needs it.

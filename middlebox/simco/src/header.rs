@@ -97,7 +97,7 @@ impl Header {
         })
     }
 
-    /// Returns the octets of the whole message.
+    /// Returns the number of octets of the whole message.
     pub fn message_length(&self) -> usize {
         Self::LENGTH + usize::from(self.body_length)
     }
@@ -113,7 +113,7 @@ impl Header {
     }
 }
 
-/// Returns the octets of the message that starts with `octets`; `None` if there are too few to know.
+/// Returns the number of octets of the message that starts with `octets`; `None` if there are too few to know.
 pub fn length_of(octets: &[u8]) -> Option<usize> {
     Header::parse(octets).map(|header| header.message_length())
 }

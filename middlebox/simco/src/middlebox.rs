@@ -72,12 +72,12 @@ pub enum RestoreError {
 impl Middlebox {
     /// Timeout of the rest of a message, and of the session on a new connection. RFC 4540 section 6, step 2.
     pub const TIMEOUT: Duration = Duration::from_secs(60);
-    /// Maximum number of rules that a sweep ends in one step, so that other sessions need not wait.
+    /// Maximum number of expired rules that one step of a sweep ends, so that other sessions need not wait.
     const MAX_ENDS: usize = 64;
-    /// Maximum notifications at once for the rules that a sweep ends.
+    /// Maximum number of notifications that one step of a sweep sends.
     const MAX_NOTIFICATIONS: usize = 16_384;
-    /// Maximum ends that wait to be announced. Beyond that, waiting ends are announced before further rules
-    /// end.
+    /// Maximum number of ended rules whose notifications are still to be sent. At this number, notifications are sent
+    /// before further rules end.
     const MAX_UNANNOUNCED: usize = 1 << 18;
 
     /// Creates a middlebox without sessions and rules.

@@ -25,11 +25,11 @@ pub(crate) struct ResourceAccounts {
 /// The limits for all agents together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceLimits {
-    /// Maximum open sessions.
+    /// Maximum number of open sessions.
     pub sessions: usize,
-    /// Maximum elements of rules in the packet filter.
+    /// Maximum number of elements of rules in the packet filter.
     pub elements: usize,
-    /// Maximum shapes of these elements.
+    /// Maximum number of shapes of these elements.
     pub shapes: usize,
 }
 

@@ -14,7 +14,7 @@ use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     slots: Vec<Slot>,
-    /// Slots that may be free, in the order of release.
+    /// Slots in the order of release. Not all are free: a recorded rule may have taken its slot again.
     free_slots: VecDeque<usize>,
     count: usize,
     /// PIDs of rules by the tick in which they end.
@@ -71,7 +71,7 @@ fn tick_of(end: Time) -> u64 {
 }
 
 impl Rules {
-    /// Maximum rules in a table.
+    /// Maximum number of rules in a table.
     pub const MAX_RULES: usize = SLOT_COUNT as usize - MIN_FREE_SLOTS - 2;
 
     /// Creates an empty table.

@@ -73,7 +73,7 @@ pub enum SecretError {
 }
 
 impl Secret {
-    /// Minimum octets of a secret.
+    /// Minimum number of octets of a secret.
     pub const MIN_LENGTH: usize = 16;
 
     /// Creates the secret of the agent with this name.

@@ -190,7 +190,7 @@ impl IpVersion {
         }
     }
 
-    /// Returns the bits of an address.
+    /// Returns the number of bits of an address.
     pub const fn address_bits(self) -> u8 {
         match self {
             Self::V4 => 32,

@@ -29,7 +29,7 @@ pub fn set_option(socket: &Socket, level: c_int, name: c_int, value: &[u8]) -> i
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Reads a socket option into `value`, which may contain input. Returns the octets written.
+/// Reads a socket option into `value`, which may contain input. Returns the number of octets written.
 #[expect(unsafe_code, reason = "getsockopt with a structure of any kind has no safe wrapper")]
 pub fn read_option(socket: &Socket, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
     let mut length = value.len() as socklen_t;

@@ -16,7 +16,7 @@ pub fn push_item(control: &mut Vec<u8>, level: c_int, kind: c_int, value: &[u8])
     control.resize(control.len().next_multiple_of(size_of::<usize>()), 0);
 }
 
-/// Returns the items of ancillary data: level, type and value.
+/// Returns the items of ancillary data (control messages), each as level, type and value.
 pub fn items(mut control: &[u8]) -> impl Iterator<Item = (c_int, c_int, &[u8])> {
     std::iter::from_fn(move || {
         let (length, rest) = control.split_first_chunk()?;

@@ -27,7 +27,7 @@ macro_rules! serial_number {
             pub const fn at_or_after(self, other: Self) -> bool {
                 !self.before(other)
             }
-            /// Returns the steps forward from `earlier` to this number.
+            /// Returns the number of steps from `earlier` forward to this number.
             pub const fn distance_from(self, earlier: Self) -> $raw {
                 self.0.wrapping_sub(earlier.0)
             }

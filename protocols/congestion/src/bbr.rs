@@ -30,7 +30,8 @@ const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 const CWND_GAIN: u32 = 2 * UNIT;
 /// The gains of a cycle: one phase probes, the next drains the probe's queue, six cruise. Draft, section 4.3.4.1.
 const CYCLE_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Number of phases from which the first is drawn: all but the one that drains. Draft, section 4.3.4.2; bbr_cycle_rand.
+/// Number of phases among which the first phase is drawn at random: all but the one that drains. Draft, section
+/// 4.3.4.2; bbr_cycle_rand.
 const START_PHASE_CHOICES: u64 = 7;
 /// Length of the window of the maximum bandwidth, in rounds. Draft, section 4.1.2.3: BtlBwFilterLen.
 const BANDWIDTH_ROUNDS: u32 = 10;
@@ -160,7 +161,8 @@ struct Rounds {
     began: bool,
 }
 
-/// The test whether the pipe is full: bandwidth, and rounds without growth. Draft, section 4.3.2.2.
+/// The state of the test whether the pipe is full: the bandwidth when it last grew enough, and the number of rounds
+/// since then. Draft, section 4.3.2.2.
 #[derive(Debug, Clone, Default)]
 struct FullPipe {
     bandwidth: Bandwidth,
@@ -314,7 +316,7 @@ impl Bbr {
         Tally { at: self.deliveries.delivered_at(), delivered: self.deliveries.delivered(), lost }
     }
 
-    /// Returns the octets per unit of the window.
+    /// Returns the number of octets per unit of the window.
     fn octets_per_unit(&self) -> u32 {
         self.segment / self.quantum
     }

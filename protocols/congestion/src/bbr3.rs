@@ -53,7 +53,7 @@ enum State {
     Down,
     /// ProbeBW_CRUISE: sends as fast as the path delivers.
     Cruise,
-    /// ProbeBW_REFILL: fills the pipe for a round, so that losses in UP are those of UP.
+    /// ProbeBW_REFILL: fills the pipe for a round, so that losses in ProbeBW_UP result from probing alone.
     Refill,
     /// ProbeBW_UP: probes for more bandwidth.
     Up,
@@ -235,7 +235,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns the octets per unit of the window.
+    /// Returns the number of octets per unit of the window.
     fn octets_per_unit(&self) -> u32 {
         self.segment / self.quantum
     }

@@ -7,13 +7,13 @@ use crate::{TICK, TICKS_PER_SECOND, ticks};
 /// beta_cubic = 0.7 as a fraction of 1024, as in kernels. RFC 9438 section 4.6.
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
-/// For an unchanged window the window function is evaluated again only after more than 1/32 s, in whole
-/// ticks.
+/// Number of ticks for which the result of the window function is reused while the window is unchanged: 1/32 s, rounded
+/// down.
 const EVALUATION_TICKS: u64 = 7;
 /// C = 0.4 segments/s^3 as 410/1024, and 1024ths of a second cubed: C t^3 = 410 t^3 / 2^40.
 const C: u64 = 410;
 const C_SHIFT: u32 = 40;
-/// Times are capped here, in 1024ths of a second: after 256 s the curve exceeds any window.
+/// Maximum time in the window function, in 1024ths of a second: after 256 s the curve exceeds any window.
 const MAX_TIME: u64 = 1 << 18;
 
 /// The state of a growth epoch; windows are in segments.
@@ -24,7 +24,7 @@ pub(crate) struct Cubic {
     epoch: Option<Epoch>,
     /// The minimum round trip.
     rtt_min: Option<Duration>,
-    /// Acknowledged segments per segment of window growth.
+    /// Number of segments that must be acknowledged for each segment by which the window grows.
     price: u32,
     /// When, and for which window, `price` was computed; a reduction of the window does not change it.
     evaluated: Option<(Time, u32)>,
@@ -46,7 +46,8 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// Returns how many acknowledged segments each further segment of window costs, after `acked` more.
+    /// Counts `acked` acknowledged segments; returns how many segments must be acknowledged for each segment by which
+    /// the window grows.
     pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
         let age = self.evaluated.map(|(at, window)| (ticks(now) - ticks(at), window));

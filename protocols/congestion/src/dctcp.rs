@@ -3,7 +3,7 @@
 
 use crate::delivery::is_beyond;
 
-/// The marked share over the last round trips.
+/// The smoothed share of marked packets.
 #[derive(Debug, Clone)]
 pub(crate) struct Dctcp {
     /// DCTCP.Alpha, in 1024ths.
@@ -22,7 +22,8 @@ impl Dctcp {
     /// The newest window has the weight 2^-GAIN. RFC 8257 section 4.2.
     const GAIN_SHIFT: u32 = 4;
 
-    /// Creates the state with the worst case, because nothing is known. RFC 8257 section 4.2.
+    /// Creates the state with the highest alpha, as if every packet were marked, because nothing is known yet. RFC 8257
+    /// section 4.2.
     pub(crate) fn new() -> Self {
         Self { alpha: Self::MAX_ALPHA, window_end: None, delivered: 0, marked: 0 }
     }

@@ -65,7 +65,7 @@ impl Deliveries {
         Self { delivered: quantum, delivered_at: now, first_sent: now, ..Self::default() }
     }
 
-    /// Returns the units delivered so far.
+    /// Returns the number of units delivered so far.
     pub(crate) fn delivered(&self) -> u32 {
         self.delivered
     }

@@ -9,7 +9,7 @@ pub struct Pacing {
     pub burst: u32,
 }
 
-/// Maximum octets of a burst: GSO_LEGACY_MAX_SIZE minus the largest header, include/linux/netdevice.h.
+/// Maximum number of octets of a burst: GSO_LEGACY_MAX_SIZE minus the largest header, include/linux/netdevice.h.
 const MAX_BURST: u64 = 65_536 - 1 - 320;
 
 impl Pacing {

@@ -1,6 +1,7 @@
-//! TCP Prague, the congestion control of L4S: the window shrinks in proportion to the share of marked packets, whose smoothed value is
-//! small because marks come early, and grows as if the round trip were at least 25 ms. draft-briscoe-iccrg-prague-congestion-control-04
-//! ("draft" below); details as in version 0.7 of L4STeam's tcp_prague.c, without its mode for windows of less than four segments.
+//! TCP Prague, the congestion control of L4S: the window shrinks in proportion to the smoothed share of marked packets,
+//! and it grows as if the round trip were at least 25 ms. draft-briscoe-iccrg-prague-congestion-control-04 ("draft"
+//! below); details as in version 0.7 of L4STeam's tcp_prague.c, without its mode for windows of less than four
+//! segments.
 
 use hol_base::{Duration, Time};
 
@@ -12,9 +13,10 @@ use crate::pacing::Pacing;
 const GAIN: f64 = 1.0 / 16.0;
 /// The round-trip time that replaces all shorter round-trip times. Draft, section 2.4.4; RTT_TARGET.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// The round-trip time above which there is no scaling: MAX_SCALED_RTT.
+/// The round-trip time above which the growth of the window is not scaled: MAX_SCALED_RTT.
 const MAX_SCALED: Duration = Duration::from_millis(100);
-/// Number of round trips after slow start from which on short round trips are scaled: DEFAULT_RTT_TRANSITION.
+/// Number of round trips after slow start from which on the window's changes are scaled for short round trips:
+/// DEFAULT_RTT_TRANSITION.
 const RTT_TRANSITION: u32 = 4;
 /// The minimum window in segments: MIN_CWND_RTT.
 const MIN_WINDOW: f64 = 2.0;
@@ -135,7 +137,7 @@ impl Prague {
         self.pace(ack.in_flight, *cwnd < *ssthresh / 2);
     }
 
-    /// Returns whether short round trips are scaled.
+    /// Returns whether the window's changes are scaled for short round trips.
     fn is_scaled(&self, is_slow_start: bool) -> bool {
         !is_slow_start && self.rounds >= RTT_TRANSITION
     }

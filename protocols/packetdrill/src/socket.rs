@@ -511,7 +511,8 @@ fn read_size(call: &Call) -> Result<usize, String> {
     }
 }
 
-/// Returns the octets of the vector in `{msg_name(...)=..., msg_iov(1)=[{..., 1000}], msg_flags=0}`; no other member is supported.
+/// Returns the number of octets in the vector of `{msg_name(...)=..., msg_iov(1)=[{..., 1000}], msg_flags=0}`; no other
+/// member is supported.
 fn message_size(text: &str) -> Result<usize, String> {
     let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     let inside = inside.ok_or_else(|| {
@@ -531,7 +532,7 @@ fn message_size(text: &str) -> Result<usize, String> {
     Ok(size)
 }
 
-/// Returns the octets of all parts of `[{..., 1000}, {..., 10}]`.
+/// Returns the number of octets of all parts of `[{..., 1000}, {..., 10}]`.
 fn vector(text: &str) -> Result<usize, String> {
     let form = || format!("{text} is not a vector; write [{{..., 1000}}]");
     let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or_else(form)?;

@@ -34,7 +34,7 @@ pub(crate) struct Tcp {
     stamp_tolerance: Option<u32>,
 }
 
-/// Maximum octets of payload in an IP packet.
+/// Maximum number of octets of payload in an IP packet.
 const MAX_PAYLOAD: usize = 65_535 - 40;
 
 /// The variables of an endpoint.

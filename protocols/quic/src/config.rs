@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// Streams over which an application spreads its messages.
     pub streams: u16,
-    /// Maximum concurrent streams of the peer. RFC 9000 section 4.6.
+    /// Maximum number of concurrent streams of the peer. RFC 9000 section 4.6.
     pub max_streams: u32,
     /// Whether streams take turns, one packet each; otherwise each stream is sent as far as possible, in the order of the writes.
     pub send_fairness: bool,
@@ -42,7 +42,7 @@ pub struct Config {
     pub stream_receive_window: ByteCount,
     /// Octets that the peer may send on all streams together before any is read.
     pub receive_window: ByteCount,
-    /// Maximum octets that are written and not yet acknowledged.
+    /// Maximum number of octets that are written and not yet acknowledged.
     pub send_window: ByteCount,
     /// Maximum length of the queue of DATAGRAM frames, in octets.
     pub datagram_send_buffer: ByteCount,

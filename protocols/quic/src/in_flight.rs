@@ -17,7 +17,7 @@ struct InFlightCounter {
     in_flight: u64,
 }
 
-/// Returns the octets in flight, RFC 9002 section 2. The value is exact at each acknowledgment; packets with
+/// Returns the number of octets in flight, RFC 9002 section 2. The value is exact at each acknowledgment; packets with
 /// only acknowledgments count until the next one.
 pub(crate) fn in_flight(connection: &Connection) -> Option<u64> {
     let counted = connection.congestion_state().clone_box().into_any().downcast::<InFlightCounter>().ok()?;

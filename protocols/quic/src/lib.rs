@@ -6,13 +6,13 @@
 //! `close` and `timers`; the others are small state machines. quinn-proto implements QUIC; this crate maps
 //! messages to its streams.
 //!
-//! Packets have two forms (`packet_form`). In the model world packets are unencrypted
-//! (`cleartext`): an endpoint has the contract of all transports, and reads in its packets which octets of
-//! which stream were sent when: `first_sent` at the sender, `arrivals` at the receiver. Over sockets they are
-//! encrypted (`encrypted`, `tls`), and datagrams are octets.
+//! Packets have two forms (`packet_form`). In the model world packets are unencrypted (`cleartext`): an endpoint
+//! implements the trait of all transports, and its packets show which octets of which stream were sent when:
+//! `first_sent` at the sender, `arrivals` at the receiver. Over sockets they are encrypted (`encrypted`, `tls`), and
+//! datagrams are octets.
 //!
-//! Each direction of a stream of the contract is a unidirectional stream. The first stream is the control
-//! stream; its end means that no more data follow. Pacing is quinn-proto's and cannot be switched off.
+//! Each direction of an application's stream is a unidirectional QUIC stream. The first stream is the control stream;
+//! its end means that no more data follow. Pacing is quinn-proto's and cannot be switched off.
 
 mod arrivals;
 mod cleartext;

@@ -1,4 +1,4 @@
-//! The forms of packets: unencrypted packets, whose content is visible, and packets that TLS encrypts.
+//! The trait of the two forms of packets: unencrypted packets, whose content is visible, and packets that TLS encrypts.
 
 use hol_base::Time;
 use hol_transport::{DeliveryTimes, Event, Statistics};
@@ -11,8 +11,8 @@ pub trait PacketForm {
     /// A packet to be sent.
     type Packet;
 
-    /// Accepts a datagram that quinn-proto has written for the peer, ECN-capable or not; `is_probing`: no
-    /// loss was detected, but it may contain a probe.
+    /// Accepts a datagram that quinn-proto has written for the peer, with its ECN codepoint; `is_probing`: the datagram
+    /// may contain a probe, because a timer expired without a detected loss.
     fn queue_datagram(
         &mut self,
         now: Time,

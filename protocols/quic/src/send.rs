@@ -15,7 +15,7 @@ use crate::{Endpoint, MessageMapping, clock};
 pub(crate) struct Outgoing {
     /// The control stream, whose end means that no more data follow.
     pub(crate) control: Option<StreamId>,
-    /// The QUIC stream of each stream of the contract.
+    /// The QUIC stream of each stream of the application.
     pub(crate) streams: Vec<StreamId>,
     /// Messages that wait for room. While any message waits, no new messages are accepted.
     pub(crate) waiting_messages: VecDeque<WaitingMessage>,

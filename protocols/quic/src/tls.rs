@@ -45,7 +45,7 @@ struct PaddedServer {
 pub struct KeyLog(Arc<Mutex<String>>);
 
 impl Tls {
-    /// Minimum octets of a server's first flight: transport parameters, an unpadded certificate, the
+    /// Minimum number of octets of a server's first flight: transport parameters, an unpadded certificate, the
     /// signature and Finished.
     pub const MIN_FLIGHT: ByteCount = ByteCount(600);
 

@@ -15,7 +15,7 @@ pub struct AduFragment<'p> {
 
 const CONTINUES_BIT: u8 = 0x80;
 const LONG_BIT: u8 = 0x40;
-/// Maximum octets of an ADU frame: fourteen bits.
+/// Maximum number of octets of an ADU frame: fourteen bits.
 const MAX_OCTETS: usize = (1 << 14) - 1;
 
 fn descriptor(size: usize, continues: bool) -> Vec<u8> {

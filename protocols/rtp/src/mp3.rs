@@ -14,7 +14,7 @@ const SAMPLING_RATES: [u32; 3] = [44_100, 48_000, 32_000];
 impl FrameHeader {
     /// Octets of the frame header.
     pub const OCTETS: usize = 4;
-    /// Maximum octets by which a frame's data may begin before the frame: nine bits.
+    /// Maximum number of octets by which a frame's data may begin before the frame: nine bits.
     pub const MAX_DATA_REACH: usize = 511;
 
     /// Returns the header of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`BIT_RATES_KBPS`].
@@ -43,7 +43,7 @@ impl FrameHeader {
         self.0
     }
 
-    /// Returns the octets of the whole frame.
+    /// Returns the number of octets of the whole frame.
     pub fn frame_length(self) -> usize {
         let Self([_, _, rates, _]) = self;
         let bits_per_s = 1000 * u32::from(BIT_RATES_KBPS[usize::from(rates >> 4) - 1]);
@@ -51,12 +51,12 @@ impl FrameHeader {
         (144 * bits_per_s / SAMPLING_RATES[usize::from(rates >> 2 & 3)] + padding) as usize
     }
 
-    /// Returns the octets of the header, the CRC if any, and the side information, before the main data.
+    /// Returns the number of octets of the header, the CRC if any, and the side information, before the main data.
     pub fn main_data_offset(self) -> usize {
         Self::OCTETS + self.crc_length() + if self.is_mono() { 17 } else { 32 }
     }
 
-    /// Returns the octets of main data for which the frame has room.
+    /// Returns the number of octets of main data for which the frame has room.
     pub fn main_data_room(self) -> usize {
         self.frame_length() - self.main_data_offset()
     }
@@ -66,7 +66,7 @@ impl FrameHeader {
         self.bits(frame, 0, 9)
     }
 
-    /// Returns the octets of main data of the frame's unit: the `part2_3_length` of all granules and
+    /// Returns the number of octets of main data of the frame's unit: the `part2_3_length` of all granules and
     /// channels.
     pub fn main_data_length(self, frame: &[u8]) -> usize {
         self.lengths().map(|at| self.bits(frame, at, 12)).sum::<usize>().div_ceil(8)

@@ -22,12 +22,12 @@ impl ParityCode {
         if k == 0 || k >= n { None } else { Some(Self { k, n }) }
     }
 
-    /// Returns the packets per group without parity.
+    /// Returns the number of packets per group without parity.
     pub const fn k(self) -> u8 {
         self.k
     }
 
-    /// Returns the packets per group including parity.
+    /// Returns the number of packets per group including parity.
     pub const fn n(self) -> u8 {
         self.n
     }

@@ -40,7 +40,7 @@ impl PendingUnit {
         Self { header: self.header, main_data_offset, reaches_back, unit: Vec::new() }
     }
 
-    /// Returns the octets of main data between the end of the unit and the end of the frame, to which the
+    /// Returns the number of octets of main data between the end of the unit and the end of the frame, to which the
     /// next unit may reach back.
     fn free_octets(&self) -> usize {
         (self.reaches_back + self.header.main_data_room()).saturating_sub(self.unit.len())

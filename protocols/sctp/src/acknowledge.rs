@@ -58,7 +58,8 @@ impl Acknowledgements {
 }
 
 impl Endpoint {
-    /// Returns the free octets for user data; unread data occupy room (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
+    /// Returns the number of free octets for user data; unread data occupy room (`net/sctp/associola.c`
+    /// sctp_assoc_rwnd_decrease).
     pub(crate) fn receive_window(&self) -> usize {
         let held = self.reassembly.held()
             + self.interleaved.held()

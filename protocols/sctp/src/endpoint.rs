@@ -246,7 +246,7 @@ impl Endpoint {
         self.streams_out.count()
     }
 
-    /// Returns the octets of user data sent and not yet acknowledged, on all paths.
+    /// Returns the number of octets of user data sent and not yet acknowledged, on all paths.
     pub fn outstanding(&self) -> u64 {
         self.flight.outstanding()
     }
@@ -283,12 +283,12 @@ impl Endpoint {
         (self.config.mtu.0 as usize - self.headers) & !3
     }
 
-    /// Returns the octets of user data that fit into one chunk. RFC 9260 section 6.9.
+    /// Returns the number of octets of user data that fit into one chunk. RFC 9260 section 6.9.
     pub(crate) fn largest_fragment(&self) -> usize {
         self.largest_chunk() - self.data_header()
     }
 
-    /// Returns the octets of a chunk before its user data.
+    /// Returns the number of octets of a chunk before its user data.
     pub(crate) const fn data_header(&self) -> usize {
         if self.interleaving { IData::HEADER } else { Data::HEADER }
     }

@@ -194,7 +194,7 @@ impl Incoming {
         self.fragments.iter().map(|fragment| fragment.data.payload.len()).sum()
     }
 
-    /// Inserts a fragment; returns the added octets, 0 for a duplicate or a fragment after the last one.
+    /// Inserts a fragment; returns the number of added octets, 0 for a duplicate or a fragment after the last one.
     fn insert(&mut self, data: IData, arrived: Time) -> usize {
         let (fsn, length) = (data.fsn, data.payload.len());
         let behind_last = self.last_fsn.is_some_and(|last| fsn.after(last));
@@ -224,7 +224,8 @@ impl Incoming {
         self.follows() && last.distance_from(self.next) as usize + 1 == self.fragments.len()
     }
 
-    /// Continues a partial delivery, except for the end of the message; returns the octets that leave the buffer.
+    /// Continues a partial delivery, except for the end of the message; returns the number of octets that leave the
+    /// buffer.
     fn extend_part(&mut self, deliver: &mut impl FnMut(Delivery)) -> usize {
         let Some(mut part) = self.delivered_part.take() else { return 0 };
         let before = part.len();

@@ -144,7 +144,7 @@ impl Path {
         self.window.ssthresh()
     }
 
-    /// Returns the octets of user data sent to this address and not yet acknowledged.
+    /// Returns the number of octets of user data sent to this address and not yet acknowledged.
     pub fn flight_size(&self) -> u64 {
         self.flight_size
     }

@@ -45,7 +45,7 @@ impl PeerReconfigRequests {
         self.deferred.is_some()
     }
 
-    /// Returns the octets of user data that wait.
+    /// Returns the number of octets of user data that wait.
     pub(crate) fn held(&self) -> usize {
         self.deferred.as_ref().map_or(0, |deferred| deferred.octets)
     }

@@ -29,9 +29,9 @@ pub(crate) struct Rack {
     newest: Option<(Time, Tsn)>,
     /// RACK.fack: the highest TSN that was delivered.
     highest: Option<Tsn>,
-    /// RACK.rtt: the round-trip time of the chunk sent last among those that the latest SACK acknowledges,
-    /// and the time at which it was sent.
+    /// RACK.rtt: the round-trip time of the chunk sent last among those that the latest SACK acknowledges.
     rtt: Duration,
+    /// The time at which that chunk was sent.
     rtt_of: Time,
     /// RACK.min_RTT: the minimum round-trip time since the path came into use.
     min_rtt: Option<Duration>,

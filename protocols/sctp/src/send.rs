@@ -10,7 +10,7 @@ use crate::flight::{ChunkState, FastRetransmit, SentChunk, chunk_of};
 use crate::state::State;
 use crate::{Endpoint, Scheduler};
 
-/// Maximum octets of a train of packets (Linux: GSO_LEGACY_MAX_SIZE).
+/// Maximum number of octets of a train of packets (Linux: GSO_LEGACY_MAX_SIZE).
 const MAX_TRAIN: u64 = 65536;
 
 /// Maximum number of chunks beyond the cumulative TSN: neither gap ack blocks nor stream sequence numbers can

@@ -216,7 +216,7 @@ impl StreamsOut {
         self.queued == 0
     }
 
-    /// Returns the octets of all unsent chunks, headers included.
+    /// Returns the number of octets of all unsent chunks, headers included.
     pub(crate) fn queued(&self) -> usize {
         self.queued
     }

@@ -29,7 +29,8 @@ impl Turn {
             Scheduler::Fc | Scheduler::Wfq => {
                 Self::Fair { values, order: Vec::new(), served: vec![0; streams] }
             }
-            // Linux lets a stream join its ring last in turn if there are priorities, and otherwise at the end of the ring.
+            // With priorities, Linux inserts a stream before the one whose turn it is; without them, at the end of the
+            // list.
             scheduler => {
                 Self::Rings { values, rings: BTreeMap::new(), joins_last: scheduler == Scheduler::Prio }
             }

@@ -19,7 +19,8 @@ const ACE_MASK: u32 = 0b111;
 const MAX_PENDING: u32 = 6;
 /// Average number of packets per acknowledgment above which long acknowledgments are normal. `ACK_COMP_THRESH`.
 const COMPRESSED_ACKS: u32 = 4;
-/// The largest possible number of marks is believed if at least half of its octets are reported as marked: `TCP_ACCECN_SAFETY_SHIFT`.
+/// The field stands for the largest possible number of marks if the option reports at least half of that number's
+/// octets as marked: `TCP_ACCECN_SAFETY_SHIFT`.
 const SAFETY_SHIFT: u32 = 1;
 /// Fraction bits of the average, and of the weight of a new value: 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
 const FRACTION_BITS: u32 = 6;
@@ -204,7 +205,7 @@ impl AccurateEcn {
         if self.is_broken { Ecn::NotCapable } else { self.codepoint }
     }
 
-    /// Returns the octets that the peer has reported as delivered with ECT(1), ECT(0) and CE.
+    /// Returns how many octets the peer has reported as delivered with ECT(1), ECT(0) and CE.
     pub(crate) fn reported_octets(&self) -> [u32; 3] {
         self.octets.delivered()
     }

@@ -70,7 +70,7 @@ impl SegmentData {
         self.length == 0
     }
 
-    /// Returns the octets of data.
+    /// Returns the number of octets of data.
     pub(crate) fn octets(self) -> u32 {
         self.length
     }

@@ -57,8 +57,8 @@ pub struct Config {
     pub delayed_ack_max: Duration,
     /// Number of segments that are acknowledged at once at the start, after a pause, and after a duplicate; 0: none, as in the RFC.
     pub quickack_segments: u32,
-    /// Number of replies, each sent soon after data, from which the connection is interactive: acknowledgments then wait to be piggybacked
-    /// on data; 0: always interactive.
+    /// Number of replies, each sent soon after data arrived, after which the connection is interactive: acknowledgments
+    /// then wait to be piggybacked on data; 0: always interactive.
     pub interactive_after: u32,
     /// Acknowledge data with PSH when the application has read them, unless the connection is interactive.
     pub acknowledge_on_read: bool,

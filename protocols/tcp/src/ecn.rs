@@ -143,7 +143,7 @@ impl EcnState {
         self.accurate.on_duplicate(start);
     }
 
-    /// Returns the octets that the peer has reported as delivered with ECT(1), ECT(0) and CE.
+    /// Returns how many octets the peer has reported as delivered with ECT(1), ECT(0) and CE.
     pub(crate) fn reported_octets(&self) -> [u32; 3] {
         self.accurate.reported_octets()
     }

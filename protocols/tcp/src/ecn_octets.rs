@@ -52,12 +52,12 @@ impl EcnOctets {
         self.peer_option != PeerOption::None
     }
 
-    /// Returns the marked octets that the peer has reported.
+    /// Returns the number of marked octets that the peer has reported.
     pub(crate) const fn marked(&self) -> u32 {
         self.delivered[2]
     }
 
-    /// Returns the octets that the peer has reported, by codepoint: ECT(1), ECT(0), CE.
+    /// Returns how many octets the peer has reported for each codepoint: ECT(1), ECT(0), CE.
     pub(crate) const fn delivered(&self) -> [u32; COUNTERS] {
         self.delivered
     }
@@ -124,7 +124,7 @@ impl EcnOctets {
                 return Some((fields, blocks));
             }
             if fields == self.min_fields && blocks > 2 && self.min_fields > 0 {
-                // One SACK block less makes room.
+                // One SACK block fewer makes room.
                 (blocks, space, fields) = (blocks - 1, space + 8, COUNTERS);
             } else if fields > self.min_fields {
                 fields -= 1;

@@ -64,7 +64,7 @@ pub struct Endpoint {
     pub(crate) rtt: Rtt,
     pub(crate) timestamps: Timestamps,
     /// The latest reading of the clock for timestamps. Linux: tcp_mstamp.
-    pub(crate) clock_read: Time,
+    pub(crate) clock_reading: Time,
     pub(crate) timers: Timers,
     pub(crate) keepalive: KeepAlive,
     /// Packets to be polled, in order.
@@ -134,7 +134,7 @@ impl Endpoint {
             episode: Episode::new(&config),
             rtt: Rtt::new(&config),
             timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
-            clock_read: Time::ZERO,
+            clock_reading: Time::ZERO,
             timers: Timers::new(clock),
             keepalive: KeepAlive::default(),
             packets: VecDeque::new(),
@@ -220,7 +220,7 @@ impl Endpoint {
         self.end_turn();
         // tcp_compressed_ack_kick of Linux 6.12 does not call tcp_mstamp_refresh.
         if timer != ExpiredTimer::CompressedAck || self.config.sack_compression_reads_clock {
-            self.clock_read = now;
+            self.clock_reading = now;
         }
         match timer {
             ExpiredTimer::DelayedAck => self.delayed_ack_expired(now),
@@ -345,7 +345,7 @@ pub(crate) fn initial_window(config: &Config, algorithm: Algorithm, mss: u32) ->
 
 impl hol_transport::Endpoint for Endpoint {
     fn handle(&mut self, now: Time, input: Input) {
-        self.clock_read = now;
+        self.clock_reading = now;
         match input {
             Input::Command(command) => self.command(now, command),
             Input::AddressAdded(_) => {}
@@ -370,7 +370,7 @@ impl hol_transport::Endpoint for Endpoint {
                 continue;
             }
             if self.reader.has_resumed() {
-                self.clock_read = now;
+                self.clock_reading = now;
                 self.room_made(now);
                 continue;
             }
@@ -379,7 +379,7 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Event(event);
             }
             if self.reader.wake_if_due(now) {
-                self.clock_read = now;
+                self.clock_reading = now;
                 self.data_read(now);
                 continue;
             }

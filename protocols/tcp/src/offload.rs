@@ -12,7 +12,7 @@ use crate::{CongestionUnit, Endpoint};
 const MAX_BLOCK: u32 = 65_343;
 /// The fraction of the window, as 1/n, that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
 const WINDOW_DIVISOR: u32 = 3;
-/// A block lasts 1/1024 s at the current rate. Linux: sk_pacing_shift.
+/// A block takes 1/1024 s at the current rate; this is the exponent of that power of two. Linux: sk_pacing_shift.
 const PACE_SHIFT: u32 = 10;
 /// Unit of the round trip, 2⁹ µs: if the round trip is below one unit, a block may have the largest size; for each
 /// further unit this size is halved. Linux: net.ipv4.tcp_tso_rtt_log.
@@ -29,20 +29,20 @@ impl Endpoint {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
 
-    /// Returns the octets that always fit into a block, regardless of the SACK blocks in its segments.
+    /// Returns the number of octets that always fit into a block, regardless of the SACK blocks in its segments.
     pub(crate) fn always_fits(&self) -> usize {
         const SACK_OPTION_OCTETS: u32 = 4 + 4 * 8;
         self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_OPTION_OCTETS) as usize
     }
 
-    /// Returns the octets of a block that the application fills. Linux: tcp_xmit_size_goal.
+    /// Returns the number of octets of a block that the application fills. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
         let max = self.snd.bound_to_half_window(MAX_BLOCK) as usize;
         (max / segment * segment).max(segment)
     }
 
-    /// Returns the octets sent in 1/1024 s, at the controller's rate if it has one.
+    /// Returns the number of octets sent in 1/1024 s, at the controller's rate if it has one.
     fn burst_octets(&self) -> u64 {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }
@@ -139,7 +139,7 @@ impl Endpoint {
         self.small.must_wait(self.config.nagle, self.board.len() > 0, &self.snd)
     }
 
-    /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small
+    /// Returns the number of octets of the first block that are sent now: as many as the windows allow, without a small
     /// last segment that must wait. Linux: tcp_mss_split_point.
     fn split_point(&self, push: Push, length: usize, segment: usize, quota: u32) -> usize {
         let (window, max) = (self.snd.usable_window() as usize, segment * quota as usize);

@@ -105,7 +105,7 @@ impl Endpoint {
         self.cwnd.depart(now, outstanding, in_flight, lost)
     }
 
-    /// Reports the segments that were marked lost to a rate-based controller.
+    /// Informs a rate-based controller about segments that were marked as lost.
     fn report_losses(&mut self, now: Time) {
         let quantum = self.cwnd.quantum();
         for (departure, range, losses) in self.board.take_lost_departures() {
@@ -114,7 +114,7 @@ impl Endpoint {
         }
     }
 
-    /// Reports an acknowledgment to a rate-based controller.
+    /// Informs a rate-based controller about an acknowledgment.
     pub(crate) fn report_delivery(&mut self, now: Time, info: &AckInfo) {
         self.report_losses(now);
         let quantum = self.cwnd.quantum();

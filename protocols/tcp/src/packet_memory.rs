@@ -41,7 +41,7 @@ impl PacketMemory {
         if self.overhead == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR_OCTETS }
     }
 
-    /// Returns the free octets after the data.
+    /// Returns the number of free octets after the data.
     pub(crate) fn tailroom(self, octets: u32, cut: bool) -> u32 {
         if self.overhead == 0 { 0 } else { self.buffer(octets, cut) - self.overhead - octets }
     }

@@ -38,7 +38,8 @@ impl Endpoint {
             && self.snd.is_window(segment.window)
     }
 
-    /// Returns the free octets of the charged pages. Linux: sk_forward_alloc, of which sk_mem_reclaim returns whole pages.
+    /// Returns the number of free octets of the charged pages. Linux: sk_forward_alloc, of which sk_mem_reclaim returns
+    /// whole pages.
     fn charged_ahead(&self) -> usize {
         let used = self.send_memory() + self.buffer.unread() as usize;
         used.next_multiple_of(PAGE_OCTETS) - used

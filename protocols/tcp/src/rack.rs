@@ -15,9 +15,9 @@ const PERSISTENT_RECOVERIES: u32 = 16;
 /// The state of RACK: the latest delivery, and the reordering window.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: the delivered segment that was sent last.
+    /// The time at which the most recently sent segment that was delivered was sent: RACK.xmit_ts.
     sent: Time,
-    /// The end of the most recently sent segment that was delivered: RACK.end_seq.
+    /// The end of that segment: RACK.end_seq.
     end: SeqNum,
     /// RACK.rtt: the round-trip time of the latest delivery.
     rtt: Duration,

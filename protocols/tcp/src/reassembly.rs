@@ -67,7 +67,7 @@ impl Reassembly {
         self.pieces.is_empty()
     }
 
-    /// Returns the queued octets.
+    /// Returns the number of queued octets.
     pub(crate) fn octets(&self) -> usize {
         self.octets
     }

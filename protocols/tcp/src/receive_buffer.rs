@@ -24,7 +24,8 @@ pub(crate) struct ReceiveBuffer {
     payload: u32,
     /// The maximum window. Linux: window_clamp.
     clamp: u32,
-    /// The window that the peer's large segments have earned. Linux: rcv_ssthresh.
+    /// The earned window: it grows with each segment of the peer whose memory is small in relation to its payload.
+    /// Linux: rcv_ssthresh.
     earned: u32,
     /// The memory of packets that wait for the application.
     unread: u32,
@@ -111,7 +112,7 @@ impl ReceiveBuffer {
         self.earned = self.earned.min(self.clamp);
     }
 
-    /// Returns the octets expected in the first round trip with this `window`.
+    /// Returns the number of octets expected in the first round trip with this `window`.
     pub(crate) fn first_round_octets(&self, window: u32, mss: u32) -> u32 {
         self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
@@ -132,7 +133,7 @@ impl ReceiveBuffer {
         self.memory.with_data(octets, cut)
     }
 
-    /// Returns the free octets after a segment's data, which the data of a later segment may use.
+    /// Returns the number of free octets after a segment's data, which the data of a later segment may use.
     pub(crate) fn tailroom_after(&self, octets: u32, cut: bool) -> u32 {
         self.memory.tailroom(octets, cut)
     }
@@ -167,7 +168,7 @@ impl ReceiveBuffer {
         (self.packets, self.first_payload) = (held.min(1), held);
     }
 
-    /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
+    /// Returns the number of octets after the first packet. Linux: tcp_inq, after that packet has been read.
     pub(crate) fn octets_after_first(&self) -> u32 {
         self.waiting_payload - self.first_payload
     }
@@ -211,8 +212,8 @@ impl ReceiveBuffer {
         self.clamp
     }
 
-    /// Increases the window that segments have earned, for a segment with `octets` that occupies `memory`. Returns
-    /// whether the window grew. Linux: tcp_grow_window.
+    /// Increases the earned window for a segment with `octets` that occupies `memory`. Returns whether the window grew.
+    /// Linux: tcp_grow_window.
     pub(crate) fn grow_earned_window(
         &mut self,
         (octets, memory): (u32, u32),

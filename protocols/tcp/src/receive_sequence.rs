@@ -35,7 +35,7 @@ impl ReceiveSequence {
         self.wup
     }
 
-    /// Returns the octets received in order and not yet acknowledged.
+    /// Returns the number of octets received in order and not yet acknowledged.
     pub(crate) fn unacknowledged(&self) -> u32 {
         self.nxt.distance_from(self.wup)
     }

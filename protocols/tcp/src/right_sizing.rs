@@ -8,7 +8,7 @@ use hol_wire::tcp::{Segment, SeqNum};
 use crate::Endpoint;
 use crate::acknowledge::SegmentData;
 
-/// The minimum size of a segment that earns a larger window. Linux: tcp_event_data_recv.
+/// The minimum size of a segment after which the window may grow. Linux: tcp_event_data_recv.
 const MIN_SEGMENT: u32 = 128;
 
 /// The parameters of the required window. Linux 6.12: tcp_rcv_space_adjust; 7.3: tcp_rcvbuf_grow.
@@ -38,8 +38,8 @@ pub(crate) struct RightSizing {
 }
 
 impl RightSizing {
-    /// Initialises right-sizing when the connection is established: `nxt` is read first, and `expected`
-    /// octets per round trip are expected.
+    /// Initialises right-sizing when the connection is established: `nxt` is the first sequence number to be read, and
+    /// `expected` octets per round trip are expected.
     pub(crate) fn on_established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
         self.max_read = expected;
         self.since = (nxt, now);
@@ -56,7 +56,7 @@ impl RightSizing {
     }
 
     /// Processes a sample from timestamps. A sample above the estimate has a weight of an eighth, because a pause of
-    /// the sender may have caused them. Linux: tcp_rcv_rtt_update.
+    /// the sender may have caused it. Linux: tcp_rcv_rtt_update.
     fn sample(&mut self, round_trip: Duration, may_rise: bool) {
         let micros = round_trip.as_nanos() / 1000;
         let smoothed = self.round_trip.filter(|old| 8 * micros >= *old);
@@ -132,7 +132,7 @@ impl Endpoint {
         }
     }
 
-    /// Accounts for in-order data: takes a round-trip sample, and increases the window that the data have earned.
+    /// Accounts for in-order data: takes a round-trip sample, and lets the window grow if the segment is large enough.
     pub(crate) fn account_data(&mut self, now: Time, octets: u32, memory: u32) {
         self.measure_window(now);
         if octets >= MIN_SEGMENT {
@@ -140,7 +140,7 @@ impl Endpoint {
         }
     }
 
-    /// Increases the window that the data have earned; it is announced soon.
+    /// Increases the earned window for a segment, if its memory permits; the larger window is announced soon.
     pub(crate) fn earn_window(&mut self, octets: u32, memory: u32) {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size());
         if self.buffer.grow_earned_window((octets, memory), early, self.advertised_mss(), segment) {

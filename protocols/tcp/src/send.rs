@@ -392,7 +392,7 @@ impl Endpoint {
             self.marks.accurate().option(fields, duplicate)
         });
         Options {
-            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
+            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_reading)),
             sack: self.reassembly.take_sack_blocks(blocks),
             accurate_ecn,
             ..Options::default()
@@ -436,7 +436,7 @@ impl Endpoint {
         self.rcv.advertise(buffer, unread, self.free_buffer(), self.config.mss.into())
     }
 
-    /// Returns the free octets of the receive buffer.
+    /// Returns the number of free octets of the receive buffer.
     pub(crate) fn free_buffer(&self) -> u32 {
         let held = self.reassembly.octets() + self.reader.held();
         self.buffer.limit().saturating_sub(held as u32)

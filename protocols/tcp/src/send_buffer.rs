@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// The zeros that long writes share.
+/// Zeros that long writes share instead of storing their own.
 static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
-/// The octets stored of a long write, at its start, because they distinguish messages.
+/// Number of octets at the start of a long write that are always stored, because they distinguish messages.
 const HEAD_OCTETS: usize = 16;
-/// Shorter writes are stored as they are.
+/// Length in octets from which a write counts as long; shorter writes are stored as they are.
 const LONG_WRITE: usize = 1024;
 
 /// A queue of octets that returns whole writes without copying them.
 ///
-/// A greedy sender keeps the queue full, with megabytes for each connection. Its messages consist of a few octets and
-/// zeros. These zeros are shared instead of stored.
+/// A greedy sender keeps the queue full, with megabytes for each connection. Its messages consist of a few octets, then
+/// zeros, so all messages share one block of zeros.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
     writes: VecDeque<Bytes>,
@@ -22,7 +22,7 @@ pub(crate) struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// Returns the queued octets.
+    /// Returns the number of queued octets.
     pub(crate) fn length(&self) -> usize {
         self.length
     }

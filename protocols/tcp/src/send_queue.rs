@@ -49,7 +49,7 @@ impl SendQueue {
         self.buffer.is_empty()
     }
 
-    /// Returns the octets that wait.
+    /// Returns the number of octets that wait.
     pub(crate) fn length(&self) -> usize {
         self.buffer.length()
     }
@@ -74,7 +74,7 @@ impl SendQueue {
         self.blocks.front().copied()
     }
 
-    /// Returns the free octets of the last block, if a block holds `max`.
+    /// Returns the number of free octets of the last block, if a block holds `max`.
     pub(crate) fn room(&self, max: usize) -> usize {
         self.blocks.back().map_or(0, |last| max.saturating_sub(last.length))
     }

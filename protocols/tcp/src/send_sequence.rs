@@ -87,13 +87,13 @@ impl SendSequence {
         self.window_from(self.nxt)
     }
 
-    /// Returns the octets from `seq` to the end of the peer's window.
+    /// Returns the number of octets from `seq` to the end of the peer's window.
     pub(crate) fn window_from(&self, seq: SeqNum) -> u32 {
         let end = self.window_end();
         if end.after(seq) { end.distance_from(seq) } else { 0 }
     }
 
-    /// Returns the octets acknowledged since the start, and the octets sent.
+    /// Returns the number of octets acknowledged since the start, and the number of octets sent.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.acknowledged, self.acknowledged + u64::from(self.nxt.distance_from(self.una)))
     }

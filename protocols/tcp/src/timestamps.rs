@@ -3,7 +3,7 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp;
 
-/// The octets of the option in every segment.
+/// Length in octets of the option in every segment, padding included.
 const OPTION_LENGTH: u32 = 12;
 
 /// The state of the timestamps option.
@@ -41,7 +41,7 @@ impl Timestamps {
         self.on
     }
 
-    /// Returns the octets of the option in every segment, padding included.
+    /// Returns the number of octets of the option in every segment, padding included.
     pub(crate) fn length(&self) -> u32 {
         if self.on { OPTION_LENGTH } else { 0 }
     }

@@ -22,7 +22,7 @@ use hol_wire::{Address, Ecn, Packet, Transport};
 const HERE: Address = hol_wire::ipv4(10, 0, 0, 1);
 /// Send buffer of an end, in octets.
 const SEND_BUFFER: u64 = 20_000;
-/// Maximum octets of a segment.
+/// Maximum number of octets of a segment.
 const MAX_PAYLOAD: usize = 1460;
 /// Maximum number of segments that one input may trigger: more than the send buffer contains if each segment
 /// carries only the octets that the peer's MSS, SACK blocks and timestamps leave room for.
@@ -101,7 +101,7 @@ fn config(rng: &mut Rng, shipped: &[Config]) -> Config {
 }
 
 impl End {
-    /// Returns the octets that may be delivered at once: the buffer, rounded up to a value that a window can
+    /// Returns the number of octets that may be delivered at once: the buffer, rounded up to a value that a window can
     /// express, and a segment that extends beyond it. An application that takes time to wake up reads
     /// everything that has arrived meanwhile.
     fn room(&self) -> usize {

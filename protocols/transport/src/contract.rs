@@ -33,7 +33,8 @@ pub trait Endpoint {
     /// Returns the counters of the endpoint.
     fn statistics(&self) -> &Statistics;
 
-    /// Calls `tell` with the congestion control state of each path to the peer; never without a connection or without congestion control.
+    /// Calls `tell` with the congestion control state of each path to the peer; makes no call without a connection or
+    /// without congestion control.
     fn paths(&self, tell: &mut dyn FnMut(PathState)) {
         let _ = tell;
     }
@@ -74,9 +75,10 @@ pub enum Command {
 /// A change of the streams of an association (RFC 6525). An empty list means all streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reconfiguration {
-    /// Reset these outgoing streams, after all data queued before.
+    /// Reset these outgoing streams, after all data queued before have arrived.
     ResetOutgoing(Vec<u16>),
-    /// Reset the peer's streams: as a request, or, when reported, after all data received before.
+    /// Reset the peer's outgoing streams. In a command, this asks the peer for the reset; in an event, the reset took
+    /// place after all data received before.
     ResetIncoming(Vec<u16>),
     /// Add this many outgoing streams.
     AddOutgoing(u16),

@@ -7,7 +7,7 @@ use hol_base::{Duration, Time};
 
 use crate::{Event, Received};
 
-/// Maximum octets of a read: the size of the application's buffer.
+/// Maximum number of octets of a read: the size of the application's buffer.
 const READ_OCTETS: usize = 65_536;
 
 /// An item that waits for the application.
@@ -113,12 +113,12 @@ impl ReceivingApplication {
             received.take_while(|octets| left.checked_sub(*octets).map(|less| left = less).is_some()).count();
     }
 
-    /// Returns the octets that wait because the application does not read.
+    /// Returns the number of octets that wait because the application does not read.
     pub fn held(&self) -> usize {
         if self.reads { 0 } else { self.octets }
     }
 
-    /// Returns the octets that the application has not read, because it is busy or not yet awake.
+    /// Returns the number of octets that the application has not read, because it is busy or not yet awake.
     pub const fn unread(&self) -> usize {
         self.octets
     }

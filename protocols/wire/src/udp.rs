@@ -32,7 +32,7 @@ impl Datagram {
     /// Octets of the header.
     pub const HEADER: usize = 8;
 
-    /// Returns the octets of header and payload.
+    /// Returns the number of octets of header and payload.
     pub fn length(&self) -> usize {
         Self::HEADER + self.payload.len()
     }

@@ -1,4 +1,5 @@
-//! The engines that run kernels: two implementations of one `contract`, and the choice between them for an image.
+//! The engines that run kernels: a common trait (`contract`), its two implementations, and the choice between them for
+//! an image.
 
 pub(crate) mod child;
 mod contract;

@@ -188,7 +188,8 @@ pub(super) fn use_source_table(here: &RoutingSocket, address: IpAddr, table: u8)
     )
 }
 
-/// Returns a rule with priority over the others that selects `table`, by this many bits of the source.
+/// Returns a rule with priority over the others that selects `table` by the first `source_bits` bits of the source
+/// address.
 fn rule(family: u8, source_bits: u8, table: u8) -> Message {
     const FRA_PRIORITY: u16 = 6;
     const TO_TABLE: u8 = 1;

@@ -153,7 +153,7 @@ impl Topology {
         announces_addresses: bool,
         paths: &[PathSpec],
     ) -> Result<(), GuestError> {
-        /// Maximum subflows of a connection.
+        /// Maximum number of subflows of a connection.
         const MAX_SUBFLOWS: u32 = 8;
         self.node(node).enter()?;
         let path_manager = PathManager::open()?;

@@ -15,7 +15,7 @@ use crate::secret::Secret;
 /// Version of the messages of this channel; increased when they change.
 const PROTOCOL_VERSION: u32 = 6;
 
-/// Maximum octets of a greeting or a proof.
+/// Maximum number of octets of a greeting or a proof.
 const MAX_GREETING: usize = 1 << 10;
 
 /// Labels from which each direction derives its own key.

@@ -49,7 +49,7 @@ pub(super) enum Event {
     End(u64),
 }
 
-/// Maximum octets of a head or trailer; servers accept 8 to 64 kB.
+/// Maximum number of octets of a head or trailer; servers accept 8 to 64 kB.
 const MAX_HEAD: usize = 1 << 16;
 
 impl Reader {

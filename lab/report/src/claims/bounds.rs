@@ -16,7 +16,7 @@ pub struct WithinAxis {
     /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
-    /// The ends of the axis, in ms (kbit/s).
+    /// The ends of the axis, in the unit of the metric (ms or kbit/s).
     axis: [f64; 2],
     /// The metric.
     #[serde(default)]
@@ -27,7 +27,7 @@ pub struct WithinAxis {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AxisPosition {
     Inside,
-    /// The interval crosses an end of the axis, or there is no steady state and so no mean.
+    /// The interval crosses an end of the axis, or there is no mean because there is no steady state.
     Open,
     Outside,
 }

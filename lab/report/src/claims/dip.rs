@@ -58,9 +58,9 @@ impl Dip {
             some => some + ": ",
         };
         let text = format!(
-            "{place}the throughput is lower than at the compared point by {} % or more at {count} of {} points, and by {:.1} % at most",
-            100.0 * self.share,
+            "{place}at {count} of {} points the throughput is at least {} % lower than at the compared point; the largest difference is {:.1} %",
             falls.len(),
+            100.0 * self.share,
             100.0 * deepest
         );
         let holds = match self.points {

@@ -217,7 +217,8 @@ fn has_streams(cell: &Cell) -> bool {
     is_sctp(cell) && cell.streams > 1
 }
 
-/// The second stream of Nayak's paper, in every interpretation.
+/// Returns whether the point has the second stream of Nayak's paper, in any interpretation: several streams, or two
+/// connections.
 fn doubles(cell: &Cell) -> bool {
     has_streams(cell) || cell.transport.starts_with('2')
 }
@@ -314,8 +315,8 @@ fn dataset(planned: &[Cell], claim: &Claim, world: World, cache: &mut Repetition
     Dataset { cells: wanted.map(|cell| measure_in(cell, world, cache)).collect(), ..Dataset::default() }
 }
 
-/// Calls `style` for each finding, with the stacks of its study and the points planned on the first of them.
-fn each_finding(mut style: impl FnMut(&Claim, &[StackView], &[Cell])) {
+/// Calls `test` for each finding, with the stacks of its study and the points planned on the first of them.
+fn each_finding(mut test: impl FnMut(&Claim, &[StackView], &[Cell])) {
     for (name, _) in Study::all() {
         let study = Study::load(name, false).unwrap_or_else(|e| panic!("{e}"));
         let (Some(claims), Some(figures)) = (study.file("claims.toml"), study.file("figures.toml")) else {
@@ -327,7 +328,7 @@ fn each_finding(mut style: impl FnMut(&Claim, &[StackView], &[Cell])) {
         let of_others = |point: &Point| views[1..].iter().any(|view| point.label.ends_with(&view.suffix));
         let planned: Vec<Cell> = points.filter(|point| !of_others(point)).map(Cell::from).collect();
         let findings = claims.claims.iter().filter(|claim| claim.kind == Kind::Finding);
-        findings.for_each(|claim| style(claim, &views, &planned));
+        findings.for_each(|claim| test(claim, &views, &planned));
     }
 }
 

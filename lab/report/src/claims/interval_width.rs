@@ -45,10 +45,10 @@ impl WiderIntervals {
         let wider = pairs.iter().filter(|(here, there, _)| here.relative() > there.relative()).count();
         let widest = pairs.iter().map(|(here, ..)| here.relative()).fold(0.0, f64::max);
         let text = format!(
-            "the interval is wider than with {} at {wider} of {} points; the widest is ± {:.0} % of its mean; at {alike} points \
-             all repetitions with {} are equal, so any interval is wider",
-            self.reference,
+            "at {wider} of {} points the interval is wider than with {}; the widest is ± {:.0} % of its mean; at {alike} points \
+             all repetitions with {} are equal, so that any interval is wider",
             pairs.len(),
+            self.reference,
             100.0 * widest,
             self.reference
         );

@@ -8,11 +8,11 @@ use serde::Deserialize;
 pub enum Kind {
     /// A measurement of the paper, or a conclusion from a measurement.
     Finding,
-    /// Another reading of a finding that is counted once.
+    /// Another interpretation of a finding, which is counted only once.
     Reading,
-    /// The range of a drawn axis, or the order of drawn curves that no text states.
+    /// The range of an axis or the order of curves in a figure of the paper, which its text does not state.
     Figure,
-    /// Arithmetic, or a statement of the paper's or a standard's text.
+    /// A statement that a calculation, the paper's text or a standard decides.
     Arithmetic,
     /// A fact about our own code or configuration, which shows that our setup is the paper's.
     Configuration,
@@ -61,7 +61,7 @@ impl Kind {
                  interpretation closest to the paper's numbers."
             }
             Self::Figure => {
-                "Whether our measurements would fit into a figure of the paper. Not counted: an axis or a curve is not a stated result."
+                "Whether our measurements lie within the axes of a figure of the paper, or in the order of its curves. Not counted: the paper does not state them as results."
             }
             Self::Arithmetic => {
                 "Claims that can be decided by calculation, from the paper's text or from a standard. Not counted: no measurement of the paper is repeated."

@@ -21,7 +21,7 @@ pub struct EnoughStreams {
     /// The largest permitted deviation of a mean from the reference, as a fraction of the reference.
     #[serde(rename = "within")]
     tolerance: f64,
-    /// Number of entries of the list by which the measured number of streams may exceed the prediction of the model.
+    /// By how many entries of `transports` the measured number of streams may exceed the prediction of the model.
     steps: usize,
 }
 
@@ -78,7 +78,7 @@ impl EnoughStreams {
         let (place, within, many) =
             (reference.describe_conditions(), 100.0 * self.tolerance, reference.streams);
         let model = format!(
-            "the model predicts {needed} streams; the smallest number of streams in the runs that is at least this is {}",
+            "the model predicts {needed} streams; the smallest measured number that reaches this is {}",
             cells[model].streams
         );
         let row = match (enough, compared(&cells[last])) {

@@ -73,7 +73,7 @@ pub fn html(report: &Report) -> String {
         return text;
     }
     format!(
-        "<p class=\"soft\">The closed form is the resequencing model of Kiesel and Scharf (2006), derived independently. A lost message is delayed until its loss is detected, and every later message of its stream waits for it. The closed form ignores windows and bundling; a delay at the sender after a loss has halved the window therefore appears only in the measurement. The plateau is the share of transactions that take longer than a round trip.</p>{text}"
+        "<p class=\"soft\">The closed form is the resequencing model of Kiesel and Scharf (2006), derived independently. A lost message is delayed until its loss is detected, and every later message of its stream waits for it. The closed form ignores windows and bundling. If a loss halves the window, messages wait at the sender; this delay appears only in the measurement. The plateau is the share of transactions that take longer than a round trip.</p>{text}"
     )
 }
 

@@ -1,5 +1,5 @@
-//! Settings that the paper does not state: which of them agree with its conclusion, by the first trial, and which of
-//! them pass the other trials.
+//! Settings that the paper does not state: which of them agree with its conclusion (the first check), and which of them
+//! pass the further checks, too.
 
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ fn row((variant, findings): &Row<'_>) -> String {
     text + "</tr>"
 }
 
-/// Describes the settings with which the conclusion is not refuted, and those with which no trial is.
+/// Describes the settings with which the conclusion is not refuted, and those with which no check fails.
 fn verdict(rows: &[Row<'_>]) -> String {
     let named = |admitted: &dyn Fn(&[Finding]) -> bool| {
         let titles =

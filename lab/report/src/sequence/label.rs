@@ -4,22 +4,24 @@ use hol_wire::sctp::{Chunk, Sack, Tsn};
 use hol_wire::tcp::SeqNum;
 use hol_wire::{Packet, Transport, sctp, tcp};
 
-/// The origin of numbers: the first user data that a diagram shows.
+/// The TSN or sequence number of the first user data that a diagram shows. Labels count from it.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     tsn: Option<Tsn>,
     seq: Option<SeqNum>,
-    /// The size of messages in octets, so that a TCP segment can be labelled by its messages; otherwise it is by its octets.
+    /// The size of a message in octets, with which the label of a TCP segment names its messages; without it, the label
+    /// names octets.
     size: Option<u32>,
 }
 
 impl Origin {
-    /// Creates an origin without data; `size` is the octets of a message, if all have the same size.
+    /// Creates an origin without data; `size` is the size of a message in octets, if all have the same size.
     pub fn new(size: Option<u32>) -> Self {
         Self { size, ..Self::default() }
     }
 
-    /// Stores the number of the first user data; returns whether the packet carries user data.
+    /// Stores the TSN or sequence number of the packet's user data, unless an earlier one is stored. Returns whether
+    /// the packet carries user data.
     pub fn set_from(&mut self, packet: &Packet) -> bool {
         match &packet.transport {
             Transport::Sctp(packet) => {

@@ -316,8 +316,8 @@ impl<'d> Contest<'d> {
         format!("{} % {word}", number(two_digits(quantile.percent)))
     }
 
-    /// Describes the 99th percentile if it describe_quantile_difference significantly and the mean does not, or describe_quantile_difference in the
-    /// other direction.
+    /// Describes the 99th percentile if it differs significantly and the mean does not, or if both differ in opposite
+    /// directions.
     pub(super) fn describe_tail(&self) -> Option<String> {
         let has_mean = self.metric == Metric::ResponseTime && self.comparison.is_some();
         let outcome =

@@ -51,7 +51,7 @@ impl Validation {
             (false, false) => "so the kernel's values are lower",
         };
         format!(
-            "where runs differ, a kernel run is on average higher than a share of {:.3} ± {:.3} of the model runs, {verdict}",
+            "where the model's runs differ, a run of the kernel is on average higher than a share of {:.3} ± {:.3} of them, {verdict}",
             rank.mean, rank.half_width
         )
     }

@@ -8,9 +8,9 @@ const MAX_KEYS: usize = 4096;
 /// A rate limit that is the same for every key, and the events that count against it.
 #[derive(Debug)]
 pub struct RateLimit {
-    /// Maximum events that count at a time.
+    /// Maximum number of events that count at a time.
     max: u32,
-    /// After this many seconds one event fewer counts.
+    /// The interval, in seconds, after which one event no longer counts.
     seconds_each: i64,
     /// For each key, the number of events that count, and the time of the last event in seconds.
     used: BTreeMap<String, (u32, i64)>,

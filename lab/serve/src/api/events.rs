@@ -23,7 +23,7 @@ use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
 use crate::server::{Server, SharedServer};
 
-/// Maximum concurrent streams.
+/// Maximum number of concurrent streams.
 const MAX_WATCHERS: usize = 4096;
 /// Keepalive interval, because proxies close silent connections.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);

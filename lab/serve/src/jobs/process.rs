@@ -15,10 +15,10 @@ use crate::experiment::{Experiment, Format};
 use crate::reading;
 use crate::refusal::Refusal;
 
-/// Maximum octets of a line of output; longer lines are split, to limit the use of memory.
+/// Maximum number of octets of a line of output; longer lines are split, to limit the use of memory.
 const MAX_LINE_LENGTH: u64 = 64 << 10;
 
-/// Maximum octets of the project's files that are copied for an experiment: the size of a project's folder.
+/// Maximum number of octets of the project's files that are copied for an experiment: the size of a project's folder.
 const MAX_COPIED_OCTETS: u64 = 1 << 30;
 
 /// Name of the directory of these copies, next to the experiment file, where `hol` looks for `project:PATH`.

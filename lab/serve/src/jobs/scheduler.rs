@@ -37,7 +37,7 @@ const END_TIMEOUT: f64 = 20.0;
 /// Number of times that the process of an experiment may be killed without a completed run before the experiment fails.
 const MAX_KILLS: u32 = 5;
 
-/// Maximum characters of a process's last message, which is the reason of a failure.
+/// Maximum number of characters of a process's last message, which is the reason of a failure.
 const MAX_REASON_LENGTH: usize = 300;
 
 /// The process of an experiment, and its status.

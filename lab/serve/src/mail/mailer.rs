@@ -128,7 +128,7 @@ impl MailTransport {
             Self::Directory(dir, count) => {
                 *count += 1;
                 let message = message(&LOCAL_SENDER.parse().map_err(|e| format!("{e}"))?, to, letter)?;
-                // The time in the name prevents that a restarted server overwrites earlier mail.
+                // The time in the name prevents a restarted server from overwriting earlier mail.
                 let path = dir.join(format!("{}-{:06}.eml", crate::clock::now(), count));
                 std::fs::write(&path, message.formatted()).map_err(|e| format!("{}: {e}", path.display()))
             }

@@ -33,7 +33,7 @@ use crate::store;
 
 /// Maximum number of open terminals, each of which needs a Linux kernel in memory.
 const MAX_TERMINALS: usize = 8;
-/// Maximum octets of a line.
+/// Maximum number of octets of a line.
 const MAX_LINE_LENGTH: usize = 64 << 10;
 
 /// Selects the network of a shell.

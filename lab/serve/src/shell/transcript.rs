@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Maximum octets of a transcript; the oldest entries are removed.
+/// Maximum number of octets of a transcript; the oldest entries are removed.
 const MAX_SIZE: usize = 256 << 10;
 
 /// An entry of a transcript.

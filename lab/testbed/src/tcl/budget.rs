@@ -6,7 +6,7 @@ use super::interpreter::Stop;
 /// The longest text in a variable, in octets; longer ones are considered a mistake.
 pub(super) const MAX_TEXT_OCTETS: usize = 1 << 20;
 
-/// The octets that a variable, a parameter or a name in a scope counts as, in addition to its text.
+/// Number of octets that is charged for a variable, a parameter or a name in a scope, in addition to its text.
 pub(super) const ENTRY_OCTETS: usize = 128;
 
 /// Maximum number of loop iterations and calls.

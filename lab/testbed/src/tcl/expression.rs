@@ -10,10 +10,10 @@ use super::number::{MEASURED_VALUE, Number, too_large};
 use super::parse::Parser;
 use super::{Text, WordError, error_at};
 
-/// The octets that an octet of an expression counts as, for the limits.
+/// Number of octets that is charged for each octet of an expression.
 const EXPRESSION_COST: usize = 32;
 
-/// The octets of the longest number in an expression.
+/// Maximum length of a number in an expression, in octets.
 const LONGEST_NUMBER: usize = 100;
 
 /// Binary operators and their precedence; an operator comes before its prefixes.

@@ -14,13 +14,15 @@ use super::{COMMANDS, Text, Word, WordError, suggestion};
 const MAX_NESTING: usize = 60;
 /// Maximum nesting of brackets, in all commands that are executed together.
 const MAX_BRACKETS: usize = 100;
-/// Maximum octets of the scripts inside of which a command is executed: their parsed commands take memory.
+/// Maximum number of octets of the scripts inside of which a command is executed: their parsed commands take memory.
 const MAX_NESTED: usize = 4 << 20;
-/// The divisor for the octets of a command's result: it is only copied, which takes less time than other work.
+/// The length of a command's result is divided by this before it is charged: a result is only copied, which takes less
+/// time than other work.
 const COPY_DISCOUNT: usize = 8;
-/// The additional commands that a command of the host counts as, because it may create an object or search for a name.
+/// Number of commands that is charged in addition for a command of the host, because it may create an object or search
+/// for a name.
 const HOST_COMMAND_COST: u64 = 3;
-/// The octets that a search for a similar name counts as.
+/// Number of octets that is charged for a search for a similar name.
 pub(super) const SUGGESTION_COST: usize = 1 << 16;
 
 /// The end of an error message: what scripts may contain.

@@ -16,9 +16,9 @@ const COMMANDS: [&str; 12] = [
     "lsort", "split",
 ];
 
-/// The octets that an octet of a list counts as, in addition to itself.
+/// Number of octets that is charged for each octet of a list, in addition to itself.
 pub(super) const LIST_COST: usize = 4;
-/// The octets that an octet of a list counts as if the list is sorted.
+/// Number of octets that is charged for each octet of a list that is sorted.
 const SORTING_COST: usize = 16;
 
 /// Parses a word as a list.

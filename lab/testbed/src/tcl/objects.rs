@@ -419,7 +419,7 @@ impl<H: Host> Interpreter<H> {
         done.unwrap_or_else(|| usage(words[0].at, "$object set name value"))
     }
 
-    /// `Name info subclass`, `Name info superclass`.
+    /// Executes `Name info subclass` or `Name info superclass`.
     fn relatives(&self, class: &str, what: &str, of: &[Word]) -> String {
         let all = match what {
             "superclass" => {

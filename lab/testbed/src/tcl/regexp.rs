@@ -109,7 +109,7 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-/// The octets that an octet of a pattern counts as, for the limits.
+/// Number of octets that is charged for each octet of a pattern.
 const PATTERN_COST: usize = 64;
 
 /// The parts of a file's name.

@@ -12,9 +12,9 @@ use super::budget::Budget;
 use super::interpreter::Stop;
 use super::pattern::{Node, Pattern, Place, is_of_word};
 
-/// The octets that a step from one position counts as.
+/// Number of octets that is charged for a step from one position.
 const STEP_COST: usize = 64;
-/// The octets that a repeated letter counts as; a comparison with an item of a set counts as the same.
+/// Number of octets that is charged for a repeated letter, and for each comparison with an item of a set.
 const LETTER_COST: usize = 8;
 
 /// Number of positions that are tried one by one before all others are tried together.
@@ -81,7 +81,7 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the octets that a letter counts as when it is compared with a part.
+    /// Returns the number of octets that is charged for the comparison of a letter with a part.
     fn cost(&self, node: &Node) -> usize {
         match node {
             Node::Letter(set) if self.pattern.ignores_case => 3 * LETTER_COST * set.size(),

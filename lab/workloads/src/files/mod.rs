@@ -65,9 +65,9 @@ impl FileOperation {
 }
 
 impl Files {
-    /// Maximum octets stored on a server: both ends of the kernel world share one machine's memory.
+    /// Maximum number of octets stored on a server: both ends of the kernel world share one machine's memory.
     const MAX_STORED: u64 = 256 << 20;
-    /// Maximum requests per batch: all records of a batch stay in memory until the batch ends.
+    /// Maximum number of requests per batch: all records of a batch stay in memory until the batch ends.
     const MAX_REQUESTS: u64 = 1 << 20;
 
     fn block_count(&self) -> u64 {

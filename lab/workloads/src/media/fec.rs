@@ -23,7 +23,7 @@ pub enum Fec {
 const ULPFEC_PREFIX: &str = "ulpfec:";
 
 impl Fec {
-    /// Returns the packets per group.
+    /// Returns the number of packets per group.
     pub(super) fn k(self) -> u8 {
         match self {
             Self::ReedSolomon(code) => code.k(),

@@ -15,7 +15,7 @@ pub(super) struct Frames {
     frames: Window<Frame>,
 }
 
-/// A frame, or its unit.
+/// A frame, or its application data unit.
 #[derive(Debug, Default)]
 struct Frame {
     /// The sequence numbers of the received packets of this frame.

@@ -36,7 +36,7 @@ pub enum Packing {
     /// An MP3 frame, which may depend on earlier ones. RFC 2250.
     #[default]
     Mpa,
-    /// A self-contained unit. RFC 3119.
+    /// An application data unit (ADU): a frame with all data that its decoding needs. RFC 3119.
     Adu,
 }
 

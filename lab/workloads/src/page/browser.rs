@@ -22,13 +22,13 @@ pub(crate) struct Browser {
     tracks: Tracks,
     frames: FrameBuilder,
     size_rng: Rng,
-    /// Pages not yet started.
+    /// Number of pages that have not started.
     pages_left: u64,
     endless: bool,
     /// When the next page starts; `None`: at once, because it is the first.
     next_page_at: Option<Time>,
     loading: Option<PageLoad>,
-    /// Connections requested.
+    /// Number of connections that were requested.
     connections: u32,
     pending_actions: VecDeque<Action>,
     rejected: RejectedMessages,

@@ -86,7 +86,7 @@ impl PageLoad {
         }
     }
 
-    /// Returns the octets of a file.
+    /// Returns the number of octets of a file.
     pub(super) fn size_of(&self, file: u16) -> u32 {
         self.files[usize::from(file)].size
     }
@@ -120,7 +120,7 @@ impl PageLoad {
         Some((self.waiting_files.pop_front()?, track as u16))
     }
 
-    /// Records the request of a file on a track; returns the octets of the file, and whether this is its
+    /// Records the request of a file on a track; returns the number of octets of the file, and whether this is its
     /// first request.
     pub(super) fn note_request(
         &mut self,

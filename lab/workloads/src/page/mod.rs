@@ -20,7 +20,7 @@ use server::Server;
 use tracks::Tracks;
 
 impl Page {
-    /// Maximum octets of a file.
+    /// Maximum number of octets of a file.
     const MAX_FILE_OCTETS: u64 = 1 << 30;
 
     /// Returns the number of records per page: of the page, of its first octets, and of its files.

@@ -21,7 +21,7 @@ use crate::{ConnectionId, StreamLayout};
 #[derive(Debug)]
 pub(crate) struct Agent {
     sessions: u16,
-    /// TIDs of session control: each session has one for each attempt of its SE.
+    /// Number of TIDs for session control: one for each attempt to send the SE of each session.
     control_tids: u32,
     mix: RequestMix,
     rng: Rng,

@@ -85,7 +85,7 @@ impl Server {
         Duration::from_nanos(self.number("schedstat", 0))
     }
 
-    /// Returns the octets that are resident: proc(5), `statm`.
+    /// Returns the number of octets that are resident: proc(5), `statm`.
     pub fn memory(&self) -> u64 {
         self.number("statm", 1) * rustix::param::page_size() as u64
     }

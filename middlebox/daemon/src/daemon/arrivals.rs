@@ -14,14 +14,14 @@ use crate::log::{Field, Level};
 use crate::port_mapping::PortMapper;
 
 impl Daemon {
-    /// Maximum octets read from a connection per turn.
+    /// Maximum number of octets read from a connection per turn.
     const MAX_READ: usize = 16 * Self::READ_OCTETS;
     /// Cost of a failed handshake, in units of about a nanosecond of processor time.
     const FAILED_HANDSHAKE_COST: u64 = 500_000;
-    /// Maximum agents accepted per turn.
+    /// Maximum number of agents accepted per turn.
     const MAX_ACCEPTED: usize = 64;
 
-    /// Maximum handshakes in progress.
+    /// Maximum number of handshakes in progress.
     pub(super) const MAX_HANDSHAKES: usize = 512;
 
     /// Accepts waiting agents. If there are too many connections, one without a session is closed: the oldest

@@ -36,7 +36,7 @@ struct Queue {
 }
 
 impl Writer {
-    /// Maximum octets in the queue.
+    /// Maximum number of octets in the queue.
     const MAX_QUEUED_OCTETS: usize = 1 << 20;
     /// How long to wait at the end for the queue to empty.
     const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);

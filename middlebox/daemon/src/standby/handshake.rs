@@ -21,7 +21,8 @@ pub(super) struct Handshakes {
 }
 
 impl Handshakes {
-    /// Maximum handshakes in progress; a further one replaces the oldest from the address that has most of them.
+    /// Maximum number of handshakes in progress; a further one replaces the oldest from the address that has most of
+    /// them.
     const MAX_HANDSHAKES: usize = 16;
 
     pub fn add(&mut self, socket: TcpStream, from: IpAddr) -> SessionId {

@@ -20,13 +20,13 @@ use super::wire::{
 use crate::clock::Clock;
 use crate::tls::names_of;
 
-/// Maximum octets queued for a standby while it is being copied to.
+/// Maximum number of octets queued for a standby while it is being copied to.
 const MAX_QUEUED: usize = 64 << 20;
 /// Octets of a message with rules.
 const PART_OCTETS: usize = 1 << 20;
 /// Maximum time of a handshake.
 const HANDSHAKE_TIMEOUT: hol_base::Duration = hol_base::Duration::from_secs(5);
-/// Maximum queued events; unauthenticated peers can cause them.
+/// Maximum number of queued events; unauthenticated peers can cause them.
 const MAX_EVENTS: usize = 64;
 /// No code panics while it holds the lock.
 const NOT_POISONED: &str = "no thread panics while it holds the lock";

@@ -11,7 +11,7 @@ pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a side may be silent while a copy of all rules is written to the disk.
 pub(super) const LONG_SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum octets of the content of a message: more than a turn of a middlebox records.
+/// Maximum number of octets of the content of a message: more than a turn of a middlebox records.
 const MAX_CONTENT: u32 = 64 << 20;
 
 /// The version of this protocol, the first octet that the active side sends. Before versions were introduced, the first

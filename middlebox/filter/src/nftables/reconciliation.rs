@@ -19,12 +19,12 @@ use crate::{Corrections, FilterError};
 
 /// Ends that differ by less count as equal: clocks are adjusted, and listing takes time.
 const END_TOLERANCE: Duration = Duration::from_secs(2);
-/// Maximum steps of a transaction: a million in one would need hundreds of megabytes.
+/// Maximum number of steps of a transaction: a million in one would need hundreds of megabytes.
 const MAX_STEPS: usize = 16_384;
 /// A table with more elements is not listed first, because listing takes the kernel time quadratic in their
 /// number.
 const MAX_LISTED_ELEMENTS: usize = 1 << 16;
-/// Maximum steps per call of [`add_missing`](Nftables::add_missing), while agents wait.
+/// Maximum number of steps per call of [`add_missing`](Nftables::add_missing), while agents wait.
 const MAX_STEPS_PER_CALL: usize = 512;
 
 impl Nftables {

@@ -35,7 +35,7 @@ impl Middlebox {
 
     /// Handles PRL.
     pub(super) fn list(&self, now: Time, agent: AgentId, batch: &mut Batch) -> Result<Reply, Refusal> {
-        /// Maximum PIDs of a reply: the 16-bit length field counts eight octets for each; the message then
+        /// Maximum number of PIDs of a reply: the 16-bit length field counts eight octets for each; the message then
         /// has 65,536 octets.
         const MAX_PIDS: usize = u16::MAX as usize / 8;
         self.authorize_for(agent, Right::List)?;

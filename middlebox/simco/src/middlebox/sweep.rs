@@ -11,9 +11,9 @@ use crate::overlaps::Sweep;
 use crate::{Action, Batch, Change, Rule, SessionId, work};
 
 impl Middlebox {
-    /// Maximum concurrent sweeps: further disable rules are refused.
+    /// Maximum number of concurrent sweeps: further disable rules are refused.
     pub(super) const MAX_SWEEPS: usize = 16;
-    /// Maximum rules examined before other sessions get their turn, if nothing else limits the sweep.
+    /// Maximum number of rules examined before other sessions get their turn, if nothing else limits the sweep.
     const MAX_EXAMINED: usize = 1024;
 
     /// Ends the first overruled rules. The remaining rules end after the changes have been applied.

@@ -5,7 +5,7 @@ use hol_base::Time;
 
 use super::bandwidth::Bandwidth;
 
-/// Rounds per window of the maximum: bbr_extra_acked_win_rtts. There are two windows.
+/// Number of round trips in a window of the maximum: bbr_extra_acked_win_rtts. There are two windows.
 pub(crate) const ROUNDS_PER_WINDOW: u32 = 5;
 /// An epoch ends after this many acknowledged segments: bbr_ack_epoch_acked_reset_thresh.
 const MAX_EPOCH: u32 = 1 << 20;
@@ -31,7 +31,7 @@ impl Aggregation {
         (self.epoch, self.acked) = (now, 0);
     }
 
-    /// Handles the start of a round trip; a window has this many.
+    /// Handles the start of a round trip; a window of the maximum consists of `window` round trips.
     pub(crate) fn on_round(&mut self, window: u32) {
         self.rounds += 1;
         if self.rounds >= window {

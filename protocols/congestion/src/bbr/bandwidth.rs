@@ -17,7 +17,7 @@ impl Bandwidth {
         Self((scaled / u128::from(interval.as_nanos().max(1))) as u64)
     }
 
-    /// Returns the units delivered in `time` with a gain, rounded up or down.
+    /// Returns the number of units delivered in `time` with a gain, rounded up or down.
     fn in_time(self, time: Duration, gain: u32, round_up: bool) -> u32 {
         let scaled = (u128::from(self.0) * u128::from(time.as_nanos()) * u128::from(gain)) >> 8;
         let one = 1000u128 << BW_SCALE;
@@ -25,7 +25,7 @@ impl Bandwidth {
         units.min(u128::from(u32::MAX)) as u32
     }
 
-    /// Returns the whole units delivered in `time`.
+    /// Returns the number of whole units delivered in `time`.
     pub(crate) fn units_in(self, time: Duration) -> u32 {
         self.in_time(time, UNIT, false)
     }

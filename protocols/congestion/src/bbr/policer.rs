@@ -5,7 +5,8 @@ use hol_base::{Duration, Time};
 
 use super::bandwidth::{Bandwidth, UNIT};
 
-/// Minimum rounds of an interval, bbr_lt_intvl_min_rtts; an interval is discarded after four times as many rounds.
+/// Minimum number of rounds of an interval, bbr_lt_intvl_min_rtts; an interval is discarded after four times this
+/// number.
 const MIN_ROUNDS: u32 = 4;
 /// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
 const LOSSY_RATIO: u64 = 50;

@@ -40,7 +40,7 @@ impl Rounds {
     }
 }
 
-/// The test whether the pipe is full. Draft, section 5.3.1.2.
+/// The state of the test whether the pipe is full. Draft, section 5.3.1.2.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FullPipe {
     /// The delivery rate that later rates are compared with: BBR.full_bw.

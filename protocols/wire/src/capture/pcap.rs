@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::{ByteOrder, CaptureInterface, CapturedPacket, Input, LinkType, StopReason};
 
-/// Maximum octets of a record, as in libpcap.
+/// Maximum number of octets of a record, as in libpcap.
 pub(super) const MAX_RECORD: usize = 256 << 10;
 
 #[derive(Debug)]

@@ -25,7 +25,7 @@ struct Clock {
     offset: u64,
 }
 
-/// Maximum octets of a block.
+/// Maximum number of octets of a block.
 const MAX_BLOCK: usize = 16 << 20;
 
 impl Pcapng {

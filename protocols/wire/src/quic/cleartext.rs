@@ -30,8 +30,8 @@ pub enum PacketNumberSpace {
     Data,
 }
 
-/// The information that an unencrypted packet has instead of an AEAD's tag: a receiver derives it from
-/// earlier packets, which a reader of a single packet cannot.
+/// The complete packet number and key generation, which an unencrypted packet contains in place of the AEAD's tag. A
+/// receiver could derive them from earlier packets, but a reader of a single packet could not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketNumber {
     /// The complete packet number, whose last octets are in the header. RFC 9000 section 17.1.
@@ -62,7 +62,7 @@ impl<'a> CleartextPacket<'a> {
         Frames::new(&self.octets[self.header..self.octets.len() - PacketNumber::TAG_OCTETS])
     }
 
-    /// Returns the octets of the packet, with its header and tag.
+    /// Returns the number of octets of the packet, with its header and tag.
     pub const fn length(&self) -> usize {
         self.octets.len()
     }

@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use super::{Secrets, packets, protection};
 use crate::{Address, SendTimes, udp};
 
-/// Octets of a connection ID of endpoints in the model world, which a short header does not contain. RFC 9000
-/// section 17.3.1.
+/// Length in octets of the connection IDs of endpoints in the model world; a short header does not state the length.
+/// RFC 9000 section 17.3.1.
 pub const CONNECTION_ID_OCTETS: usize = 8;
 
 /// One UDP datagram with QUIC packets, not yet protected.
@@ -39,7 +39,7 @@ pub struct TimedData {
 }
 
 impl Datagram {
-    /// Returns the octets of UDP header and payload; encryption does not change their number.
+    /// Returns the number of octets of UDP header and payload; encryption does not change their number.
     pub fn length(&self) -> usize {
         udp::Datagram::HEADER + self.payload.len()
     }

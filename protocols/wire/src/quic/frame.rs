@@ -69,7 +69,7 @@ pub enum Frame {
     NewConnectionId {
         /// The sequence number of the connection ID.
         sequence: u64,
-        /// The peer retires connection IDs before this one.
+        /// The peer must retire connection IDs with a lower sequence number than this.
         retire_prior_to: u64,
         /// The connection ID.
         id: SmallVec<[u8; 8]>,

@@ -59,7 +59,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the octets of the cause on the wire, including padding.
+    /// Returns the number of octets of the cause on the wire, including padding.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::InvalidStreamIdentifier(_) | Self::StaleCookie(_) | Self::NoUserData(_) => 4,

@@ -78,7 +78,7 @@ impl Data {
     /// Octets of the chunk before the user data.
     pub const HEADER: usize = 16;
 
-    /// Returns the octets of the chunk on the wire, including padding.
+    /// Returns the number of octets of the chunk on the wire, including padding.
     pub fn length(&self) -> usize {
         Self::HEADER + self.payload.len().next_multiple_of(4)
     }

@@ -40,7 +40,7 @@ impl Packet {
     /// Octets of the common header.
     pub const HEADER: usize = 12;
 
-    /// Returns the octets of the common header and of all chunks with their padding.
+    /// Returns the number of octets of the common header and of all chunks with their padding.
     pub fn length(&self) -> usize {
         Self::HEADER + self.chunks.iter().map(Chunk::length).sum::<usize>()
     }

@@ -103,7 +103,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the octets of the parameter on the wire, including padding.
+    /// Returns the number of octets of the parameter on the wire, including padding.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::ZeroChecksumAcceptable(_) => 4,

@@ -118,7 +118,7 @@ impl Reconfig {
     /// Chunk type.
     pub const KIND: u8 = 130;
 
-    /// Returns the octets of the parameter on the wire, including padding.
+    /// Returns the number of octets of the parameter on the wire, including padding.
     pub(super) fn length(&self) -> usize {
         let value = match self {
             Self::OutgoingReset { streams, .. } => 12 + 2 * streams.len(),

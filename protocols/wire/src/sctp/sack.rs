@@ -48,7 +48,7 @@ impl Sack {
     /// Octets of the fixed part, without gap ack blocks and duplicates.
     pub const FIXED_OCTETS: usize = 16;
 
-    /// Returns the octets on the wire.
+    /// Returns the number of octets on the wire.
     pub fn length(&self) -> usize {
         Self::FIXED_OCTETS + 4 * (self.gaps.len() + self.duplicates.len())
     }

@@ -28,12 +28,12 @@ impl EcnCounters {
         }
     }
 
-    /// Returns the octets of an option with `fields` counters, without padding.
+    /// Returns the number of octets of an option with `fields` counters, without padding.
     pub const fn length(fields: usize) -> usize {
         2 + 3 * fields
     }
 
-    /// Returns the octets that the option adds to other options; it may replace the `padding` octets of NOP
+    /// Returns the number of octets that the option adds to other options; it may replace the `padding` octets of NOP
     /// before the next one. Linux: `tcp_options_fit_accecn`.
     pub const fn padded_length(fields: usize, padding: usize) -> usize {
         let length = Self::length(fields);

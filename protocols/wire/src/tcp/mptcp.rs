@@ -79,7 +79,7 @@ mod signal {
 }
 
 impl Mptcp {
-    /// Returns the octets of the option with its kind and length, without padding.
+    /// Returns the number of octets of the option with its kind and length, without padding.
     pub(super) fn length(&self) -> usize {
         let when = |there: bool, octets| if there { octets } else { 0 };
         match self {

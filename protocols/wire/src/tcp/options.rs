@@ -27,8 +27,8 @@ pub struct Options {
     pub mptcp: Option<Box<Mptcp>>,
 }
 
-/// A list of SACK blocks. The inline room needs no more memory than a pointer, because most segments have no
-/// blocks.
+/// A list of SACK blocks. Two blocks are stored inline: they take no more memory than the pointer and length of a
+/// longer list.
 pub type SackBlocks = SmallVec<[SackBlock; 2]>;
 
 /// The timestamps option. RFC 7323 section 3.2.
@@ -65,7 +65,7 @@ impl Options {
     /// Octets that the data offset leaves for options. RFC 9293 section 3.1.
     pub const MAX_OCTETS: usize = 40;
 
-    /// Returns the octets of the options on the wire, padded to a multiple of four as Linux lays them out.
+    /// Returns the number of octets of the options on the wire, padded to a multiple of four as Linux lays them out.
     pub fn length(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
@@ -82,7 +82,7 @@ impl Options {
         mss + window_scale + timestamps + sack_permitted + sack + counters + mptcp
     }
 
-    /// Returns the octets of padding before other options that [`EcnCounters`] may use instead. Linux:
+    /// Returns the number of octets of padding before other options that [`EcnCounters`] may use instead. Linux:
     /// `tcp_synack_options_combine_saving`, `tcp_options_fit_accecn`.
     pub fn padding_beside_counters(&self) -> usize {
         match () {

@@ -100,7 +100,7 @@ impl Segment {
     /// Octets of the header without options.
     pub const HEADER: usize = 20;
 
-    /// Returns the octets of header, options and payload.
+    /// Returns the number of octets of header, options and payload.
     pub fn length(&self) -> usize {
         Self::HEADER + self.options.length() + self.payload.len()
     }

@@ -43,7 +43,7 @@ impl MachineHardware {
         self.is_interactive
     }
 
-    /// Returns the octets, from the mailbox on, that the guest's kernel does not use.
+    /// Returns the number of octets, from the mailbox on, that the guest's kernel does not use.
     pub(super) const fn reserved_octets(self) -> u64 {
         mailbox::SIZE + if self.is_interactive { shared_memory::SIZE } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! The contract of a guest's channel to the host.
+//! The trait of a guest's channel to the host.
 
 use std::fmt::Debug;
 

@@ -1,5 +1,5 @@
-//! The guest's channel to the host: it receives the job and sends the result. One `contract`, with an implementation for each
-//! engine.
+//! The guest's channel to the host: it receives the job and sends the result. Each engine has its own implementation of
+//! the trait in `contract`.
 
 mod contract;
 mod qemu;

@@ -13,9 +13,9 @@ use hol_simco::{
 
 use super::expected_rules::{ExpectedRules, KnownRule, PendingRequest};
 
-/// Maximum pending requests.
+/// Maximum number of pending requests.
 pub const WINDOW: usize = 8;
-/// Maximum rules of an agent.
+/// Maximum number of rules of an agent.
 const MAX_RULES: usize = 50;
 const UDP: u8 = 17;
 

@@ -22,9 +22,9 @@ use expected_rules::{ExpectedRules, KnownRule};
 use load::Agent;
 
 const AGENTS: usize = 4;
-/// Maximum answers between two kills.
+/// Maximum number of answers between two kills.
 const MAX_ANSWERS: u64 = 400;
-/// Maximum octets until the disk is full.
+/// Maximum number of octets until the disk is full.
 const MAX_SPACE: u64 = 10_000;
 /// Maximum delay in µs before the kill, and after the start.
 const MAX_DELAY: u64 = 10_000;
@@ -84,7 +84,7 @@ fn kill_repeatedly(filter: Filter) {
     assert!(expected.refused > 0, "no disk was full");
 }
 
-/// Returns the octets of the longest file.
+/// Returns the number of octets of the longest file.
 fn longest_file(state: &Path) -> u64 {
     let files = std::fs::read_dir(state).unwrap();
     files.map(|file| file.unwrap().metadata().unwrap().len()).max().unwrap_or_default()

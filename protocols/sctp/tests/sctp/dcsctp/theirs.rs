@@ -23,7 +23,7 @@ pub struct Theirs {
 }
 
 impl Theirs {
-    /// Maximum octets in its queues.
+    /// Maximum number of octets in its queues.
     const ROOM: usize = 1_000_000;
 
     pub fn new(side: Side, talk: &Talk, options: &Options) -> Self {
