@@ -93,8 +93,11 @@ fn path_rate(point: &Point, run: &RunResult) -> Option<f64> {
     let [from, to] =
         [point.workload.client_node(), point.workload.server_node()].map(|name| topology.node(name));
     let (from, to) = (from?, to?);
-    let end = run.connect_time.unwrap_or_default() + run.span;
-    topology.rate_changes(from, to).then(|| topology.mean_rate(from, to, end))?.map(|rate| rate / 1e6)
+    let begin = point.workload.start + run.connect_time.unwrap_or_default();
+    topology
+        .rate_changes(from, to)
+        .then(|| topology.mean_rate(from, to, begin..begin + run.span))?
+        .map(|rate| rate / 1e6)
 }
 
 #[cfg(test)]
@@ -111,7 +114,7 @@ mod tests {
     /// A point with 1 Mbit/s of messages, and traces of 5 s at 4 and 5 s at 2 Mbit/s upwards, the opposite downwards.
     fn result(network: &str, seconds: u64, behind: u64) -> PointResult {
         let text = format!(
-            "transports = ['tcp']\nmessages = 100\nworkload = {{ kind = 'oneway', rate = '125/s', size = '1000B' }}\n{network}"
+            "transports = ['tcp']\nmessages = 100\nworkload.kind = 'oneway'\nworkload.rate = '125/s'\nworkload.size = '1000B'\n{network}"
         );
         let source = Source::new("t.toml", text)
             .with_file("up.csv", "0 4\n5 2\n")
@@ -136,6 +139,12 @@ mod tests {
             let repeating = rate(&format!("{BOTH}trace_start = '{start}'"), 20);
             assert!((repeating - 3.0).abs() < 1e-9, "{start}: {repeating}");
         }
+    }
+
+    #[test]
+    fn the_rate_of_a_path_counts_from_the_start_of_the_workload() {
+        let late = result(&format!("workload.start = '5s'\n{BOTH}"), 5, 0);
+        assert_eq!(late.load().unwrap().path_rate, Some(2.0));
     }
 
     #[test]

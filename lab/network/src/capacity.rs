@@ -1,6 +1,7 @@
 //! The capacity of a path whose links change their rate during a run.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use hol_base::{Duration, Time};
 
@@ -24,11 +25,18 @@ impl LinkState {
 }
 
 impl Topology {
-    /// Returns the mean rate of a path in bit/s from the start of a run until `end`; at each time the rate is that of the slowest link, and
-    /// 0 while a link is down or
-    /// loses every packet. `None` if there is no path.
-    pub fn mean_rate(&self, from: NodeId, to: NodeId, end: Duration) -> Option<f64> {
+    /// Returns the mean rate of a path in bit/s between two times of a run; at each time the rate is that of the slowest link, and 0
+    /// while a link is down or loses every packet. `None` if there is no path.
+    pub fn mean_rate(&self, from: NodeId, to: NodeId, time: Range<Duration>) -> Option<f64> {
         let path = self.path_links(from, to);
+        let (before, _) = self.bits_until(&path, time.start)?;
+        let (bits, last) = self.bits_until(&path, time.end)?;
+        let seconds = time.end.saturating_sub(time.start).as_secs_f64();
+        Some(if seconds > 0.0 { (bits - before) / seconds } else { last })
+    }
+
+    /// Returns the bits that a path can carry from the start of a run until `end`, and its rate then in bit/s.
+    fn bits_until(&self, path: &[LinkId], end: Duration) -> Option<(f64, f64)> {
         let state = |link: &LinkId| {
             let rate = self.links[usize::from(link.0)].settings.rate.bits_per_second();
             (*link, LinkState { rate, is_down: false, loses_everything: false })
@@ -51,8 +59,7 @@ impl Topology {
             since = change.at;
         }
         let last = slowest(&links)? as f64;
-        let length = end.since(Time::ZERO).as_secs_f64();
-        Some(if length > 0.0 { (sum + last * end.since(since).as_secs_f64()) / length } else { last })
+        Some((sum + last * end.since(since).as_secs_f64(), last))
     }
 
     /// Returns whether the rate of a path changes during a run, or one of its links goes down or loses every packet.
@@ -73,9 +80,14 @@ mod tests {
 
     /// The mean rate upwards in kbit/s in the first `seconds`.
     fn mean(text: &str, seconds: u64) -> f64 {
+        mean_between(text, 0..seconds)
+    }
+
+    fn mean_between(text: &str, seconds: Range<u64>) -> f64 {
         let topology = Topology::new(&toml::from_str(text).unwrap()).unwrap();
         let [from, to] = ["client", "server"].map(|name| topology.node(name).unwrap());
-        topology.mean_rate(from, to, Duration::from_secs(seconds)).unwrap() / 1e3
+        let time = Duration::from_secs(seconds.start)..Duration::from_secs(seconds.end);
+        topology.mean_rate(from, to, time).unwrap() / 1e3
     }
 
     #[test]
@@ -85,6 +97,7 @@ mod tests {
         assert_eq!(mean(steps, 2), 8000.0);
         assert_eq!(mean(steps, 10), (2.0 * 8000.0 + 4.0 * 2000.0 + 4.0 * 4000.0) / 10.0);
         assert_eq!(mean(steps, 0), 8000.0);
+        assert_eq!(mean_between(steps, 5..7), (2000.0 + 4000.0) / 2.0);
         assert_eq!(mean("rate = '5Mbit'", 10), 5000.0);
         let down = "rate = '8Mbit'\nevents = [{ at = '2s', down = true }, { at = '3s', rate = '4Mbit' }, { at = '4s', down = false }]";
         assert_eq!(mean(down, 5), (2.0 * 8000.0 + 4000.0) / 5.0);
