@@ -38,6 +38,8 @@ pub enum Transport {
     Tls,
     /// SCTP: messages in independent streams.
     Sctp,
+    /// SCTP in UDP datagrams, by our own endpoint. RFC 6951.
+    SctpOverUdp,
 }
 
 /// A new connection of an agent.
@@ -75,7 +77,7 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     Ok(SocketAddrV6::new(address, port, 0, index).into())
 }
 
-/// The listening sockets.
+/// The listening sockets of the transports whose connections the kernel accepts.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     sockets: Vec<(ListenAddress, Socket)>,
@@ -103,7 +105,8 @@ impl Listeners {
             let interface = interface.filter(|_| listen.is_protected);
             listen.open(interface).map_err(|source| DaemonError::Listen { at: *listen, source })
         };
-        let sockets = all.iter().map(open).collect::<Result<_, _>>()?;
+        let accepted_by_kernel = all.iter().filter(|listen| listen.transport != Transport::SctpOverUdp);
+        let sockets = accepted_by_kernel.map(open).collect::<Result<_, _>>()?;
         let listeners = Self { sockets, tls, paused_until: Time::ZERO };
         listeners.watch(poller)?;
         Ok(listeners)
@@ -172,6 +175,7 @@ impl Listeners {
             (Transport::Tls, Some(config)) => Box::new(Tls::new(socket, config.clone())?),
             (Transport::Tls, None) => unreachable!("settings with a TLS socket have a TLS configuration"),
             (Transport::Sctp, _) => Box::new(Sctp::new(socket)?),
+            (Transport::SctpOverUdp, _) => unreachable!("a UDP port accepts its associations itself"),
         })
     }
 
@@ -207,6 +211,7 @@ impl Transport {
         match self {
             Self::Tcp | Self::Tls => Protocol::TCP,
             Self::Sctp => Protocol::SCTP,
+            Self::SctpOverUdp => Protocol::UDP,
         }
     }
 }
@@ -218,6 +223,7 @@ impl fmt::Display for ListenAddress {
             Transport::Tcp => "tcp",
             Transport::Tls => "tls",
             Transport::Sctp => "sctp",
+            Transport::SctpOverUdp => "sctp-udp",
         };
         write!(f, "{transport} {}", self.address)
     }

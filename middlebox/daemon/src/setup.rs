@@ -32,6 +32,7 @@ use crate::endpoint::Endpoint;
 use crate::listeners::Listeners;
 use crate::port_mapping::{PortMapper, public_address};
 use crate::rule_store::RuleStore;
+use crate::sctp_port::SctpPort;
 use crate::standby::{ReplicationThread, Replicator};
 use crate::{
     Daemon, DaemonError, FilterKind, Level, LimitSettings, Limits, Log, NatSettings, NftablesSettings,
@@ -300,7 +301,9 @@ impl Settings {
         // not start must not drop all packets.
         let limits = self.limits().within_open_files()?;
         let tls = self.tls()?;
-        let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
+        let (sockets, interface) = (self.sockets(), self.protected.interface.as_deref());
+        let listeners = Listeners::open(&sockets, interface, tls, &poller)?;
+        let sctp_ports = SctpPort::open_all(&sockets, interface)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
         let mapper = self.open_mapper()?;
         let replicator = self.open_replicator(clock)?;
@@ -343,6 +346,7 @@ impl Settings {
         };
         let rule_store = rule_store.with_standby(replicator);
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, rule_store, limits, log)?;
+        daemon.enable_sctp_over_udp(sctp_ports)?;
         if self.audit {
             daemon.enable_audit();
         }
@@ -435,8 +439,8 @@ impl Settings {
     }
 
     fn check_protected(&self) -> Result<(), SetupError> {
-        let ProtectedSettings { interface, listen, listen_sctp } = &self.protected;
-        let is_open = !listen.is_empty() || !listen_sctp.is_empty();
+        let ProtectedSettings { interface, listen, listen_sctp, listen_sctp_udp } = &self.protected;
+        let is_open = [listen, listen_sctp, listen_sctp_udp].iter().any(|addresses| !addresses.is_empty());
         if is_open && interface.is_none() { Err(SetupError::NoProtectedInterface) } else { Ok(()) }
     }
 

@@ -1,0 +1,214 @@
+//! Peers that do harm. The tests count turns and octets, so a slow machine makes no difference.
+
+use bytes::Bytes;
+use hol_sctp::wire::SendTimes;
+use hol_sctp::wire::sctp::{Chunk, Data, DataFlags, Ssn, Tsn};
+use hol_simco::{Body, Reply};
+
+use super::super::world::{Plan, World, per};
+use super::peer::{Peer, Stranger};
+use super::{associations, world};
+use crate::sctp_port::SctpPort;
+use crate::{Limits, Transport};
+
+/// Returns a daemon with at most this many connections.
+fn world_with(connections: usize) -> World {
+    let limits = Limits { connections, ..Limits::default() };
+    Plan { transport: Transport::SctpOverUdp, limits, ..Plan::default() }.open()
+}
+
+fn data(tsn: u32, flags: DataFlags, payload: &'static [u8]) -> Chunk {
+    let (payload, stamp) = (Bytes::from_static(payload), SendTimes::default());
+    Chunk::Data(Data { flags, tsn: Tsn(tsn), stream: 0, ssn: Ssn(0), ppid: 15, payload, stamp })
+}
+
+/// RFC 9260 section 5.1.3: no state before COOKIE ECHO. The agent's packet waits behind the flood, which takes a turn for each
+/// [`SctpPort::MAX_DATAGRAMS`].
+#[test]
+fn a_flood_of_inits_leaves_no_state_and_does_not_delay_agents() {
+    const FLOOD: usize = 20_000;
+    let world = &mut world();
+    let mut agent = Peer::session(world, "127.0.0.1");
+    let stranger = Stranger::new(world, "127.0.0.2");
+    let mut turns = 0;
+    for tag in 1..=FLOOD as u32 {
+        stranger.send(&Stranger { tag, udp: stranger.udp.try_clone().unwrap(), ..stranger }.init());
+        if tag % 5_000 == 0 {
+            turns = 0;
+            agent.association.queue(
+                0,
+                15,
+                hol_simco::Message::request(hol_simco::Tid(tag), per(5004, 60)).to_bytes(),
+            );
+            agent.association.flush();
+            while !agent.association.has_message() {
+                agent.exchange(world);
+                turns += 1;
+                assert!(turns <= 5_000 / SctpPort::MAX_DATAGRAMS + 3, "{turns} turns");
+            }
+            assert!(matches!(agent.receive(world).unwrap().body, Body::Reply(Reply::Per(_))));
+        }
+    }
+    assert!(turns > 0);
+    world.settle();
+    assert_eq!((world.daemon.connections.len(), associations(world)), (1, 1));
+    let max = world.daemon.metrics.numbers().max_work;
+    assert!(max <= Limits::TURN_WORK, "a turn of {max}");
+}
+
+/// RFC 9260 sections 6.8, 8.4 and 8.5.
+#[test]
+fn invalid_packets_change_nothing() {
+    let world = &mut world();
+    let mut agent = Peer::session(world, "127.0.0.1");
+    let mut stranger = Stranger::new(world, "127.0.0.1");
+    let tag = stranger.join(world);
+    let before = (world.daemon.connections.len(), associations(world));
+    let mut corrupted =
+        stranger.packet(tag, vec![Chunk::Abort { reflected: false, causes: Vec::new() }]).to_vec();
+    corrupted[8] ^= 1;
+    let wrong_tag = stranger.packet(tag ^ 1, vec![Chunk::Abort { reflected: false, causes: Vec::new() }]);
+    let wrong_reflection = stranger.packet(tag, vec![Chunk::Abort { reflected: true, causes: Vec::new() }]);
+    for octets in [&corrupted[..], &wrong_tag, &wrong_reflection, b"", b"x", &[0; 12], &[0xff; 2000]] {
+        stranger.send(octets);
+        world.turn();
+        world.turn();
+        assert_eq!((world.daemon.connections.len(), associations(world)), before);
+    }
+    // Of another host, even with the right tag.
+    let other = Stranger::new(world, "127.0.0.2");
+    other.send(&stranger.packet(tag, vec![Chunk::Abort { reflected: false, causes: Vec::new() }]));
+    world.settle();
+    assert_eq!((world.daemon.connections.len(), associations(world)), before);
+    assert!(matches!(agent.ask(world, per(5004, 60)), Body::Reply(Reply::Per(_))));
+    // The peer itself may abort: RFC 9260 section 9.1.
+    stranger.send(&stranger.packet(tag, vec![Chunk::Abort { reflected: false, causes: Vec::new() }]));
+    world.settle();
+    assert_eq!((world.daemon.connections.len(), associations(world)), (1, 1));
+    stranger.port += 1;
+    stranger.join(world);
+    assert_eq!(associations(world), 2);
+}
+
+/// RFC 9260 section 5.2.4 A: a restarted peer has one session, not two.
+#[test]
+fn a_restart_ends_the_former_session() {
+    let world = &mut world();
+    let mut stranger = Stranger::new(world, "127.0.0.1");
+    let old = stranger.join(world);
+    stranger.tag = 7;
+    let new = stranger.join(world);
+    assert_ne!(old, new);
+    assert_eq!((world.daemon.connections.len(), associations(world)), (1, 1));
+    stranger.send(&stranger.packet(new, vec![Chunk::Heartbeat(Bytes::from_static(b"there?"))]));
+    world.turn();
+    let packets: Vec<_> = std::iter::from_fn(|| stranger.receive()).collect();
+    assert!(
+        packets
+            .iter()
+            .any(|packet| packet.chunks.contains(&Chunk::HeartbeatAck(Bytes::from_static(b"there?"))))
+    );
+}
+
+/// The maximum of connections holds for associations, too. As over TCP, the oldest connection without a session gives way, of the
+/// address that has most of them.
+#[test]
+fn associations_without_a_session_give_way_to_others() {
+    let world = &mut world_with(20);
+    let mut agent = Peer::session(world, "127.0.0.1");
+    let early: Vec<Peer> = (2..6).map(|host| Peer::connect(world, &format!("127.0.0.{host}"))).collect();
+    let attackers: Vec<Peer> = (0..40).map(|_| Peer::connect(world, "127.0.0.66")).collect();
+    assert_eq!((world.daemon.connections.len(), associations(world)), (20, 20));
+    let mut late = Peer::session(world, "127.0.0.7");
+    assert!(matches!(late.ask(world, per(5005, 60)), Body::Reply(Reply::Per(_))));
+    assert!(matches!(agent.ask(world, per(5004, 60)), Body::Reply(Reply::Per(_))));
+    for mut peer in early {
+        peer.exchange(world);
+        assert!(!peer.association.has_ended(), "those of other addresses remain");
+    }
+    let displaced = attackers.into_iter().filter_map(|mut peer| {
+        peer.exchange(world);
+        peer.association.has_ended().then_some(())
+    });
+    assert_eq!(displaced.count(), 40 - 14, "the daemon aborts them");
+}
+
+/// RFC 9260 section 5.1: the peer repeats its COOKIE ECHO.
+#[test]
+fn an_agent_waits_while_all_places_are_taken_by_sessions() {
+    let world = &mut world_with(2);
+    let (first, _second) = (Peer::session(world, "127.0.0.1"), Peer::session(world, "127.0.0.1"));
+    let mut third = Peer::begin(world, "127.0.0.1");
+    (0..3).for_each(|_| third.exchange(world));
+    assert!(!third.association.is_established());
+    assert_eq!(associations(world), 2);
+    let mut first = first;
+    first.association.abort();
+    first.exchange(world);
+    world.settle();
+    for _ in 0..10 {
+        world.skip(hol_base::Duration::from_secs(1));
+        third.exchange(world);
+        third.exchange(world);
+    }
+    assert!(third.association.is_established());
+}
+
+/// Chunks of one octet need far more memory than their user data.
+#[test]
+fn a_peer_that_sends_tiny_fragments_is_aborted() {
+    let world = &mut world();
+    let stranger = Stranger::new(world, "127.0.0.1");
+    let tag = stranger.join(world);
+    let mut tsn = 1;
+    for _ in 0..100 {
+        let chunks = (0..50).map(|_| {
+            tsn += 1;
+            let flags = if tsn == 2 { DataFlags::BEGIN } else { DataFlags(0) };
+            data(tsn - 1, flags, b"x")
+        });
+        stranger.send(&stranger.packet(tag, chunks.collect()));
+        world.turn();
+        assert!(world.daemon.connections.queued_octets() < 512 << 10);
+        while stranger.receive().is_some() {}
+        if world.daemon.connections.len() == 0 {
+            assert_eq!(associations(world), 0);
+            return assert!(tsn < 2200, "{tsn}");
+        }
+    }
+    panic!("{tsn} fragments are held")
+}
+
+/// Data after a gap fill the receive window, and no more.
+#[test]
+fn data_after_a_gap_need_bounded_memory() {
+    let world = &mut world();
+    let stranger = Stranger::new(world, "127.0.0.1");
+    let tag = stranger.join(world);
+    for tsn in 2..200 {
+        stranger.send(&stranger.packet(tag, vec![data(tsn, DataFlags(0), &[1; 1000])]));
+        world.turn();
+    }
+    assert_eq!(world.daemon.connections.len(), 1);
+    let held = world.daemon.connections.queued_octets();
+    assert!((16 << 10..32 << 10).contains(&held), "{held}");
+}
+
+/// All associations together hold at most `backlog`.
+#[test]
+fn what_associations_hold_counts_against_the_backlog() {
+    let limits = Limits { backlog: 100_000, ..Limits::default() };
+    let world = &mut Plan { transport: Transport::SctpOverUdp, limits, ..Plan::default() }.open();
+    let mut agent = Peer::session(world, "127.0.0.1");
+    for host in 2..20 {
+        let stranger = Stranger::new(world, &format!("127.0.0.{host}"));
+        let tag = stranger.join(world);
+        for tsn in 2..14 {
+            stranger.send(&stranger.packet(tag, vec![data(tsn, DataFlags(0), &[1; 1000])]));
+        }
+        world.settle();
+        assert!(world.daemon.connections.queued_octets() <= 100_000);
+    }
+    assert!(world.daemon.connections.len() < 10);
+    assert!(matches!(agent.ask(world, per(5004, 60)), Body::Reply(Reply::Per(_))));
+}
