@@ -57,8 +57,8 @@ fn guest() {
     mount("dev", "/dev", "devtmpfs", MountFlags::empty(), None).unwrap();
     load_modules();
     switch_loopback_on();
-    let (middlebox, address) = serve();
-    let ask = |line: &str| ask(&address, line);
+    let (middlebox, address) = serve("sctp", "127.0.0.1:7626");
+    let ask = |line: &str| ask("sctp", &address, line);
 
     let enabled = ask("enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
     assert!(enabled.contains("enabled") && enabled.contains("198.51.100.7:6000"));
@@ -70,9 +70,30 @@ fn guest() {
     let blocked = ask("disable 10.0.0.6 any --lifetime 1m --json");
     assert_eq!(blocked.lines().count(), 2001, "the rule that blocks, and those that it has ended");
     assert_eq!(ask("list --json").lines().count(), 2);
-    terminate(middlebox);
+    exchange_datagrams_with_the_kernel(middlebox);
     println!("{DONE}");
     reboot(RebootCommand::Restart).unwrap();
+}
+
+/// Our endpoint and the kernel's, which has SCTP over UDP since Linux 5.11, take turns as agent and middlebox. RFC 6951.
+fn exchange_datagrams_with_the_kernel(middlebox: Child) {
+    let set = |name: &str, port: u16| fs::write(format!("/proc/sys/net/sctp/{name}"), port.to_string());
+    set("udp_port", 9900).expect("the kernel has SCTP over UDP");
+    let as_agent = |line: &str| ask("sctp-udp", "127.0.0.1:9900", line);
+    assert_eq!(as_agent("list --json").lines().count(), 2);
+    let lines: String = (1..=2000).map(|port| format!("enable 10.0.0.7:{port} any --udp\n")).collect();
+    fs::write("/rules", lines).unwrap();
+    assert_eq!(as_agent("batch /rules --json").lines().count(), 2000);
+    assert_eq!(as_agent("list --json").lines().count(), 2002, "a list of several packets");
+    terminate(middlebox);
+
+    let (middlebox, _) = serve("sctp-udp", "127.0.0.1:9899");
+    set("encap_port", 9899).unwrap();
+    let as_middlebox = |line: &str| ask("sctp", "127.0.0.1:7626", line);
+    assert_eq!(as_middlebox("batch /rules --json").lines().count(), 2000);
+    assert_eq!(as_middlebox("list --json").lines().count(), 2000, "a list of several packets");
+    terminate(middlebox);
+    println!("our endpoint and the kernel's understand each other");
 }
 
 /// Loads the kernel modules. They depend on each other, so failed ones are tried again after the others.
@@ -97,25 +118,25 @@ fn simcod() -> Command {
     Command::new(Path::new("/").join(PROGRAM))
 }
 
-/// Starts a middlebox; returns its address for SCTP.
-fn serve() -> (Child, String) {
+/// Starts a middlebox that listens over this transport; returns its address.
+fn serve(transport: &str, address: &str) -> (Child, String) {
     // A process may open 4,096 files in the guest.
     fs::write("/simco.toml", "[limits]\nconnections = 64\n").unwrap();
-    let arguments =
-        ["serve", "--config", "/simco.toml", "--listen", "127.0.0.1:0", "--listen-sctp", "127.0.0.1:0"];
+    let listen = format!("--listen-{transport}");
+    let arguments = ["serve", "--config", "/simco.toml", "--listen", "127.0.0.1:0", &listen, address];
     let mut child = simcod().args(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     let address = lines.map(Result::unwrap).find_map(|line| {
         println!("{line}");
-        line.strip_prefix("listening on sctp ").map(str::to_owned)
+        line.strip_prefix(&format!("listening on {transport} ")).map(str::to_owned)
     });
-    (child, address.expect("the middlebox listens for SCTP"))
+    (child, address.expect("the middlebox listens"))
 }
 
 /// Returns the output of an agent's command.
-fn ask(address: &str, line: &str) -> String {
-    let output =
-        simcod().args(line.split(' ')).args(["--over", "sctp", "--server", address]).output().unwrap();
+fn ask(transport: &str, address: &str, line: &str) -> String {
+    let over = ["--over", transport, "--server", address];
+    let output = simcod().args(line.split(' ')).args(over).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{line}: {complaint}");
     println!("{line}: done");

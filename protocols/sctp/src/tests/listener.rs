@@ -160,7 +160,7 @@ fn an_association_that_fails_at_once_does_not_end_the_listener() {
         payload: Bytes::new(),
         stamp: SendTimes::default(),
     };
-    let packet = HOST.packet(cookie.0, vec![Chunk::CookieEcho(cookie.1.clone()), Chunk::Data(empty)]);
+    let packet = HOST.packet(cookie.0, vec![Chunk::CookieEcho(cookie.1), Chunk::Data(empty)]);
     let failed = listener.handle(Time::ZERO, packet).expect("an association");
     assert_eq!(failed.state_name(), "CLOSED");
     let cookie = OTHER.cookie(&mut listener, Time::ZERO);
