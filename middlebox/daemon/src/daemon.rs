@@ -195,7 +195,7 @@ impl Daemon {
                 Token::Reload => self.reload(now)?,
                 Token::Listener(number) => self.accept(now, number)?,
                 Token::PortMapper(number) => drop(self.readable_mappers.insert(number)),
-                Token::SctpPort(number) => self.receive_datagrams(now, number),
+                Token::SctpQueue(number) => self.receive_datagrams(now, number),
                 Token::Connection(id) => self.connections.note_ready(id),
             }
         }

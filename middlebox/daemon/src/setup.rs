@@ -299,9 +299,9 @@ impl Settings {
         let poller = Poller::new()?;
         // Everything that may fail comes before the first change of the packet filter: a firewall that does
         // not start must not drop all packets.
-        let limits = self.limits().within_open_files()?;
-        let tls = self.tls()?;
         let (sockets, interface) = (self.sockets(), self.protected.interface.as_deref());
+        let limits = self.limits().within_open_files(SctpPort::sockets_for(&sockets))?;
+        let tls = self.tls()?;
         let listeners = Listeners::open(&sockets, interface, tls, &poller)?;
         let sctp_ports = SctpPort::open_all(&sockets, interface)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;

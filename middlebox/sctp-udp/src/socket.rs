@@ -1,20 +1,24 @@
-//! The UDP socket of a port.
+//! The UDP sockets of a port.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::cmsg_space;
-use nix::libc::{in_addr, in_pktinfo, in6_addr, in6_pktinfo};
-use nix::sys::socket::sockopt::{Ipv4PacketInfo, Ipv6RecvPacketInfo, RcvBufForce};
+use nix::libc::{in_addr, in_pktinfo, in6_addr, in6_pktinfo, sock_filter, sock_fprog};
+use nix::sys::socket::sockopt::{AttachReusePortCbpf, Ipv4PacketInfo, Ipv6RecvPacketInfo, RcvBufForce};
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::path::Path;
+use crate::random;
 
 /// A non-blocking UDP socket that knows to which address of this host a datagram was sent, and answers from it.
+///
+/// A port has several, each with its own queue in the kernel. All datagrams of a host are in the same queue, so that a flood from one
+/// host fills one of them, and the agents at most other hosts notice nothing: stochastic fairness queueing (RFC 8290 section 1.2).
 #[derive(Debug)]
 pub struct PortSocket {
     socket: Socket,
@@ -30,13 +34,30 @@ pub struct ReceivedDatagram {
 }
 
 impl PortSocket {
-    /// Octets of datagrams for which the kernel has room: a burst of ten thousand small ones.
-    const RECEIVE_BUFFER: usize = 8 << 20;
+    /// Sockets of a port; a power of two.
+    pub const QUEUES: usize = 1 << Self::QUEUE_BITS;
+    const QUEUE_BITS: u32 = 5;
+    /// Octets of a queue: a thousand small datagrams and more.
+    const QUEUE_OCTETS: usize = 1 << 20;
 
-    /// Opens a socket, which accepts only datagrams that arrive at `interface`, if there is one.
-    pub fn open(address: SocketAddr, interface: Option<&str>) -> io::Result<Self> {
+    /// Opens the sockets of a port, which accept only datagrams that arrive at `interface`, if there is one.
+    pub fn open_port(address: SocketAddr, interface: Option<&str>) -> io::Result<Vec<Self>> {
+        // The first socket takes the port for itself, so that no other program has it.
+        let first = Self::open(address, interface, false)?;
+        first.socket.set_reuse_port(true)?;
+        let address = first.address()?;
+        let mut sockets = vec![first];
+        for _ in 1..Self::QUEUES {
+            sockets.push(Self::open(address, interface, true)?);
+        }
+        sockets[0].select_by_host(address.is_ipv6())?;
+        Ok(sockets)
+    }
+
+    fn open(address: SocketAddr, interface: Option<&str>, shares_port: bool) -> io::Result<Self> {
         let kind = Type::DGRAM.nonblocking().cloexec();
         let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::UDP))?;
+        socket.set_reuse_port(shares_port)?;
         if address.is_ipv6() {
             socket.set_only_v6(true)?;
             setsockopt(&socket, Ipv6RecvPacketInfo, &true)?;
@@ -47,11 +68,29 @@ impl PortSocket {
             socket.bind_device(Some(interface.as_bytes()))?;
         }
         // Beyond net.core.rmem_max this needs CAP_NET_ADMIN.
-        if setsockopt(&socket, RcvBufForce, &Self::RECEIVE_BUFFER).is_err() {
-            socket.set_recv_buffer_size(Self::RECEIVE_BUFFER)?;
+        if setsockopt(&socket, RcvBufForce, &Self::QUEUE_OCTETS).is_err() {
+            socket.set_recv_buffer_size(Self::QUEUE_OCTETS)?;
         }
         socket.bind(&address.into())?;
         Ok(Self { socket })
+    }
+
+    /// Makes the kernel select the socket for a datagram by a hash of its source: of the address, or of IPv6 the network of 64 bits,
+    /// which a single host may have. Nobody can choose an address for a certain socket. socket(7), SO_ATTACH_REUSEPORT_CBPF.
+    fn select_by_host(&self, is_ipv6: bool) -> io::Result<()> {
+        /// Offsets from here on are those of the IP header: linux/filter.h, SKF_NET_OFF.
+        const IP_HEADER: u32 = 0xfff0_0000;
+        let [load, multiply, shift, to_x, xor_x, answer] = [0x20, 0x24, 0x74, 0x07, 0xac, 0x16];
+        let step = |code, k| sock_filter { code, jt: 0, jf: 0, k };
+        let mut program = if is_ipv6 {
+            vec![step(load, IP_HEADER + 8), step(to_x, 0), step(load, IP_HEADER + 12), step(xor_x, 0)]
+        } else {
+            vec![step(load, IP_HEADER + 12)]
+        };
+        let factor = random::unpredictable().next_u32() | 1;
+        program.extend([step(multiply, factor), step(shift, 32 - Self::QUEUE_BITS), step(answer, 0)]);
+        let filter = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        Ok(setsockopt(&self.socket, AttachReusePortCbpf, &filter)?)
     }
 
     /// Returns its address, with the actual port.

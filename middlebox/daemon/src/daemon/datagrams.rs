@@ -17,26 +17,27 @@ impl Daemon {
 
     /// Serves agents at these ports.
     pub(crate) fn enable_sctp_over_udp(&mut self, ports: Vec<SctpPort>) -> io::Result<()> {
-        for (port, number) in ports.iter().zip(0..) {
-            self.poller.add(port, Token::SctpPort(number), Interest::Read)?;
+        for (socket, number) in ports.iter().flat_map(SctpPort::sockets).zip(0..) {
+            self.poller.add(socket, Token::SctpQueue(number), Interest::Read)?;
         }
         self.sctp_ports = ports;
         Ok(())
     }
 
-    /// Reads datagrams of a port, up to a limit; the poller reports the port again if there are more.
+    /// Reads datagrams of a queue, up to a limit; the poller reports the queue again if there are more.
     pub(super) fn receive_datagrams(&mut self, now: Time, number: u32) {
-        self.sctp_ports[number as usize].begin_turn();
+        let (port, queue) = (number as usize / SctpPort::QUEUES, number as usize % SctpPort::QUEUES);
+        self.sctp_ports[port].begin_turn();
         for _ in 0..SctpPort::MAX_DATAGRAMS {
             let accepts = self.has_place();
-            let Some(outcome) = self.sctp_ports[number as usize].receive(now, accepts) else { return };
+            let Some(outcome) = self.sctp_ports[port].receive(now, queue, accepts) else { return };
             match outcome {
                 Outcome::Packet(id, path, packet) => {
                     self.batch.add_work(Self::PACKET_COST);
                     self.connections.receive(now, id, path, packet);
                 }
                 Outcome::Association(association, path) => {
-                    self.admit_association(now, number, *association, path);
+                    self.admit_association(now, port, *association, path);
                 }
                 Outcome::None => {}
             }
@@ -49,16 +50,16 @@ impl Daemon {
         self.listeners.is_some() && !(is_full && self.without_session.next_to_displace().is_none())
     }
 
-    fn admit_association(&mut self, now: Time, number: u32, association: Association, path: Path) {
+    fn admit_association(&mut self, now: Time, port: usize, association: Association, path: Path) {
         if self.connections.len() >= self.limits.connections
             && let Some(id) = self.without_session.next_to_displace()
         {
             self.remove(now, id, &EndReason::Displaced);
         }
         let (peer_port, tag) = (association.peer_port(), association.verification_tag());
-        let arrival = self.sctp_ports[number as usize].arrival(association, path);
+        let arrival = self.sctp_ports[port].arrival(association, path);
         let Some(id) = self.admit(now, arrival) else { return };
-        if let Some(replaced) = self.sctp_ports[number as usize].add(id, path, peer_port, tag) {
+        if let Some(replaced) = self.sctp_ports[port].add(id, path, peer_port, tag) {
             self.remove(now, replaced, &EndReason::Restarted);
         }
     }
