@@ -91,7 +91,7 @@ impl Connections {
     }
 
     /// Queues a connection for reading and writing after its transport has changed by itself.
-    fn note_changed(&mut self, id: SessionId) {
+    pub fn note_changed(&mut self, id: SessionId) {
         self.account(id);
         self.note_ready(id);
         self.to_flush.insert(id);

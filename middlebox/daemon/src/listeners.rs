@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Time};
 use hol_system::{Interest, Poller};
+use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -204,6 +205,12 @@ impl ListenAddress {
         let address = socket.local_addr()?.as_socket().unwrap_or(self.address);
         Ok((Self { address, ..*self }, socket))
     }
+}
+
+/// Returns true if the kernel has no SCTP.
+pub(crate) fn is_sctp_missing() -> bool {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Transport::Sctp.protocol()));
+    socket.is_err_and(|error| error.raw_os_error() == Some(Errno::EPROTONOSUPPORT as i32))
 }
 
 impl Transport {

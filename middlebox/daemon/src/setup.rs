@@ -29,14 +29,14 @@ use rustls::version::TLS13;
 use crate::audit::{cause, write_end};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
-use crate::listeners::Listeners;
+use crate::listeners::{Listeners, is_sctp_missing};
 use crate::port_mapping::{PortMapper, public_address};
 use crate::rule_store::RuleStore;
 use crate::sctp_port::SctpPort;
 use crate::standby::{ReplicationThread, Replicator};
 use crate::{
     Daemon, DaemonError, FilterKind, Level, LimitSettings, Limits, Log, NatSettings, NftablesSettings,
-    PcpSettings, ProtectedSettings, RuleStoreError, Settings, StandbySettings, TlsSettings,
+    PcpSettings, ProtectedSettings, RuleStoreError, Settings, StandbySettings, TlsSettings, Transport,
 };
 
 /// Why settings are invalid.
@@ -258,23 +258,34 @@ impl Settings {
         Ok(Middlebox::new(self.config(filter.masquerade()), policy, authentication)?)
     }
 
-    /// Returns warnings about settings that work, but hardly as intended.
+    /// Returns warnings about settings that work, but hardly as intended, or not on this host.
     pub fn warnings(&self, policy: &Policy) -> Vec<String> {
+        self.quota_warning(policy).into_iter().chain(self.sctp_warning()).collect()
+    }
+
+    fn sctp_warning(&self) -> Option<String> {
+        let uses_sctp = self.sockets().iter().any(|listen| listen.transport == Transport::Sctp);
+        (uses_sctp && is_sctp_missing()).then(|| {
+            "listen-sctp: this kernel has no SCTP, without which the middlebox does not start; load the kernel's module \
+             (modprobe sctp), or use SCTP over UDP, which needs none (listen-sctp-udp)"
+                .to_owned()
+        })
+    }
+
+    fn quota_warning(&self, policy: &Policy) -> Option<String> {
         let connections = self.limits.connections;
         let max = connections - connections / 4;
         let quota = |name: &&str| policy.agent(name).map_or(0, |agent| policy.quota(agent).sessions);
         let greedy: Vec<&str> = policy.names().filter(|name| quota(name) >= max).collect();
         // A single agent takes nothing from others.
-        let [first, rest @ ..] = greedy.as_slice() else { return Vec::new() };
-        if policy.names().nth(1).is_none() {
-            return Vec::new();
-        }
+        let [first, rest @ ..] = greedy.as_slice() else { return None };
+        policy.names().nth(1)?;
         let others =
             if rest.is_empty() { String::new() } else { format!(" (and so may {} others)", rest.len()) };
-        vec![format!(
+        Some(format!(
             "[limits] connections = {connections}: the agent {first} alone may open {max} sessions{others}, which leaves a \
              quarter for all others; raise connections, or set quota = {{ sessions = N }} in the policy"
-        )]
+        ))
     }
 
     /// Reads the policy and the authentication from their files.

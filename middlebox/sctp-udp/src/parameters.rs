@@ -35,6 +35,8 @@ impl Role {
             config.max_inbound_streams = Self::STREAMS;
             config.receive_buffer = ByteCount(self.receive_buffer() as u64);
             config.send_buffer = ByteCount(64 << 10);
+            // As many as fit into a packet of this size, with duplicates: RFC 9260 section 3.3.4.
+            config.max_gap_blocks = 256;
             // Replies to pipelined requests are not delayed.
             config.nagle = false;
             // Every message arrives, or the session ends.

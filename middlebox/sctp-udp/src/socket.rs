@@ -87,8 +87,10 @@ impl PortSocket {
         } else {
             vec![step(load, IP_HEADER + 12)]
         };
-        let factor = random::unpredictable().next_u32() | 1;
-        program.extend([step(multiply, factor), step(shift, 32 - Self::QUEUE_BITS), step(answer, 0)]);
+        let mut rng = random::unpredictable();
+        let mut factor = || rng.next_u32() | 1;
+        program.extend([step(multiply, factor()), step(to_x, 0), step(shift, 16), step(xor_x, 0)]);
+        program.extend([step(multiply, factor()), step(shift, 32 - Self::QUEUE_BITS), step(answer, 0)]);
         let filter = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         Ok(setsockopt(&self.socket, AttachReusePortCbpf, &filter)?)
     }

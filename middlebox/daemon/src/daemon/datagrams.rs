@@ -59,6 +59,8 @@ impl Daemon {
         let (peer_port, tag) = (association.peer_port(), association.verification_tag());
         let arrival = self.sctp_ports[port].arrival(association, path);
         let Some(id) = self.admit(now, arrival) else { return };
+        // The COOKIE ECHO may be bundled with data. RFC 9260 section 5.1.
+        self.connections.note_changed(id);
         if let Some(replaced) = self.sctp_ports[port].add(id, path, peer_port, tag) {
             self.remove(now, replaced, &EndReason::Restarted);
         }

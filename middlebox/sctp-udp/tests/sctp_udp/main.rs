@@ -1,5 +1,6 @@
 //! Associations in UDP datagrams. RFC 6951.
 
+mod hostile;
 mod port;
 mod sessions;
 mod socket;

@@ -108,6 +108,11 @@ fn a_kernel_without_sctp_is_reported_with_the_cure() {
     }
     let (code, complaint) = program::failure(directory.path(), &["serve", "--listen-sctp", "127.0.0.1:0"]);
     assert!(code == 1 && complaint.contains("listen-sctp-udp"), "{complaint}");
+    let checked = program::ok(directory.path(), &["serve", "--listen-sctp", "127.0.0.1:0", "--check"]);
+    assert!(
+        checked.starts_with("warning: listen-sctp: ") && checked.contains("listen-sctp-udp"),
+        "{checked}"
+    );
     let (code, complaint) = program::failure(directory.path(), &["list", "--over", "sctp"]);
     assert!(code == 3 && complaint.contains("--over sctp-udp"), "{complaint}");
 }

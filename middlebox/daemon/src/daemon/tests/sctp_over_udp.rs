@@ -129,8 +129,8 @@ fn a_vanished_agent_loses_its_session() {
     let mut agent = Peer::session(world, "127.0.0.1");
     let mut vanished = Peer::session(world, "127.0.0.1");
     let Body::Reply(Reply::Per(rule)) = vanished.ask(world, per(5004, 3600)) else { panic!("no rule") };
-    for _ in 0..300 {
-        world.skip(Duration::from_secs(1));
+    for _ in 0..30 {
+        world.skip(Duration::from_secs(10));
         agent.exchange(world);
     }
     assert_eq!((world.daemon.connections.len(), associations(world)), (1, 1));
@@ -146,8 +146,8 @@ fn an_agent_that_vanishes_before_its_answer_loses_its_session() {
     agent.send(world, 1, per(5004, 3600));
     assert_eq!(world.daemon.connections.len(), 1);
     assert!(world.daemon.connections.queued_octets() > 0, "the answer is held until it is acknowledged");
-    for _ in 0..70 {
-        world.skip(Duration::from_secs(1));
+    for _ in 0..7 {
+        world.skip(Duration::from_secs(10));
     }
     assert_eq!((world.daemon.connections.len(), associations(world)), (0, 0));
     assert_eq!(world.daemon.connections.queued_octets(), 0);
@@ -162,8 +162,8 @@ fn an_agent_that_vanishes_after_cookie_echo_has_a_minute() {
     drop(agent);
     world.skip(Middlebox::TIMEOUT);
     // BFM and AST are sent in vain.
-    for _ in 0..70 {
-        world.skip(Duration::from_secs(1));
+    for _ in 0..7 {
+        world.skip(Duration::from_secs(10));
     }
     assert_eq!((world.daemon.connections.len(), associations(world)), (0, 0));
 }
@@ -212,8 +212,8 @@ fn an_agent_that_never_reads_is_not_read_from() {
         }
     }
     assert!((1..1 << 20).contains(&world.daemon.connections.queued_octets()));
-    for _ in 0..200 {
-        world.skip(Duration::from_secs(1));
+    for _ in 0..20 {
+        world.skip(Duration::from_secs(10));
         agent.exchange(world);
         if world.daemon.connections.len() == 0 {
             return;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_sctp::wire::SendTimes;
 use hol_sctp::wire::sctp::{Chunk, Data, DataFlags, Ssn, Tsn};
-use hol_simco::{Body, Message, PAYLOAD_PROTOCOL, Reply, Tid};
+use hol_simco::{Body, Message, PAYLOAD_PROTOCOL, Reply, Request, Tid, Version};
 
 use super::super::world::{Plan, World, per};
 use super::peer::{Peer, Stranger};
@@ -16,8 +16,8 @@ fn world_with(connections: usize) -> World {
     Plan { transport: Transport::SctpOverUdp, limits, ..Plan::default() }.open()
 }
 
-fn data(tsn: u32, flags: DataFlags, payload: &'static [u8]) -> Chunk {
-    let (payload, stamp) = (Bytes::from_static(payload), SendTimes::default());
+fn data(tsn: u32, flags: DataFlags, payload: impl Into<Bytes>) -> Chunk {
+    let (payload, stamp) = (payload.into(), SendTimes::default());
     Chunk::Data(Data { flags, tsn: Tsn(tsn), stream: 0, ssn: Ssn(0), ppid: 15, payload, stamp })
 }
 
@@ -115,6 +115,25 @@ fn a_restart_ends_the_former_session() {
     );
 }
 
+/// RFC 9260 section 5.1: DATA may be bundled with the COOKIE ECHO.
+#[test]
+fn a_request_in_the_packet_of_the_cookie_is_answered() {
+    let world = &mut world();
+    let stranger = Stranger::new(world, "127.0.0.1");
+    let (tag, cookie) = stranger.invitation(world);
+    let request = Message::request(Tid(0), Request::Se { version: Version::SIMCO_3_0, challenge: None });
+    let whole = DataFlags(DataFlags::BEGIN.0 | DataFlags::END.0);
+    let chunks = vec![Chunk::CookieEcho(cookie), data(1, whole, request.to_bytes())];
+    stranger.send(&stranger.packet(tag, chunks));
+    world.turn();
+    let packets: Vec<_> = std::iter::from_fn(|| stranger.receive()).collect();
+    let answers = packets.iter().flat_map(|packet| &packet.chunks).filter_map(|chunk| match chunk {
+        Chunk::Data(data) => Some(Message::parse(&data.payload).unwrap().body),
+        _ => None,
+    });
+    assert!(matches!(answers.collect::<Vec<_>>()[..], [Body::Reply(Reply::Se { .. })]), "{packets:?}");
+}
+
 /// The maximum of connections holds for associations, too. As over TCP, the oldest connection without a session gives way, of the
 /// address that has most of them.
 #[test]
@@ -170,7 +189,7 @@ fn a_peer_that_sends_tiny_fragments_is_aborted() {
         let chunks = (0..50).map(|_| {
             tsn += 1;
             let flags = if tsn == 2 { DataFlags::BEGIN } else { DataFlags(0) };
-            data(tsn - 1, flags, b"x")
+            data(tsn - 1, flags, &b"x"[..])
         });
         stranger.send(&stranger.packet(tag, chunks.collect()));
         world.turn();
@@ -191,7 +210,7 @@ fn data_after_a_gap_need_bounded_memory() {
     let stranger = Stranger::new(world, "127.0.0.1");
     let tag = stranger.join(world);
     for tsn in 2..200 {
-        stranger.send(&stranger.packet(tag, vec![data(tsn, DataFlags(0), &[1; 1000])]));
+        stranger.send(&stranger.packet(tag, vec![data(tsn, DataFlags(0), vec![1; 1000])]));
         world.turn();
     }
     assert_eq!(world.daemon.connections.len(), 1);
@@ -209,7 +228,7 @@ fn what_associations_hold_counts_against_the_backlog() {
         let stranger = Stranger::new(world, &format!("127.0.0.{host}"));
         let tag = stranger.join(world);
         for tsn in 2..14 {
-            stranger.send(&stranger.packet(tag, vec![data(tsn, DataFlags(0), &[1; 1000])]));
+            stranger.send(&stranger.packet(tag, vec![data(tsn, DataFlags(0), vec![1; 1000])]));
         }
         world.settle();
         assert!(world.daemon.connections.queued_octets() <= 100_000);
