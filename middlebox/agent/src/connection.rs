@@ -1,4 +1,4 @@
-//! A blocking connection that carries whole messages, over TCP, TLS or SCTP.
+//! A blocking connection that carries whole messages, over TCP, TLS, SCTP or SCTP over UDP.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -14,6 +14,7 @@ use rustls::ClientConnection;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use crate::deadline::{Deadline, to_std};
+use crate::sctp_over_udp::SctpOverUdp;
 use crate::{Server, SessionError, Tls, Transport};
 
 /// Octets that are read at a time.
@@ -38,6 +39,8 @@ enum Carrier {
     Tls { socket: Socket, session: Box<ClientConnection>, framer: Framer },
     /// Each SCTP user message is one SIMCO message. Messages use the streams in turn.
     Sctp { association: Association, streams: u16 },
+    /// The same with our own endpoint.
+    SctpOverUdp(SctpOverUdp),
 }
 
 impl Connection {
@@ -77,6 +80,7 @@ impl Connection {
                 let stream = message.tid.0 % u32::from(*streams);
                 association.send(&octets, stream as u16, PAYLOAD_PROTOCOL)
             }
+            Carrier::SctpOverUdp(association) => association.send(&octets),
         }
     }
 
@@ -97,6 +101,7 @@ impl Connection {
                         return Ok(Some(message));
                     }
                 }
+                Carrier::SctpOverUdp(association) => return association.receive().map(Some),
                 Carrier::Tcp { socket, framer } => {
                     let length = socket.read(&mut self.receive_buffer)?;
                     if length == 0 {
@@ -126,6 +131,9 @@ impl Carrier {
         let protocol = match server.transport {
             Transport::Tcp => Protocol::TCP,
             Transport::Sctp => Protocol::SCTP,
+            Transport::SctpOverUdp => {
+                return SctpOverUdp::connect(address, server.timeout).map(Self::SctpOverUdp);
+            }
         };
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
         let timeout = to_std(server.timeout);
@@ -152,6 +160,7 @@ impl Carrier {
         match self {
             Self::Tcp { socket, .. } | Self::Tls { socket, .. } => socket,
             Self::Sctp { association, .. } => association.socket(),
+            Self::SctpOverUdp(association) => association.socket(),
         }
     }
 }

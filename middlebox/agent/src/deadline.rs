@@ -18,6 +18,11 @@ impl Deadline {
         Self(Instant::now().checked_add(to_std(timeout)))
     }
 
+    /// Returns whether the deadline has passed.
+    pub fn has_passed(self) -> bool {
+        self.remaining().is_some_and(|remaining| remaining.is_zero())
+    }
+
     /// Returns the time until the deadline, zero if it has passed; `None` if there is no deadline.
     pub fn remaining(self) -> Option<std::time::Duration> {
         self.0.map(|end| end.saturating_duration_since(Instant::now()))

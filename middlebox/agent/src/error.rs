@@ -31,7 +31,9 @@ pub enum SessionError {
     #[error("TLS: {0}; {advice}", advice = advice(.0))]
     Tls(rustls::Error),
     /// The kernel lacks SCTP.
-    #[error("this kernel has no SCTP; load its module (modprobe sctp), or use TCP")]
+    #[error(
+        "this kernel has no SCTP; load its module (modprobe sctp), or use SCTP over UDP (--over sctp-udp) or TCP"
+    )]
     NoSctp,
     /// A protocol error: the session is refused, or the middlebox is not authentic.
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! A SIMCO agent for programs: sessions with a middlebox over TCP, with or without TLS, and SCTP. RFC 4540.
+//! A SIMCO agent for programs: sessions with a middlebox over TCP, with or without TLS, SCTP, and SCTP over UDP. RFC 4540.
 //!
 //! [`Session`] blocks, with a timeout. Requests may be pipelined: [`send`](Session::send) any number, and
 //! take each answer when needed. Changes by other agents of accessible rules arrive as [`RuleEvent`]. The
@@ -33,6 +33,7 @@ mod connection;
 mod deadline;
 mod error;
 mod flow_end;
+mod sctp_over_udp;
 mod secrets;
 mod server;
 mod session;

@@ -5,6 +5,7 @@ use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use hol_base::Duration;
+use hol_sctp_udp::UDP_PORT;
 use hol_simco::PORT;
 
 use crate::{SessionError, Tls};
@@ -14,8 +15,8 @@ use crate::{SessionError, Tls};
 pub struct Server {
     /// The name or IP address of the middlebox.
     pub host: String,
-    /// The port of the middlebox.
-    pub port: u16,
+    /// The port of the middlebox; `None`: the [port of the transport](Transport::port).
+    pub port: Option<u16>,
     /// The transport of the session.
     pub transport: Transport,
     /// The TLS settings of a TCP connection; `None` without TLS.
@@ -31,6 +32,8 @@ pub enum Transport {
     Tcp,
     /// User messages, on independent streams.
     Sctp,
+    /// User messages, on independent streams, in UDP datagrams: for hosts whose kernel has no SCTP. RFC 6951.
+    SctpOverUdp,
 }
 
 /// Why a text does not name a server.
@@ -54,17 +57,22 @@ pub enum ServerError {
 impl Server {
     /// Returns the middlebox on this host: port 7626 of the loopback interface, over TCP.
     pub fn local() -> Self {
-        Self::new("127.0.0.1", PORT)
+        Self::new("127.0.0.1", None)
     }
 
-    fn new(host: &str, port: u16) -> Self {
+    fn new(host: &str, port: Option<u16>) -> Self {
         let timeout = Duration::from_secs(10);
         Self { host: host.to_owned(), port, transport: Transport::Tcp, tls: None, timeout }
     }
 
+    /// Returns the port to connect to, of TCP, SCTP or UDP.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(self.transport.port())
+    }
+
     /// Resolves the name of the server to addresses.
     pub fn resolve_addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
-        let resolved = (self.host.as_str(), self.port).to_socket_addrs();
+        let resolved = (self.host.as_str(), self.port()).to_socket_addrs();
         let unknown = |source| SessionError::UnknownHost { host: self.host.clone(), source };
         Ok(resolved.map_err(unknown)?.collect())
     }
@@ -77,20 +85,21 @@ impl FromStr for Server {
         let parse = || {
             if let Some((host, port)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
                 address_of(host)?;
-                let port = if port.is_empty() { PORT } else { port.strip_prefix(':')?.parse().ok()? };
+                let given = |port: &str| port.strip_prefix(':')?.parse().ok();
+                let port = if port.is_empty() { None } else { Some(given(port)?) };
                 return Some(Self::new(host, port));
             }
             match text.split_once(':') {
                 // An IPv6 address without port needs no brackets.
-                Some(_) if address_of(text).is_some() => Some(Self::new(text, PORT)),
-                Some((host, port)) => Some(Self::new(host, port.parse().ok()?)),
-                None => Some(Self::new(text, PORT)),
+                Some(_) if address_of(text).is_some() => Some(Self::new(text, None)),
+                Some((host, port)) => Some(Self::new(host, Some(port.parse().ok()?))),
+                None => Some(Self::new(text, None)),
             }
         };
         if let Some(ambiguous) = ambiguous(text) {
             return Err(ambiguous);
         }
-        let is_possible = |server: &Self| !server.host.is_empty() && server.port != 0;
+        let is_possible = |server: &Self| !server.host.is_empty() && server.port != Some(0);
         parse().filter(is_possible).ok_or_else(|| ServerError::Invalid(text.to_owned()))
     }
 }
@@ -113,7 +122,8 @@ fn ambiguous(text: &str) -> Option<ServerError> {
 
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, transport, tls, .. } = self;
+        let Self { host, transport, tls, .. } = self;
+        let port = self.port();
         let over = if tls.is_some() { "TLS" } else { transport.name() };
         if host.contains(':') {
             write!(f, "[{host}]:{port} ({over})")
@@ -129,6 +139,15 @@ impl Transport {
         match self {
             Self::Tcp => "TCP",
             Self::Sctp => "SCTP",
+            Self::SctpOverUdp => "SCTP over UDP",
+        }
+    }
+
+    /// Returns the port on which a middlebox listens, unless its settings say otherwise.
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Tcp | Self::Sctp => PORT,
+            Self::SctpOverUdp => UDP_PORT,
         }
     }
 }
@@ -140,14 +159,14 @@ mod tests {
     #[test]
     fn a_server_is_a_host_with_or_without_a_port() {
         for (text, host, port) in [
-            ("fw1", "fw1", 7626),
-            ("fw1:99", "fw1", 99),
-            ("::1", "::1", 7626),
-            ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", 7626),
-            ("[::1]", "::1", 7626),
-            ("[::1]:99", "::1", 99),
-            ("[fe80::1%eth0]:99", "fe80::1%eth0", 99),
-            ("fe80::1%eth0", "fe80::1%eth0", 7626),
+            ("fw1", "fw1", None),
+            ("fw1:99", "fw1", Some(99)),
+            ("::1", "::1", None),
+            ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", None),
+            ("[::1]", "::1", None),
+            ("[::1]:99", "::1", Some(99)),
+            ("[fe80::1%eth0]:99", "fe80::1%eth0", Some(99)),
+            ("fe80::1%eth0", "fe80::1%eth0", None),
         ] {
             assert_eq!(text.parse(), Ok(Server::new(host, port)), "{text}");
         }
@@ -168,6 +187,8 @@ mod tests {
             let error = text.parse::<Server>().unwrap_err().to_string();
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }
+        let over = |transport| Server { transport, ..Server::new("fw1", None) }.port();
+        assert_eq!([Transport::Tcp, Transport::Sctp, Transport::SctpOverUdp].map(over), [7626, 7626, 9899]);
         let error = "::1:7626".parse::<Server>().unwrap_err().to_string();
         assert!(error.contains("write [::1]:7626, or [::1:7626] without"), "{error}");
     }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_base::{Duration, Time};
+use hol_sctp_udp::{Packet, Path};
 use hol_simco::Message;
 use hol_system::Interest;
 
@@ -31,6 +32,8 @@ pub(crate) struct Connection {
     pub has_notifications: bool,
     /// When the connection is closed for inactivity.
     pub deadline: Option<Time>,
+    /// What the connection has contributed to the sum of held octets, and to the timers of transports.
+    pub accounted: (usize, Time),
 }
 
 /// The stage of a connection.
@@ -63,6 +66,8 @@ pub(crate) enum EndReason {
     Overdue,
     #[error("the connection had no session, and a new connection needed its place")]
     Displaced,
+    #[error("the agent has opened another association from the same port")]
+    Restarted,
     #[error("the TLS handshake failed: {0}")]
     HandshakeFailed(io::Error),
 }
@@ -71,7 +76,9 @@ impl EndReason {
     /// Returns the log level of the connection.
     pub fn level(&self) -> Level {
         match self {
-            Self::Closed | Self::Lost(_) | Self::Displaced | Self::HandshakeFailed(_) => Level::Debug,
+            Self::Closed | Self::Lost(_) | Self::Displaced | Self::Restarted | Self::HandshakeFailed(_) => {
+                Level::Debug
+            }
             Self::Flooded(_) | Self::Slowest(_) | Self::Overdue => Level::Warn,
         }
     }
@@ -92,11 +99,13 @@ impl Connection {
             has_waiting_messages: false,
             has_notifications: false,
             deadline: None,
+            accounted: (0, Time::MAX),
         }
     }
 
     /// Reads data for the middlebox.
-    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+    pub fn read(&mut self, now: Time, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+        self.line.advance(now);
         match (self.stage, self.line.read(buffer)?) {
             (Stage::Open, outcome) => Ok(outcome),
             (_, ReadOutcome::End) => Ok(ReadOutcome::End),
@@ -135,6 +144,27 @@ impl Connection {
         self.line.waiting()
     }
 
+    /// Returns the octets that the connection holds, and when its transport acts next.
+    pub fn account(&self) -> (usize, Time) {
+        (self.line.held(), self.line.wake_at())
+    }
+
+    /// Returns true if the poller does not watch the connection by itself.
+    pub fn shares_socket(&self) -> bool {
+        self.line.shares_socket()
+    }
+
+    /// Handles a packet that has arrived at a shared socket.
+    pub fn receive(&mut self, now: Time, path: Path, packet: Packet) {
+        self.peer = path.peer;
+        self.line.receive(now, path, packet);
+    }
+
+    /// Lets the transport act on its timers.
+    pub fn advance(&mut self, now: Time) {
+        self.line.advance(now);
+    }
+
     /// Returns the reason for closing the connection at its deadline.
     pub fn overdue_reason(&self) -> EndReason {
         if self.stage == Stage::Lingering { EndReason::Closed } else { EndReason::Overdue }
@@ -145,6 +175,7 @@ impl Connection {
         if self.stage == Stage::Lingering {
             return Ok(());
         }
+        self.line.advance(now);
         let flushed = self.line.flush()?;
         let waiting = self.waiting();
         if waiting > limits.output {

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use hol_base::Time;
+use hol_sctp_udp::{Packet, Path};
 use hol_simco::{AgentId, Body, Message, Notification, SessionId};
 use hol_system::{Interest, Poller};
 
@@ -26,21 +27,28 @@ pub(crate) struct Connections {
     notified: VecDeque<SessionId>,
     /// Connections to read.
     turns: Turns,
-    /// Octets queued on all connections.
+    /// Octets that all connections hold.
     queued_octets: usize,
+    /// When the transports of connections act next.
+    timers: BTreeSet<(Time, SessionId)>,
 }
 
 impl Connections {
     /// Maximum number of connections that get notifications per turn.
     const MAX_NOTIFIED: usize = 128;
+    /// Maximum number of connections whose timers expire per turn.
+    const MAX_EXPIRED: usize = 128;
 
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
     pub fn add(&mut self, id: SessionId, connection: Connection, poller: &Poller<Token>) -> io::Result<()> {
-        poller.add(&connection, Token::Connection(id), Interest::Read)?;
+        if !connection.shares_socket() {
+            poller.add(&connection, Token::Connection(id), Interest::Read)?;
+        }
         self.all.insert(id, connection);
+        self.account(id);
         Ok(())
     }
 
@@ -53,8 +61,50 @@ impl Connections {
         self.all.get_mut(&id)
     }
 
+    /// Updates the sum of held octets and the timers after a change of the connection.
+    fn account(&mut self, id: SessionId) {
+        let Some(connection) = self.all.get_mut(&id) else { return };
+        let (held, wake_at) = connection.account();
+        let (held_before, woke_at) = std::mem::replace(&mut connection.accounted, (held, wake_at));
+        self.queued_octets = self.queued_octets + held - held_before;
+        if wake_at != woke_at {
+            self.timers.remove(&(woke_at, id));
+            self.timers.extend((wake_at < Time::MAX).then_some((wake_at, id)));
+        }
+    }
+
+    /// Gives a connection a packet that has arrived at a shared socket.
+    pub fn receive(&mut self, now: Time, id: SessionId, path: Path, packet: Packet) {
+        let Some(connection) = self.all.get_mut(&id) else { return };
+        connection.receive(now, path, packet);
+        self.note_changed(id);
+    }
+
+    /// Lets transports act on timers that are due; the others follow in the next turn.
+    pub fn advance(&mut self, now: Time) {
+        let due = self.timers.iter().take_while(|(at, _)| *at <= now).take(Self::MAX_EXPIRED);
+        for (_, id) in due.copied().collect::<Vec<_>>() {
+            let Some(connection) = self.all.get_mut(&id) else { continue };
+            connection.advance(now);
+            self.note_changed(id);
+        }
+    }
+
+    /// Queues a connection for reading and writing after its transport has changed by itself.
+    pub fn note_changed(&mut self, id: SessionId) {
+        self.account(id);
+        self.note_ready(id);
+        self.to_flush.insert(id);
+    }
+
+    /// Updates what is known about a connection that was read: it may have data to send other than messages.
+    pub fn note_read(&mut self, id: SessionId) {
+        self.account(id);
+        self.note_to_write(id);
+    }
+
     /// Marks the connection as having data to send other than messages.
-    pub fn note_to_write(&mut self, id: SessionId) {
+    fn note_to_write(&mut self, id: SessionId) {
         if self.all.get(&id).is_some_and(Connection::is_to_write) {
             self.to_flush.insert(id);
         }
@@ -92,14 +142,13 @@ impl Connections {
     /// Queues a message for an agent, unless its connection is gone.
     pub fn push(&mut self, id: SessionId, message: &Message) {
         let Some(connection) = self.all.get_mut(&id) else { return };
-        let before = connection.waiting();
         connection.push(message);
-        self.queued_octets += connection.waiting() - before;
         if !matches!(message.body, Body::Notification(Notification::Are { .. })) {
             self.to_flush.insert(id);
         } else if !std::mem::replace(&mut connection.has_notifications, true) {
             self.notified.push_back(id);
         }
+        self.account(id);
     }
 
     /// Closes the connection after its queued messages are sent.
@@ -113,7 +162,9 @@ impl Connections {
     /// Closes the connection at once; closing its socket also removes it from the poller.
     pub fn remove(&mut self, id: SessionId) -> Option<Connection> {
         let connection = self.all.remove(&id)?;
-        self.queued_octets -= connection.waiting();
+        let (held, wake_at) = connection.accounted;
+        self.queued_octets -= held;
+        self.timers.remove(&(wake_at, id));
         if let Some(deadline) = connection.deadline {
             self.deadlines.remove(&(deadline, id));
         }
@@ -134,12 +185,10 @@ impl Connections {
         to_settle.extend(self.notified.drain(..self.notified.len().min(Self::MAX_NOTIFIED)));
         for id in to_settle {
             let Some(connection) = self.all.get_mut(&id) else { continue };
-            let (interest, deadline, before) =
-                (connection.interest, connection.deadline, connection.waiting());
+            let (interest, deadline) = (connection.interest, connection.deadline);
             connection.has_notifications = false;
             let mut settled = connection.flush(now, limits);
-            self.queued_octets -= before - connection.waiting();
-            if connection.interest != interest {
+            if connection.interest != interest && !connection.shares_socket() {
                 let changed = poller.change(&*connection, Token::Connection(id), connection.interest);
                 settled = settled.and(changed.map_err(EndReason::from));
             }
@@ -147,10 +196,12 @@ impl Connections {
                 deadline.map(|deadline| self.deadlines.remove(&(deadline, id)));
                 self.deadlines.extend(connection.deadline.map(|deadline| (deadline, id)));
             }
-            if connection.has_waiting_messages && connection.interest == Interest::Read {
+            let has_data = connection.has_waiting_messages || connection.has_buffered_data();
+            if has_data && connection.interest == Interest::Read {
                 queue_up(&mut self.turns, id, connection);
             }
             over.extend(settled.err().map(|reason| (id, reason)));
+            self.account(id);
         }
         over
     }
@@ -160,7 +211,7 @@ impl Connections {
         let mut slowest = Vec::new();
         if self.queued_octets > limits.backlog {
             let mut all: Vec<_> =
-                self.all.iter().map(|(id, connection)| (connection.waiting(), *id)).collect();
+                self.all.iter().map(|(id, connection)| (connection.accounted.0, *id)).collect();
             all.sort_unstable_by_key(|connection| Reverse(*connection));
             let mut rest = self.queued_octets;
             // The target is well below the limit, so that this does not run every turn.
@@ -183,11 +234,13 @@ impl Connections {
     /// Returns when to act without a socket event: at once if a connection waits to be read or to be
     /// notified; [`Time::MAX`] if never.
     pub fn wake_at(&self) -> Time {
-        let deadline = self.deadlines.first().map_or(Time::MAX, |(deadline, _)| *deadline);
+        let [deadline, timer] =
+            [&self.deadlines, &self.timers].map(|times| times.first().map_or(Time::MAX, |(time, _)| *time));
+        let deadline = deadline.min(timer);
         if self.turns.is_empty() && self.notified.is_empty() { deadline } else { Time::ZERO }
     }
 
-    /// Returns the number of octets queued on all connections.
+    /// Returns the number of octets held by all connections.
     #[cfg(test)]
     pub fn queued_octets(&self) -> usize {
         self.queued_octets

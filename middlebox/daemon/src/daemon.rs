@@ -1,6 +1,7 @@
 //! The event loop: one thread serves all sessions, so every request is atomic (RFC 3989 section 2.1.4).
 
 mod arrivals;
+mod datagrams;
 mod reload;
 
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
 use crate::port_mapping::PortMapper;
 use crate::rule_store::RuleStore;
+use crate::sctp_port::SctpPort;
 use crate::standby::Event;
 use crate::systemd::Supervisor;
 use crate::token::Token;
@@ -42,6 +44,8 @@ pub struct Daemon {
     limits: Limits,
     poller: Poller<Token>,
     listeners: Option<Listeners>,
+    /// The ports of SCTP over UDP, which serve their associations until the daemon ends.
+    sctp_ports: Vec<SctpPort>,
     connections: Connections,
     /// Connections without a session.
     without_session: UnauthenticatedConnections,
@@ -107,7 +111,8 @@ impl Daemon {
 
     /// Returns the addresses of its sockets for agents, with the actual ports.
     pub fn addresses(&self) -> impl Iterator<Item = ListenAddress> {
-        self.listeners.iter().flat_map(Listeners::addresses)
+        let sctp_ports = self.sctp_ports.iter().map(SctpPort::address);
+        self.listeners.iter().flat_map(Listeners::addresses).chain(sctp_ports)
     }
 
     /// Creates a middlebox with open sockets. The packet filter is unchanged until the daemon
@@ -136,6 +141,7 @@ impl Daemon {
             readable_mappers: BTreeSet::new(),
             audit: None,
             listeners: Some(listeners),
+            sctp_ports: Vec::new(),
             poller,
             connections: Connections::default(),
             without_session: UnauthenticatedConnections::default(),
@@ -159,7 +165,7 @@ impl Daemon {
         let now = self.clock.now();
         let Corrections { missing, surplus } = self.rule_store.repair(now, &self.middlebox)?;
         self.log.write(now, Level::Info, "repaired", &[("missing", &missing), ("surplus", &surplus)]);
-        for at in self.listeners.iter().flat_map(Listeners::addresses) {
+        for at in self.addresses().collect::<Vec<_>>() {
             self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
         }
         for at in self.mapper.iter().flat_map(PortMapper::addresses) {
@@ -189,9 +195,11 @@ impl Daemon {
                 Token::Reload => self.reload(now)?,
                 Token::Listener(number) => self.accept(now, number)?,
                 Token::PortMapper(number) => drop(self.readable_mappers.insert(number)),
+                Token::SctpQueue(number) => self.receive_datagrams(now, number),
                 Token::Connection(id) => self.connections.note_ready(id),
             }
         }
+        self.connections.advance(now);
         self.middlebox.advance(now, &mut self.batch);
         self.read_connections(now);
         self.read_datagrams(now)?;
@@ -434,6 +442,7 @@ impl Daemon {
         self.middlebox.disconnect(id);
         self.without_session.remove(id);
         self.handshakes.remove(id);
+        self.sctp_ports.iter_mut().for_each(|port| port.remove(id));
         let Some(connection) = self.connections.remove(id) else { return };
         let fields: [Field<'_>; 3] = [("session", &id.0), ("peer", &connection.peer), ("reason", reason)];
         self.log.write(now, reason.level(), "disconnected", &fields);

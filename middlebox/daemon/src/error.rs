@@ -63,7 +63,7 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "; ports below 1024 need CAP_NET_BIND_SERVICE",
         // EPROTONOSUPPORT has no kind of its own.
         _ if error.raw_os_error() == Some(nix::errno::Errno::EPROTONOSUPPORT as i32) => {
-            "; load the kernel's module: modprobe sctp"
+            "; load the kernel's module (modprobe sctp), or use SCTP over UDP, which needs none (listen-sctp-udp)"
         }
         _ => "",
     }

@@ -26,6 +26,8 @@ mod privileges;
 mod rule_store;
 mod rules;
 mod sctp;
+mod sctp_over_udp;
+mod sctp_port;
 mod settings;
 mod setup;
 mod signals;

@@ -46,16 +46,17 @@ impl Limits {
         (self.output / 2).min(Self::MAX_TURN_OCTETS)
     }
 
-    /// Raises the limit of open files to the maximum; fails if it is too low for the connections.
-    pub(crate) fn within_open_files(self) -> Result<Self, DaemonError> {
+    /// Raises the limit of open files to the maximum; fails if it is too low for the connections and the sockets of SCTP over UDP.
+    pub(crate) fn within_open_files(self, udp_sockets: usize) -> Result<Self, DaemonError> {
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).map_err(io::Error::from)?;
         let (connections, files) = (self.connections, maximum.unwrap_or(u64::MAX));
-        let needed = (connections as u64).saturating_add(Self::OTHER_FILES);
+        let others = Self::OTHER_FILES + udp_sockets as u64;
+        let needed = (connections as u64).saturating_add(others);
         if needed <= files {
             return Ok(self);
         }
-        let max = files.saturating_sub(Self::OTHER_FILES);
+        let max = files.saturating_sub(others);
         Err(SetupError::TooFewFiles { connections, files, needed, max }.into())
     }
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::AsFd;
 
 use bytes::Bytes;
+use hol_base::Time;
+use hol_sctp_udp::{Packet, Path};
 use hol_simco::{Framing, Message};
 
 /// One end of a connection that carries messages.
@@ -36,6 +38,29 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
 
     /// Shuts down the sending side.
     fn finish(&mut self) -> io::Result<()>;
+
+    /// Returns the octets of memory that the connection needs for data in either direction; the kernel's are not counted.
+    fn held(&self) -> usize {
+        self.waiting()
+    }
+
+    /// Returns true if the socket is that of a port with other connections, which the poller watches as a whole.
+    fn shares_socket(&self) -> bool {
+        false
+    }
+
+    /// Sets the time for what follows, and acts on timers of the transport that are due.
+    fn advance(&mut self, _now: Time) {}
+
+    /// Returns when the next of these timers is due.
+    fn wake_at(&self) -> Time {
+        Time::MAX
+    }
+
+    /// Handles a packet that has arrived at a shared socket.
+    fn receive(&mut self, _now: Time, _path: Path, _packet: Packet) {
+        unreachable!("only connections with a shared socket are given packets")
+    }
 }
 
 /// The result of a read.

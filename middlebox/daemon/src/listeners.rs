@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Time};
 use hol_system::{Interest, Poller};
+use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -38,6 +39,8 @@ pub enum Transport {
     Tls,
     /// SCTP: messages in independent streams.
     Sctp,
+    /// SCTP in UDP datagrams, by our own endpoint. RFC 6951.
+    SctpOverUdp,
 }
 
 /// A new connection of an agent.
@@ -75,7 +78,7 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     Ok(SocketAddrV6::new(address, port, 0, index).into())
 }
 
-/// The listening sockets.
+/// The listening sockets of the transports whose connections the kernel accepts.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     sockets: Vec<(ListenAddress, Socket)>,
@@ -103,7 +106,8 @@ impl Listeners {
             let interface = interface.filter(|_| listen.is_protected);
             listen.open(interface).map_err(|source| DaemonError::Listen { at: *listen, source })
         };
-        let sockets = all.iter().map(open).collect::<Result<_, _>>()?;
+        let accepted_by_kernel = all.iter().filter(|listen| listen.transport != Transport::SctpOverUdp);
+        let sockets = accepted_by_kernel.map(open).collect::<Result<_, _>>()?;
         let listeners = Self { sockets, tls, paused_until: Time::ZERO };
         listeners.watch(poller)?;
         Ok(listeners)
@@ -172,6 +176,7 @@ impl Listeners {
             (Transport::Tls, Some(config)) => Box::new(Tls::new(socket, config.clone())?),
             (Transport::Tls, None) => unreachable!("settings with a TLS socket have a TLS configuration"),
             (Transport::Sctp, _) => Box::new(Sctp::new(socket)?),
+            (Transport::SctpOverUdp, _) => unreachable!("a UDP port accepts its associations itself"),
         })
     }
 
@@ -202,11 +207,18 @@ impl ListenAddress {
     }
 }
 
+/// Returns true if the kernel has no SCTP.
+pub(crate) fn is_sctp_missing() -> bool {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Transport::Sctp.protocol()));
+    socket.is_err_and(|error| error.raw_os_error() == Some(Errno::EPROTONOSUPPORT as i32))
+}
+
 impl Transport {
     fn protocol(self) -> Protocol {
         match self {
             Self::Tcp | Self::Tls => Protocol::TCP,
             Self::Sctp => Protocol::SCTP,
+            Self::SctpOverUdp => Protocol::UDP,
         }
     }
 }
@@ -218,6 +230,7 @@ impl fmt::Display for ListenAddress {
             Transport::Tcp => "tcp",
             Transport::Tls => "tls",
             Transport::Sctp => "sctp",
+            Transport::SctpOverUdp => "sctp-udp",
         };
         write!(f, "{transport} {}", self.address)
     }

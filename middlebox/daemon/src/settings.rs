@@ -25,6 +25,9 @@ pub struct Settings {
     /// SCTP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
+    /// UDP addresses on which the daemon listens for SCTP over UDP. RFC 6951.
+    #[serde(deserialize_with = "socket_addresses")]
+    pub listen_sctp_udp: Vec<SocketAddr>,
     /// TLS addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_tls: Vec<SocketAddr>,
@@ -104,6 +107,9 @@ pub struct ProtectedSettings {
     /// SCTP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
+    /// UDP addresses on which the daemon listens for SCTP over UDP.
+    #[serde(deserialize_with = "socket_addresses")]
+    pub listen_sctp_udp: Vec<SocketAddr>,
 }
 
 /// nftables settings.
@@ -205,6 +211,7 @@ impl Default for Settings {
         Self {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))],
             listen_sctp: Vec::new(),
+            listen_sctp_udp: Vec::new(),
             listen_tls: Vec::new(),
             tls: TlsSettings::default(),
             protected: ProtectedSettings::default(),
@@ -286,6 +293,7 @@ impl Settings {
         let Self {
             listen,
             listen_sctp,
+            listen_sctp_udp,
             listen_tls,
             filter,
             firewall,
@@ -310,6 +318,7 @@ impl Settings {
         let differ = [
             ("listen", *listen != other.listen),
             ("listen-sctp", *listen_sctp != other.listen_sctp),
+            ("listen-sctp-udp", *listen_sctp_udp != other.listen_sctp_udp),
             ("listen-tls", *listen_tls != other.listen_tls),
             ("filter", *filter != other.filter),
             ("firewall", *firewall != other.firewall),
@@ -330,13 +339,15 @@ impl Settings {
 
     /// Returns every socket to open.
     pub fn sockets(&self) -> Vec<ListenAddress> {
-        let ProtectedSettings { listen, listen_sctp, .. } = &self.protected;
+        let ProtectedSettings { listen, listen_sctp, listen_sctp_udp, .. } = &self.protected;
         let all = [
             (Transport::Tcp, &self.listen, false),
             (Transport::Sctp, &self.listen_sctp, false),
+            (Transport::SctpOverUdp, &self.listen_sctp_udp, false),
             (Transport::Tls, &self.listen_tls, false),
             (Transport::Tcp, listen, true),
             (Transport::Sctp, listen_sctp, true),
+            (Transport::SctpOverUdp, listen_sctp_udp, true),
         ];
         let over = |(transport, addresses, is_protected): (Transport, &Vec<SocketAddr>, bool)| {
             let listen = |address: &SocketAddr| ListenAddress { transport, address: *address, is_protected };
@@ -385,6 +396,7 @@ mod tests {
         let documented = |setting: &str| example.contains(&format!("{setting} = "));
         for setting in [
             "listen-sctp",
+            "listen-sctp-udp",
             "masquerade-ports",
             "firewall",
             "sync",

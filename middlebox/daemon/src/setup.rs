@@ -29,13 +29,14 @@ use rustls::version::TLS13;
 use crate::audit::{cause, write_end};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
-use crate::listeners::Listeners;
+use crate::listeners::{Listeners, is_sctp_missing};
 use crate::port_mapping::{PortMapper, public_address};
 use crate::rule_store::RuleStore;
+use crate::sctp_port::SctpPort;
 use crate::standby::{ReplicationThread, Replicator};
 use crate::{
     Daemon, DaemonError, FilterKind, Level, LimitSettings, Limits, Log, NatSettings, NftablesSettings,
-    PcpSettings, ProtectedSettings, RuleStoreError, Settings, StandbySettings, TlsSettings,
+    PcpSettings, ProtectedSettings, RuleStoreError, Settings, StandbySettings, TlsSettings, Transport,
 };
 
 /// Why settings are invalid.
@@ -257,23 +258,34 @@ impl Settings {
         Ok(Middlebox::new(self.config(filter.masquerade()), policy, authentication)?)
     }
 
-    /// Returns warnings about settings that work, but hardly as intended.
+    /// Returns warnings about settings that work, but hardly as intended, or not on this host.
     pub fn warnings(&self, policy: &Policy) -> Vec<String> {
+        self.quota_warning(policy).into_iter().chain(self.sctp_warning()).collect()
+    }
+
+    fn sctp_warning(&self) -> Option<String> {
+        let uses_sctp = self.sockets().iter().any(|listen| listen.transport == Transport::Sctp);
+        (uses_sctp && is_sctp_missing()).then(|| {
+            "listen-sctp: this kernel has no SCTP, without which the middlebox does not start; load the kernel's module \
+             (modprobe sctp), or use SCTP over UDP, which needs none (listen-sctp-udp)"
+                .to_owned()
+        })
+    }
+
+    fn quota_warning(&self, policy: &Policy) -> Option<String> {
         let connections = self.limits.connections;
         let max = connections - connections / 4;
         let quota = |name: &&str| policy.agent(name).map_or(0, |agent| policy.quota(agent).sessions);
         let greedy: Vec<&str> = policy.names().filter(|name| quota(name) >= max).collect();
         // A single agent takes nothing from others.
-        let [first, rest @ ..] = greedy.as_slice() else { return Vec::new() };
-        if policy.names().nth(1).is_none() {
-            return Vec::new();
-        }
+        let [first, rest @ ..] = greedy.as_slice() else { return None };
+        policy.names().nth(1)?;
         let others =
             if rest.is_empty() { String::new() } else { format!(" (and so may {} others)", rest.len()) };
-        vec![format!(
+        Some(format!(
             "[limits] connections = {connections}: the agent {first} alone may open {max} sessions{others}, which leaves a \
              quarter for all others; raise connections, or set quota = {{ sessions = N }} in the policy"
-        )]
+        ))
     }
 
     /// Reads the policy and the authentication from their files.
@@ -298,9 +310,11 @@ impl Settings {
         let poller = Poller::new()?;
         // Everything that may fail comes before the first change of the packet filter: a firewall that does
         // not start must not drop all packets.
-        let limits = self.limits().within_open_files()?;
+        let (sockets, interface) = (self.sockets(), self.protected.interface.as_deref());
+        let limits = self.limits().within_open_files(SctpPort::sockets_for(&sockets))?;
         let tls = self.tls()?;
-        let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
+        let listeners = Listeners::open(&sockets, interface, tls, &poller)?;
+        let sctp_ports = SctpPort::open_all(&sockets, interface)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
         let mapper = self.open_mapper()?;
         let replicator = self.open_replicator(clock)?;
@@ -343,6 +357,7 @@ impl Settings {
         };
         let rule_store = rule_store.with_standby(replicator);
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, rule_store, limits, log)?;
+        daemon.enable_sctp_over_udp(sctp_ports)?;
         if self.audit {
             daemon.enable_audit();
         }
@@ -435,8 +450,8 @@ impl Settings {
     }
 
     fn check_protected(&self) -> Result<(), SetupError> {
-        let ProtectedSettings { interface, listen, listen_sctp } = &self.protected;
-        let is_open = !listen.is_empty() || !listen_sctp.is_empty();
+        let ProtectedSettings { interface, listen, listen_sctp, listen_sctp_udp } = &self.protected;
+        let is_open = [listen, listen_sctp, listen_sctp_udp].iter().any(|addresses| !addresses.is_empty());
         if is_open && interface.is_none() { Err(SetupError::NoProtectedInterface) } else { Ok(()) }
     }
 

@@ -51,8 +51,12 @@ pub struct Client {
 
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 enum TransportChoice {
+    /// TCP, with or without --tls
     Tcp,
+    /// SCTP, if the kernel supports it
     Sctp,
+    /// SCTP in UDP datagrams, which every kernel supports
+    SctpUdp,
 }
 
 /// A command that is sent to a middlebox.
@@ -99,8 +103,9 @@ impl Client {
         let transport = match self.over {
             None | Some(TransportChoice::Tcp) => Transport::Tcp,
             Some(TransportChoice::Sctp) => Transport::Sctp,
+            Some(TransportChoice::SctpUdp) => Transport::SctpOverUdp,
         };
-        if transport == Transport::Sctp && self.tls.is_some() {
+        if transport != Transport::Tcp && self.tls.is_some() {
             return Err(Failure::Usage(
                 "--tls needs --over tcp; protect SCTP with WireGuard or IPsec".to_owned(),
             ));

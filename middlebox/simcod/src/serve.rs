@@ -36,6 +36,9 @@ pub struct Serve {
     /// SCTP address to listen on, if the kernel supports SCTP
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_sctp: Vec<SocketAddr>,
+    /// UDP address to listen on for SCTP in UDP datagrams (RFC 6951), which needs no SCTP in the kernel; its port is 9899
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
+    listen_sctp_udp: Vec<SocketAddr>,
     /// TLS address to listen on; needs --certificate and --key, or `[tls]` of --config
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_tls: Vec<SocketAddr>,
@@ -116,6 +119,9 @@ impl Serve {
         }
         if !self.listen_sctp.is_empty() {
             settings.listen_sctp.clone_from(&self.listen_sctp);
+        }
+        if !self.listen_sctp_udp.is_empty() {
+            settings.listen_sctp_udp.clone_from(&self.listen_sctp_udp);
         }
         if !self.listen_tls.is_empty() {
             settings.listen_tls.clone_from(&self.listen_tls);

@@ -59,6 +59,16 @@ impl Seed {
 }
 
 impl Rng {
+    /// Returns a generator with this state. Programs on a network fill it with random octets of the operating system; the 64 bits of
+    /// a [`Seed`] are fewer than the keys that are drawn from it. RFC 4086.
+    ///
+    /// # Panics
+    /// If the state is zero, from which xoshiro never departs.
+    pub fn from_state(state: [u64; 4]) -> Self {
+        assert!(state != [0; 4], "the state of a generator is not zero");
+        Self { state }
+    }
+
     /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.state;
@@ -119,6 +129,14 @@ mod tests {
         let mut rng = Seed(1).rng();
         let drawn: Vec<u64> = (0..3).map(|_| rng.next_u64()).collect();
         assert_eq!(drawn, [0xcfc5_d07f_6f03_c29b, 0xbf42_4132_963f_e08d, 0x19a3_7d57_57aa_f520]);
+    }
+
+    #[test]
+    fn a_state_continues_its_stream() {
+        let mut rng = Seed(1).rng();
+        rng.next_u64();
+        let mut continued = Rng::from_state(rng.state);
+        assert_eq!(continued.next_u64(), rng.next_u64());
     }
 
     #[test]

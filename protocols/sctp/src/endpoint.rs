@@ -221,6 +221,23 @@ impl Endpoint {
         }
     }
 
+    /// Returns the listening endpoint that accepts the same cookies after this one has begun an association; `None` if it
+    /// has not. Its random numbers do not follow from those that the peer of this association sees.
+    pub(crate) fn following_listener(&mut self) -> Option<Self> {
+        if self.peer_tag == 0 {
+            return None;
+        }
+        let rng = Rng::from_state([(); 4].map(|()| self.secret.number(self.rng.next_u64())));
+        let following = Self::listen(Arc::clone(&self.config), self.local.clone(), self.local_port, rng);
+        let (secret, auth_parameters) = (self.secret.clone(), self.auth_parameters.clone());
+        Some(Self { secret, auth_parameters, ..following })
+    }
+
+    /// Returns our verification tag, which packets of the peer carry. RFC 9260 section 8.5.
+    pub fn verification_tag(&self) -> u32 {
+        self.local_tag
+    }
+
     /// Returns whether the association has ended, for any reason, and the application has been informed.
     pub fn is_closed(&self) -> bool {
         self.ended && self.reader.is_empty()

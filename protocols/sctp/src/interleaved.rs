@@ -64,6 +64,21 @@ impl InterleavedReassembly {
         self.held_octets
     }
 
+    /// Returns the number of fragments that wait.
+    pub(crate) fn fragments(&self) -> usize {
+        self.messages().map(|message| message.fragments.len()).sum()
+    }
+
+    /// Returns the octets of the longest partially delivered message.
+    pub(crate) fn partial_octets(&self) -> usize {
+        let parts = self.messages().filter_map(|message| message.delivered_part.as_ref());
+        parts.map(BytesMut::len).max().unwrap_or(0)
+    }
+
+    fn messages(&self) -> impl Iterator<Item = &Incoming> {
+        self.channels.values().flat_map(|channel| &channel.messages)
+    }
+
     /// Adds a chunk with a new TSN.
     pub(crate) fn push(&mut self, now: Time, data: IData, deliver: &mut impl FnMut(Delivery)) {
         let (stream, unordered) = (data.stream, data.flags.contains(DataFlags::UNORDERED));

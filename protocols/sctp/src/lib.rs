@@ -2,7 +2,7 @@
 //!
 //! ## Files
 //!
-//! Each file has one purpose. `endpoint` takes inputs and returns outputs; `connect` and `close` are the
+//! Each file has one purpose. `endpoint` takes inputs and returns outputs, `listener` accepts associations; `connect` and `close` are the
 //! handshakes; `receive`, `send` and `recover` transfer data; `own_addresses` and `peer_addresses` change
 //! addresses, `own_reconfig_requests` and `peer_reconfig_requests` reset and add streams. Those files add methods to
 //! [`Endpoint`]; the others are small state machines: at the sender `flight` and `streams_out`, with `queues`
@@ -22,7 +22,9 @@ mod endpoint;
 mod fixtures;
 mod flight;
 mod heartbeat;
+mod held_data;
 mod interleaved;
+mod listener;
 mod multipath;
 mod out_of_the_blue;
 mod own_addresses;
@@ -58,7 +60,9 @@ pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
 pub use authentication::Hash;
 pub use config::{Config, IdleDecay};
 pub use endpoint::Endpoint;
+pub use held_data::HeldData;
 pub use hol_transport::ConfigError;
+pub use listener::Listener;
 pub use out_of_the_blue::answer_to_stray;
 pub use path::Path;
 pub use scheduler::{Scheduler, StreamValues};

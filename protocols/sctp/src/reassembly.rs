@@ -65,6 +65,16 @@ impl Reassembly {
         self.held_octets
     }
 
+    /// Returns the number of fragments of incomplete messages.
+    pub(crate) fn fragments(&self) -> usize {
+        self.fragments.len()
+    }
+
+    /// Returns the octets of the partially delivered message.
+    pub(crate) fn partial_octets(&self) -> usize {
+        self.partial.as_ref().map_or(0, |partial| partial.octets.len())
+    }
+
     /// Adds a chunk with a new TSN; passes deliveries to `deliver`.
     pub(crate) fn push(&mut self, now: Time, data: Data, mut deliver: impl FnMut(Delivery)) {
         let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);

@@ -5,7 +5,7 @@ use hol_base::Rng;
 use sha2::Sha256;
 
 /// A secret key, as unpredictable as the random stream from which it is drawn.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Secret(Hmac<Sha256>);
 
 impl Secret {

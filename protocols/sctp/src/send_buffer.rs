@@ -71,6 +71,11 @@ impl SendBuffer {
         }
     }
 
+    /// Returns what the buffer contains, in octets and with overhead.
+    pub(crate) fn used(&self) -> usize {
+        self.used_octets
+    }
+
     /// Removes everything.
     pub(crate) fn clear(&mut self) {
         self.used_octets = 0;

@@ -54,6 +54,11 @@ impl StreamsIn {
         self.held_octets
     }
 
+    /// Returns the number of messages that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.streams.iter().map(|stream| stream.waiting.len()).sum()
+    }
+
     /// Adds a complete message; passes messages that are now in order to `deliver`.
     pub(crate) fn push(&mut self, ssn: Ssn, message: Received, mut deliver: impl FnMut(Received)) {
         if message.unordered {

@@ -123,6 +123,11 @@ impl ReceivingApplication {
         self.octets
     }
 
+    /// Returns the number of messages and parts that the application has not read.
+    pub const fn unread_deliveries(&self) -> usize {
+        self.waiting_deliveries
+    }
+
     /// Returns the time at which the application wakes up.
     pub fn deadline(&self) -> Option<Time> {
         self.wakes_at

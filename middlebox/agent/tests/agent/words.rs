@@ -26,7 +26,7 @@ proptest! {
             prop_assert!(error.to_string().contains(&text));
         }
         match text.parse::<Server>() {
-            Ok(server) => prop_assert!(!server.host.is_empty() && server.port != 0),
+            Ok(server) => prop_assert!(!server.host.is_empty() && server.port != Some(0)),
             Err(error) => prop_assert!(error.to_string().contains(&text)),
         }
     }

@@ -1,10 +1,13 @@
 //! Attacks by a malicious agent.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::thread;
 
-use hol_base::Duration;
+use hol_agent::Transport;
+use hol_base::{Duration, Time};
+use hol_sctp::wire::sctp::{Chunk, Init, Packet, Tsn};
+use hol_sctp_udp::{Association, Path, parse};
 use hol_simco::{
     AddressTuple, Body, IpChoice, Lifetime, Location, NatMode, Pid, PrrParameters, Reply, Request,
     ReservedParity,
@@ -17,16 +20,22 @@ use crate::server::{Server, Setup};
 pub struct Attack {
     pub name: &'static str,
     pub setup: Setup,
+    /// The transport of the other agent.
+    pub transport: Transport,
     pub run: fn(&Server, usize) -> String,
 }
 
 impl Attack {
     const fn on_firewall(name: &'static str, run: fn(&Server, usize) -> String) -> Self {
-        Self { name, setup: Setup::Firewall, run }
+        Self { name, setup: Setup::Firewall, transport: Transport::Tcp, run }
+    }
+
+    const fn over_udp(name: &'static str, run: fn(&Server, usize) -> String) -> Self {
+        Self { transport: Transport::SctpOverUdp, ..Self::on_firewall(name, run) }
     }
 
     const fn on_nat(name: &'static str, run: fn(&Server, usize) -> String) -> Self {
-        Self { name, setup: Setup::Nat, run }
+        Self { setup: Setup::Nat, ..Self::on_firewall(name, run) }
     }
 }
 
@@ -40,6 +49,9 @@ pub const ALL: &[Attack] = &[
     Attack::on_firewall("fan-out", fan_out),
     Attack::on_firewall("listeners", listeners),
     Attack::on_firewall("handshakes", handshakes),
+    Attack::over_udp("idle-over-udp", idle),
+    Attack::over_udp("inits", inits),
+    Attack::over_udp("associations", associations),
     Attack::on_firewall("short-lives", short_lives),
     Attack::on_firewall("common-end", common_end),
     Attack::on_nat("port-searches", port_searches),
@@ -47,7 +59,7 @@ pub const ALL: &[Attack] = &[
     Attack::on_firewall("beyond-quota", beyond_quota),
     Attack::on_firewall("lifetimes", lifetimes),
     Attack::on_firewall("wrong-secrets", wrong_secrets),
-    Attack { name: "unread-audit", setup: Setup::UnreadAudit, run: unread_audit },
+    Attack { setup: Setup::UnreadAudit, ..Attack::on_firewall("unread-audit", unread_audit) },
 ];
 
 /// Performs no attack, for comparison.
@@ -189,6 +201,60 @@ fn handshakes(server: &Server, scale: usize) -> String {
         open.extend(some);
     }
     format!("{} handshakes begun", open.len())
+}
+
+/// Floods the port of SCTP over UDP with INITs, and reads no answer.
+fn inits(server: &Server, scale: usize) -> String {
+    let socket = UdpSocket::bind("127.0.0.2:0").expect("a socket");
+    socket.connect(server.over_udp).expect("a socket");
+    let (end, mut count) = (now() + Duration::from_secs(10) / scale as u64, 0);
+    while now() < end {
+        count += 1;
+        let init = Init {
+            initiate_tag: count,
+            a_rwnd: 65_536,
+            outbound_streams: 10,
+            inbound_streams: 10,
+            initial_tsn: Tsn(1),
+            parameters: Vec::new(),
+        };
+        let packet = Packet {
+            source_port: count as u16,
+            destination_port: hol_simco::PORT,
+            verification_tag: 0,
+            zero_checksum: false,
+            chunks: vec![Chunk::Init(Box::new(init))].into(),
+        };
+        // The queue of the loopback interface may be full.
+        let _ = socket.send(&packet.to_bytes());
+    }
+    format!("{count} INITs")
+}
+
+/// Opens associations from one address, more than there are places, and vanishes after each COOKIE ECHO.
+fn associations(server: &Server, scale: usize) -> String {
+    let socket = UdpSocket::bind("127.0.0.2:0").expect("a socket");
+    socket.connect(server.over_udp).expect("a socket");
+    socket.set_read_timeout(Some(std::time::Duration::from_millis(100))).expect("a socket");
+    let path = Path { peer: server.over_udp, local: [127, 0, 0, 2].into() };
+    let (mut buffer, mut count) = ([0; 2048], 0);
+    for _ in 0..20_000 / scale {
+        let mut association = Association::connect(Time::ZERO, path, hol_simco::PORT);
+        for _ in 0..4 {
+            while let Some(datagram) = association.next_datagram() {
+                socket.send(&datagram).expect("the daemon listens");
+            }
+            let Ok(length) = socket.recv(&mut buffer) else { break };
+            if let Some(packet) = parse(&buffer[..length]) {
+                association.receive(Time::ZERO, packet);
+            }
+            if association.is_established() {
+                count += 1;
+                break;
+            }
+        }
+    }
+    format!("{count} associations")
 }
 
 /// Sends all requests without waiting for answers, which another thread reads.

@@ -54,7 +54,7 @@ fn main() {
 /// Measures one attack; returns true if it stays below the maxima.
 fn measure(attack: &Attack, is_test: bool) -> bool {
     let server = Server::start(attack.setup);
-    let victim = Victim::start(server.address, server.clocks());
+    let victim = Victim::start(&server.for_agents(attack.transport), server.clocks());
     let start = peer::now();
     let outcome = (attack.run)(&server, if is_test { 50 } else { 1 });
     let passed = peer::now().since(start);

@@ -123,8 +123,12 @@ pub fn per(internal: AddressTuple, external: AddressTuple) -> Vec<u8> {
 }
 
 pub fn per_for(lifetime: Lifetime, internal: AddressTuple, external: AddressTuple) -> Vec<u8> {
+    octets(enable(lifetime, internal, external))
+}
+
+pub fn enable(lifetime: Lifetime, internal: AddressTuple, external: AddressTuple) -> Request {
     let parameters = PerParameters { parity: PortParity::Any, direction: Direction::Inbound };
-    octets(Request::Per { enable: Enable { parameters, internal, external, lifetime }, gid: None })
+    Request::Per { enable: Enable { parameters, internal, external, lifetime }, gid: None }
 }
 
 pub fn pdr(internal: AddressTuple, external: AddressTuple) -> Vec<u8> {

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use hol_agent::crypto_provider;
+use hol_agent::{Transport, crypto_provider};
 use hol_base::Duration;
 use hol_daemon::{Daemon, FilterKind, Level, Log, NatSettings, Settings, TlsSettings};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
@@ -57,6 +57,7 @@ pub fn run(arguments: &[String]) {
         listen_tls: vec!["127.0.0.1:0".parse().expect("an address")],
         tls: TlsSettings { certificate: Some(certificate), key: Some(key), agents },
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
+        listen_sctp_udp: vec!["127.0.0.1:0".parse().expect("an address")],
         filter: FilterKind::Nftables,
         policy: Some(policy),
         secrets: Some(secrets),
@@ -105,6 +106,8 @@ pub struct Server {
     pub address: SocketAddr,
     /// The address for TLS.
     pub protected: SocketAddr,
+    /// The address for SCTP over UDP.
+    pub over_udp: SocketAddr,
 }
 
 impl Server {
@@ -117,9 +120,16 @@ impl Server {
         let mut child = command.stderr(errors).spawn().expect("the daemon starts");
         let out = BufReader::new(child.stdout.take().expect("the output is a pipe"));
         let mut lines = out.lines().map(|line| line.expect("the daemon prints its address"));
-        let mut next = || lines.next().expect("two lines").parse().expect("an address");
-        let (address, protected) = (next(), next());
-        Self { child, address, protected }
+        let mut next = || lines.next().expect("three lines").parse().expect("an address");
+        let (address, protected, over_udp) = (next(), next(), next());
+        Self { child, address, protected, over_udp }
+    }
+
+    /// Returns how to connect to it over TCP or SCTP over UDP.
+    pub fn for_agents(&self, transport: Transport) -> hol_agent::Server {
+        let address = if transport == Transport::Tcp { self.address } else { self.over_udp };
+        let server = address.to_string().parse().expect("an address is a server");
+        hol_agent::Server { transport, timeout: Duration::from_secs(60), ..server }
     }
 
     /// Returns the first message of a TLS handshake, which may be repeated.

@@ -1,15 +1,15 @@
 //! An innocent agent: it adds or deletes a rule twenty times a second.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use hol_agent::{Server, Session, SessionError, nonces};
 use hol_base::Duration;
-use hol_simco::{Body, Lifetime, Location, Pid, Reply, Request};
+use hol_simco::{Lifetime, Location, Pid, Reply, Request, SharedSecret};
 
-use crate::peer::{Peer, now, octets, per, sleep, tuple};
+use crate::peer::{SECRETS, enable, now, sleep, tuple};
 use crate::server::Clocks;
 
 const PERIOD: Duration = Duration::from_millis(50);
@@ -33,11 +33,12 @@ pub struct Times {
 }
 
 impl Victim {
-    pub fn start(address: SocketAddr, clocks: impl Fn() -> Clocks + Send + 'static) -> Self {
+    pub fn start(server: &Server, clocks: impl Fn() -> Clocks + Send + 'static) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&is_over);
-        let mut peer = Peer::connect(address, "innocent");
-        let thread = thread::spawn(move || ask(&mut peer, &until, &clocks));
+        let secret = SharedSecret::parse("innocent", SECRETS, nonces()).expect("the agent has a secret");
+        let mut session = Session::open(server, Box::new(secret)).expect("the daemon serves it");
+        let thread = thread::spawn(move || ask(&mut session, &until, &clocks));
         Self { is_over, thread }
     }
 
@@ -47,26 +48,28 @@ impl Victim {
     }
 }
 
-fn ask(peer: &mut Peer, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Times {
+fn ask(session: &mut Session, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Times {
     let (mut processor, mut own) = (Vec::new(), Vec::new());
     let (mut spans, mut refused, mut due, mut held) = (Vec::new(), 0, now(), None::<Pid>);
     while spans.is_empty() || !is_over.load(Ordering::Relaxed) {
         sleep(due.saturating_since(now()));
         let (before, mine, asked) = (clocks(), Clocks::of_this_thread(), now());
-        peer.send(&match held {
-            Some(pid) => octets(Request::Plc { pid, lifetime: Lifetime(0) }),
-            None => per(
+        let answer = session.ask(match held {
+            Some(pid) => Request::Plc { pid, lifetime: Lifetime(0) },
+            None => enable(
+                Lifetime(3600),
                 tuple(Location::Internal, ([172, 16, 0, 1], 5004), 2),
                 tuple(Location::External, ([192, 0, 2, 77], 0), 1),
             ),
         });
-        held = match peer.answer() {
-            Body::Reply(Reply::Per(rule)) => Some(rule.pid),
-            Body::Refusal(_) => {
+        held = match answer {
+            Ok(Reply::Per(rule)) => Some(rule.pid),
+            Ok(_) => None,
+            Err(SessionError::Refused(_)) => {
                 refused += 1;
                 None
             }
-            _ => None,
+            Err(error) => panic!("{error}"),
         };
         let (after, passed) = (clocks(), now().since(asked));
         let used = after.processor.saturating_sub(before.processor);

@@ -50,7 +50,8 @@ impl Daemon {
         Ok(())
     }
 
-    fn admit(&mut self, now: Time, Arrival { listen, line, peer }: Arrival) {
+    /// Adds a connection, unless the poller cannot watch it; returns its session.
+    pub(super) fn admit(&mut self, now: Time, Arrival { listen, line, peer }: Arrival) -> Option<SessionId> {
         self.metrics.numbers().accepted += 1;
         let is_secure = listen.is_protected || listen.transport == Transport::Tls;
         let id = self
@@ -60,7 +61,7 @@ impl Daemon {
         if let Err(error) = self.connections.add(id, Connection::new(line, peer), &self.poller) {
             self.log.write(now, Level::Warn, "not-accepted", &[("reason", &error)]);
             self.middlebox.disconnect(id);
-            return;
+            return None;
         }
         self.without_session.add(id, peer.ip());
         if listen.transport == Transport::Tls {
@@ -70,6 +71,7 @@ impl Daemon {
                 self.remove(now, other, &EndReason::Displaced);
             }
         }
+        Some(id)
     }
 
     /// Reads one connection after the other, until a batch is full. A connection whose sweep is running is read when
@@ -85,7 +87,7 @@ impl Daemon {
             }
             self.batch.begin_share();
             self.read_connection(now, id);
-            self.connections.note_to_write(id);
+            self.connections.note_read(id);
             let has_waiting_messages = self.middlebox.has_waiting_messages(id);
             let Some(connection) = self.connections.get_mut(id) else { continue };
             connection.has_waiting_messages = has_waiting_messages || connection.has_buffered_data();
@@ -130,7 +132,7 @@ impl Daemon {
         let mut count = 0;
         while count < Self::MAX_READ && self.batch.has_room() && !self.middlebox.is_sweeping_for(id) {
             let Some(connection) = self.connections.get_mut(id) else { return };
-            match connection.read(&mut self.buffer) {
+            match connection.read(now, &mut self.buffer) {
                 Ok(ReadOutcome::Octets(octets)) => {
                     count += octets.len();
                     self.metrics.numbers().received += octets.len() as u64;

@@ -6,5 +6,6 @@ mod faulty_clients;
 mod filters;
 mod handshakes;
 mod sctp;
+mod sctp_over_udp;
 mod serving;
 mod world;

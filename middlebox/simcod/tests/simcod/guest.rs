@@ -57,8 +57,8 @@ fn guest() {
     mount("dev", "/dev", "devtmpfs", MountFlags::empty(), None).unwrap();
     load_modules();
     switch_loopback_on();
-    let (middlebox, address) = serve();
-    let ask = |line: &str| ask(&address, line);
+    let (middlebox, address) = serve("sctp", "127.0.0.1:7626");
+    let ask = |line: &str| ask("sctp", &address, line);
 
     let enabled = ask("enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
     assert!(enabled.contains("enabled") && enabled.contains("198.51.100.7:6000"));
@@ -71,8 +71,23 @@ fn guest() {
     assert_eq!(blocked.lines().count(), 2001, "the rule that blocks, and those that it has ended");
     assert_eq!(ask("list --json").lines().count(), 2);
     terminate(middlebox);
+    serve_the_kernel_over_udp();
     println!("{DONE}");
     reboot(RebootCommand::Restart).unwrap();
+}
+
+/// The kernel's endpoint, which has SCTP over UDP since Linux 5.11, is the agent of ours. RFC 6951.
+fn serve_the_kernel_over_udp() {
+    let set = |name: &str, port: &str| fs::write(format!("/proc/sys/net/sctp/{name}"), port).unwrap();
+    // The middlebox is on the same host, so the kernel needs another UDP port.
+    set("udp_port", "9900");
+    set("encap_port", "9899");
+    let (middlebox, _) = serve("sctp-udp", "127.0.0.1:9899");
+    let ask = |line: &str| ask("sctp", "127.0.0.1:7626", line);
+    assert_eq!(ask("batch /rules --json").lines().count(), 2000);
+    assert_eq!(ask("list --json").lines().count(), 2000, "a list of several packets");
+    terminate(middlebox);
+    println!("the kernel has sent datagrams");
 }
 
 /// Loads the kernel modules. They depend on each other, so failed ones are tried again after the others.
@@ -97,26 +112,31 @@ fn simcod() -> Command {
     Command::new(Path::new("/").join(PROGRAM))
 }
 
-/// Starts a middlebox; returns its address for SCTP.
-fn serve() -> (Child, String) {
+/// Starts a middlebox that listens over this transport; returns its address.
+fn serve(transport: &str, address: &str) -> (Child, String) {
     // A process may open 4,096 files in the guest.
     fs::write("/simco.toml", "[limits]\nconnections = 64\n").unwrap();
-    let arguments =
-        ["serve", "--config", "/simco.toml", "--listen", "127.0.0.1:0", "--listen-sctp", "127.0.0.1:0"];
+    let listen = format!("--listen-{transport}");
+    let arguments = ["serve", "--config", "/simco.toml", "--listen", "127.0.0.1:0", &listen, address];
     let mut child = simcod().args(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     let address = lines.map(Result::unwrap).find_map(|line| {
         println!("{line}");
-        line.strip_prefix("listening on sctp ").map(str::to_owned)
+        line.strip_prefix(&format!("listening on {transport} ")).map(str::to_owned)
     });
-    (child, address.expect("the middlebox listens for SCTP"))
+    (child, address.expect("the middlebox listens"))
 }
 
 /// Returns the output of an agent's command.
-fn ask(address: &str, line: &str) -> String {
-    let output =
-        simcod().args(line.split(' ')).args(["--over", "sctp", "--server", address]).output().unwrap();
+fn ask(transport: &str, address: &str, line: &str) -> String {
+    let over = ["--over", transport, "--server", address];
+    let output = simcod().args(line.split(' ')).args(over).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        for file in ["sctp/snmp", "udp", "snmp", "sctp/eps", "sctp/assocs"] {
+            println!("{}", fs::read_to_string(format!("/proc/net/{file}")).unwrap_or_default());
+        }
+    }
     assert!(output.status.success(), "{line}: {complaint}");
     println!("{line}: done");
     String::from_utf8(output.stdout).unwrap()

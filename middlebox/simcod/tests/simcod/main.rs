@@ -12,6 +12,7 @@ mod firewall;
 mod guest;
 mod port_mapping;
 mod program;
+mod sctp_udp;
 mod serve;
 mod standby;
 mod tls;

@@ -3,6 +3,7 @@
 mod acknowledging;
 mod handshake;
 mod interleaving;
+mod listener;
 mod moving;
 mod multihoming;
 mod multipath;

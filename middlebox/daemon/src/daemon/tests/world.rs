@@ -21,6 +21,7 @@ use super::super::Daemon;
 use crate::clock::Clock;
 use crate::listeners::Listeners;
 use crate::rule_store::RuleStore;
+use crate::sctp_port::SctpPort;
 use crate::token::Token;
 use crate::{Level, Limits, ListenAddress, Log, Transport};
 
@@ -35,6 +36,7 @@ pub struct World {
 /// The parts of a world.
 pub struct Plan {
     pub transport: Transport,
+    pub address: SocketAddr,
     pub limits: Limits,
     pub policy: Policy,
     pub filter: Box<dyn PacketFilter>,
@@ -50,6 +52,7 @@ impl Default for Plan {
     fn default() -> Self {
         Self {
             transport: Transport::Tcp,
+            address: "127.0.0.1:0".parse().unwrap(),
             limits: Limits::default(),
             policy: Policy::permissive(),
             filter: Box::new(NullFilter),
@@ -71,17 +74,17 @@ impl Plan {
     /// Returns a daemon that has not begun.
     pub fn daemon(self) -> Daemon {
         let middlebox = Middlebox::new(self.config, self.policy, self.authentication).unwrap();
-        let listen = ListenAddress {
-            transport: self.transport,
-            address: "127.0.0.1:0".parse().unwrap(),
-            is_protected: false,
-        };
+        let listen = ListenAddress { transport: self.transport, address: self.address, is_protected: false };
         let clock = Clock::start();
         let rule_store = RuleStore::new(clock, self.filter, self.journal);
         let log = Log::new(Level::Error, Box::new(io::sink()));
         let poller = Poller::new().unwrap();
         let listeners = Listeners::open(&[listen], None, self.tls, &poller).unwrap();
-        Daemon::new(clock, poller, listeners, None, middlebox, rule_store, self.limits, log).unwrap()
+        let sctp_ports = SctpPort::open_all(&[listen], None).unwrap();
+        let mut daemon =
+            Daemon::new(clock, poller, listeners, None, middlebox, rule_store, self.limits, log).unwrap();
+        daemon.enable_sctp_over_udp(sctp_ports).unwrap();
+        daemon
     }
 }
 

@@ -1,0 +1,274 @@
+//! SCTP in UDP datagrams, for kernels without SCTP: a thread runs the association, as the kernel runs other connections. RFC 6951.
+//!
+//! The thread answers the middlebox's heartbeats and repeats lost packets while the program does something else. The program has one
+//! end of a pair of sockets, in which each message is a user message.
+
+#![expect(clippy::disallowed_types, reason = "an agent waits for its middlebox by the wall clock")]
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+use hol_sctp_udp::{Association, End, Path, parse};
+use hol_simco::{PAYLOAD_PROTOCOL, PORT};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::deadline::{Deadline, to_std};
+
+/// The program's end of an association. Dropping it shuts the association down.
+#[derive(Debug)]
+pub(crate) struct SctpOverUdp {
+    program_end: Socket,
+    /// The thread, which returns how the association has ended.
+    thread: Option<JoinHandle<Option<End>>>,
+}
+
+impl SctpOverUdp {
+    /// Opens an association with the middlebox behind this UDP port.
+    pub fn connect(address: SocketAddr, timeout: Duration) -> io::Result<Self> {
+        let mut runner = Runner::connect(address, Deadline::after(timeout))?;
+        let (program_end, thread_end) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
+        program_end.set_write_timeout(Some(to_std(timeout)))?;
+        thread_end.set_nonblocking(true)?;
+        let thread = thread::Builder::new().name("sctp-udp".to_owned());
+        let thread = Some(thread.spawn(move || runner.run(thread_end))?);
+        Ok(Self { program_end, thread })
+    }
+
+    /// Returns the socket to wait for.
+    pub fn socket(&self) -> &Socket {
+        &self.program_end
+    }
+
+    /// Sends a message, on the stream that follows from its TID.
+    pub fn send(&mut self, octets: &[u8]) -> io::Result<()> {
+        (&self.program_end).write_all(octets)
+    }
+
+    /// Waits for a message.
+    pub fn receive(&mut self) -> io::Result<Bytes> {
+        let mut buffer = vec![0; Runner::LONGEST_MESSAGE];
+        let length = (&self.program_end).read(&mut buffer)?;
+        if length == 0 {
+            return Err(self.end_error());
+        }
+        buffer.truncate(length);
+        Ok(buffer.into())
+    }
+
+    /// Returns the reason for which the association has ended.
+    fn end_error(&mut self) -> io::Error {
+        match self.thread.take().and_then(|thread| thread.join().ok()).flatten() {
+            Some(End::Failed(reason)) => io::Error::other(reason.text()),
+            Some(End::Closed) | None => io::ErrorKind::UnexpectedEof.into(),
+        }
+    }
+}
+
+impl Drop for SctpOverUdp {
+    fn drop(&mut self) {
+        // The program's messages are delivered before the association is shut down, which has a deadline.
+        drop(self.program_end.shutdown(Shutdown::Both));
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+/// The association with its UDP socket.
+struct Runner {
+    udp: Socket,
+    association: Association,
+    start: Instant,
+    /// A message of the program for which the association has no room.
+    unsent: Option<(u16, Bytes)>,
+    /// A message for which the program's socket has no room.
+    undelivered: Option<Bytes>,
+    /// The thread's end of the pair of sockets; `None` before the handshake, and after program or middlebox have closed.
+    program: Option<Socket>,
+    is_closing: bool,
+    /// The end of the time for the handshake, then of the time for the shutdown.
+    deadline: Deadline,
+    buffer: Vec<u8>,
+}
+
+impl Runner {
+    /// Octets of the longest SIMCO message: a header and its body.
+    const LONGEST_MESSAGE: usize = 8 + u16::MAX as usize;
+    /// Maximum datagrams read before timers and the program get their turn.
+    const MAX_DATAGRAMS: usize = 64;
+    /// Maximum time for the end of an association.
+    const CLOSE_TIME: Duration = Duration::from_secs(1);
+
+    /// Performs the handshake.
+    fn connect(address: SocketAddr, deadline: Deadline) -> io::Result<Self> {
+        let udp = Socket::new(Domain::for_address(address), Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+        udp.connect(&address.into())?;
+        let local = udp.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+        let path = Path { peer: address, local: local.ip() };
+        let mut runner = Self {
+            udp,
+            association: Association::connect(Time::ZERO, path, PORT),
+            start: Instant::now(),
+            unsent: None,
+            undelivered: None,
+            program: None,
+            is_closing: false,
+            deadline,
+            buffer: vec![0; 1 << 16],
+        };
+        while !runner.association.is_established() {
+            runner.transmit();
+            if let Some(End::Failed(reason)) = runner.association.end() {
+                return Err(io::Error::other(reason.text()));
+            }
+            if runner.deadline.has_passed() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            runner.wait()?;
+            // Before the association exists, ICMP says that nobody listens. RFC 6951 section 5.5.
+            runner.receive()?;
+        }
+        runner.deadline = Deadline::never();
+        Ok(runner)
+    }
+
+    /// Runs the association until it ends.
+    fn run(&mut self, program: Socket) -> Option<End> {
+        self.program = Some(program);
+        loop {
+            if let Some(program) = self.program.take() {
+                if self.exchange(&program) {
+                    self.program = Some(program);
+                } else {
+                    self.note_closing();
+                    self.association.close();
+                }
+            }
+            if self.deadline.has_passed() {
+                self.association.abort();
+            }
+            self.transmit();
+            if self.program.is_none() && self.association.has_ended() || self.deadline.has_passed() {
+                return self.association.end();
+            }
+            self.wait().ok()?;
+            // ICMP errors may be forged, and so do not end an association.
+            drop(self.receive());
+        }
+    }
+
+    /// Sets a deadline for the end of the association.
+    fn note_closing(&mut self) {
+        if !std::mem::replace(&mut self.is_closing, true) {
+            self.deadline = Deadline::after(Self::CLOSE_TIME);
+        }
+    }
+
+    /// Moves messages between the program and the association; returns false if either has ended.
+    fn exchange(&mut self, program: &Socket) -> bool {
+        let is_open = self.send_messages(program).unwrap_or(false);
+        self.association.flush();
+        // A program that has closed reads no more.
+        is_open && self.deliver_messages(program).unwrap_or(false)
+    }
+
+    /// Passes messages of the program to the association while there is room; returns false after the last.
+    fn send_messages(&mut self, mut program: &Socket) -> io::Result<bool> {
+        loop {
+            if let Some((stream, octets)) = self.unsent.take()
+                && !self.association.queue(stream, PAYLOAD_PROTOCOL, octets.clone())
+            {
+                self.unsent = Some((stream, octets));
+                return Ok(true);
+            }
+            match program.read(&mut self.buffer) {
+                Ok(0) => return Ok(false),
+                Ok(length) => {
+                    let octets = Bytes::copy_from_slice(&self.buffer[..length]);
+                    self.unsent = Some((self.stream_of(&octets), octets));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns the stream of a message: its TID modulo the number of streams.
+    fn stream_of(&self, message: &[u8]) -> u16 {
+        const TID: std::ops::Range<usize> = 4..8;
+        let tid = message.get(TID).and_then(|octets| octets.first_chunk()).copied().unwrap_or_default();
+        (u32::from_be_bytes(tid) % u32::from(self.association.streams().max(1))) as u16
+    }
+
+    /// Passes messages to the program while there is room; returns false after the last.
+    fn deliver_messages(&mut self, mut program: &Socket) -> io::Result<bool> {
+        while let Some(octets) = self.undelivered.take().or_else(|| self.association.next_message()) {
+            match program.write(&octets) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.undelivered = Some(octets);
+                    return Ok(true);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.association.end().is_none() && !self.association.has_peer_closed())
+    }
+
+    /// Waits for the sockets, the association's timers or the deadline.
+    fn wait(&mut self) -> io::Result<()> {
+        let timer = self.association.wake_at();
+        let timer = (timer < Time::MAX).then(|| to_std(timer.saturating_since(self.now())));
+        let timeout = [timer, self.deadline.remaining()].into_iter().flatten().min();
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let mut files = vec![PollFd::new(&self.udp, PollFlags::IN)];
+        // A program that has closed may leave messages for which there is no room yet, and would be reported all the time.
+        if let Some(program) = self.program.as_ref().filter(|_| !self.is_closing) {
+            let mut interest = PollFlags::empty();
+            interest.set(PollFlags::IN, self.unsent.is_none());
+            interest.set(PollFlags::OUT, self.undelivered.is_some());
+            files.push(PollFd::new(program, interest));
+        }
+        match poll(&mut files, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if files.get(1).is_some_and(|program| program.revents().contains(PollFlags::HUP)) {
+            self.note_closing();
+        }
+        Ok(())
+    }
+
+    /// Handles timers and datagrams; returns an error of the UDP socket.
+    fn receive(&mut self) -> io::Result<()> {
+        let now = self.now();
+        self.association.advance(now);
+        for _ in 0..Self::MAX_DATAGRAMS {
+            match (&self.udp).read(&mut self.buffer) {
+                Ok(length) => {
+                    if let Some(packet) = parse(&self.buffer[..length]) {
+                        self.association.receive(now, packet);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the association's datagrams. One for which there is no room is lost, and sent again by SCTP.
+    fn transmit(&mut self) {
+        while let Some(datagram) = self.association.next_datagram() {
+            drop(self.udp.send(&datagram));
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time::ZERO + Duration::from_nanos(self.start.elapsed().as_nanos() as u64)
+    }
+}

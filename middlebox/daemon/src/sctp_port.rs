@@ -1,0 +1,132 @@
+//! A UDP port with any number of associations. RFC 6951.
+
+use std::sync::Arc;
+
+use hol_base::Time;
+use hol_sctp_udp::{Answer, Association, Packet, Path, Port, PortSocket, ReceivedDatagram, parse};
+use hol_simco::{PORT, SessionId};
+
+use crate::listeners::Arrival;
+use crate::sctp_over_udp::SctpOverUdp;
+use crate::{DaemonError, ListenAddress, Transport};
+
+/// A UDP port with its associations.
+#[derive(Debug)]
+pub(crate) struct SctpPort {
+    listen: ListenAddress,
+    /// The sockets, each with a queue for some hosts.
+    sockets: Vec<Arc<PortSocket>>,
+    port: Port<SessionId>,
+    buffer: Box<[u8]>,
+    /// Packets of no association that may still be handled in this turn of a queue.
+    strangers_left: usize,
+}
+
+/// What a datagram leads to.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// A packet of this session.
+    Packet(SessionId, Path, Packet),
+    /// A new association.
+    Association(Box<Association>, Path),
+    /// Nothing that concerns a session: the datagram was answered, invalid or not wanted.
+    None,
+}
+
+impl SctpPort {
+    /// Sockets of a port.
+    pub const QUEUES: usize = PortSocket::QUEUES;
+    /// Maximum datagrams read from a queue per turn; the others wait in the kernel.
+    pub const MAX_DATAGRAMS: usize = 64;
+    /// Maximum packets of no association read from a queue per turn.
+    const MAX_STRANGERS: usize = 16;
+    /// Octets of the longest datagram.
+    const LONGEST_DATAGRAM: usize = 1 << 16;
+
+    /// Opens the ports of all these addresses that are for SCTP over UDP; protected sockets are bound to the interface.
+    pub fn open_all(all: &[ListenAddress], interface: Option<&str>) -> Result<Vec<Self>, DaemonError> {
+        let open = |listen: &ListenAddress| {
+            let interface = interface.filter(|_| listen.is_protected);
+            let sockets = PortSocket::open_port(listen.address, interface);
+            let opened = sockets.and_then(|sockets| Ok((sockets[0].address()?, sockets)));
+            let (address, sockets) = opened.map_err(|source| DaemonError::Listen { at: *listen, source })?;
+            Ok(Self {
+                listen: ListenAddress { address, ..*listen },
+                sockets: sockets.into_iter().map(Arc::new).collect(),
+                port: Port::new(address.ip(), PORT),
+                buffer: vec![0; Self::LONGEST_DATAGRAM].into(),
+                strangers_left: Self::MAX_STRANGERS,
+            })
+        };
+        over_udp(all).map(open).collect()
+    }
+
+    /// Returns the number of sockets that these addresses need.
+    pub fn sockets_for(all: &[ListenAddress]) -> usize {
+        over_udp(all).count() * Self::QUEUES
+    }
+
+    /// Returns its address, with the actual port.
+    pub fn address(&self) -> ListenAddress {
+        self.listen
+    }
+
+    /// Returns its sockets.
+    pub fn sockets(&self) -> impl Iterator<Item = &PortSocket> {
+        self.sockets.iter().map(Arc::as_ref)
+    }
+
+    /// Begins a turn of a queue.
+    pub fn begin_turn(&mut self) {
+        self.strangers_left = Self::MAX_STRANGERS;
+    }
+
+    /// Reads and handles a datagram of a queue; `None` if there is none, or if strangers have had their turn. `accepts`: whether
+    /// there is room for another association.
+    pub fn receive(&mut self, now: Time, queue: usize, accepts: bool) -> Option<Outcome> {
+        let strangers_left = self.strangers_left.checked_sub(1)?;
+        // An error belongs to an earlier datagram, or memory is short; the poller reports the socket again.
+        let ReceivedDatagram { path, length } = self.sockets[queue].receive(&mut self.buffer).ok()??;
+        let octets = &self.buffer[..length];
+        if let Some(id) = self.port.association_of(path, octets) {
+            let Some(packet) = parse(octets) else { return Some(Outcome::None) };
+            self.port.note_path(id, path);
+            return Some(Outcome::Packet(id, path, packet));
+        }
+        self.strangers_left = strangers_left;
+        Some(match self.port.answer(now, path, octets, accepts) {
+            Answer::Association(association) => Outcome::Association(association, path),
+            Answer::Datagram(datagram) => {
+                self.sockets[queue].send(&datagram, path);
+                Outcome::None
+            }
+            Answer::None => Outcome::None,
+        })
+    }
+
+    /// Returns the arrival of the agent at the other end of an association.
+    pub fn arrival(&self, association: Association, path: Path) -> Arrival {
+        let line = Box::new(SctpOverUdp::new(association, Arc::clone(&self.sockets[0]), path));
+        Arrival { listen: self.listen, line, peer: path.peer }
+    }
+
+    /// Adds the association of a session, by the peer's port and our verification tag; returns the session whose place it takes.
+    pub fn add(&mut self, id: SessionId, path: Path, peer_port: u16, tag: u32) -> Option<SessionId> {
+        self.port.add(id, path, peer_port, tag)
+    }
+
+    /// Removes the association of a session that has ended.
+    pub fn remove(&mut self, id: SessionId) {
+        self.port.remove(id);
+    }
+
+    /// Returns the number of associations.
+    #[cfg(test)]
+    pub fn associations(&self) -> usize {
+        self.port.len()
+    }
+}
+
+fn over_udp(all: &[ListenAddress]) -> impl Iterator<Item = &ListenAddress> {
+    all.iter().filter(|listen| listen.transport == Transport::SctpOverUdp)
+}

@@ -1,0 +1,144 @@
+//! The SCTP port of a middlebox behind one UDP port: finds the association of a datagram, and accepts new ones. RFC 6951 section 5.4.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_sctp::Listener;
+use hol_sctp::wire::sctp::Chunk;
+use hol_sctp::wire::{Address, Transport};
+
+use crate::association::Association;
+use crate::datagram::{Header, parse};
+use crate::path::{Path, loopback};
+use crate::{Role, random};
+
+/// A listening port; `Id` is the user's name of an association.
+///
+/// An association is found by its verification tag, so that it continues when a NAT gives its peer another UDP port: RFC 6951 section
+/// 5.4. An INIT always goes to the listener, also if the peer has an association, and so does a COOKIE ECHO with a new tag: if it
+/// comes from the same addresses and ports, the peer has restarted, and the new association replaces the old one (RFC 9260 section
+/// 5.2.4 A). Nobody else can restart it, not even another host behind the same NAT.
+#[derive(Debug)]
+pub struct Port<Id> {
+    listener: Listener,
+    associations: BTreeMap<Id, Location>,
+    by_tag: BTreeMap<Tag, Id>,
+    by_path: BTreeMap<(Path, u16), Id>,
+}
+
+/// Where the packets of an association come from, with its tag.
+#[derive(Debug, Clone, Copy)]
+struct Location {
+    path: Path,
+    tag: Tag,
+}
+
+/// A verification tag is unique among the associations of these addresses and this port of the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Tag {
+    number: u32,
+    peer: IpAddr,
+    local: IpAddr,
+    peer_port: u16,
+}
+
+impl Tag {
+    fn new(path: Path, peer_port: u16, number: u32) -> Self {
+        Self { number, peer: path.peer.ip(), local: path.local, peer_port }
+    }
+}
+
+/// What a packet of no association leads to.
+#[derive(Debug)]
+pub enum Answer {
+    /// This datagram is sent back.
+    Datagram(Bytes),
+    /// A COOKIE ECHO has begun this association.
+    Association(Box<Association>),
+    /// Nothing.
+    None,
+}
+
+impl<Id: Copy + Ord> Port<Id> {
+    /// Creates a port with this number; its UDP socket has an address of the same family as `address`.
+    pub fn new(address: IpAddr, number: u16) -> Self {
+        let config = Role::Middlebox.config();
+        let local: Vec<Address> = vec![loopback(address)];
+        let listener = Listener::new(config, local, number, random::unpredictable());
+        Self { listener, associations: BTreeMap::new(), by_tag: BTreeMap::new(), by_path: BTreeMap::new() }
+    }
+
+    /// Returns the association to which a datagram belongs, by the header of its packet, which may still be invalid.
+    pub fn association_of(&self, path: Path, octets: &[u8]) -> Option<Id> {
+        let header = Header::of(octets)?;
+        if header.is_reflected {
+            // The tag is the peer's.
+            return self.by_path.get(&(path, header.source_port)).copied();
+        }
+        self.by_tag.get(&Tag::new(path, header.source_port, header.verification_tag)).copied()
+    }
+
+    /// Handles a datagram of no association. `accepts`: whether there is room for another association; without it, the peer repeats
+    /// its INIT or COOKIE ECHO.
+    pub fn answer(&mut self, now: Time, path: Path, octets: &[u8], accepts: bool) -> Answer {
+        let Some(packet) = parse(octets) else { return Answer::None };
+        let is_handshake = matches!(packet.chunks[0], Chunk::Init(_) | Chunk::CookieEcho(_));
+        if is_handshake && !accepts {
+            return Answer::None;
+        }
+        let peer_port = packet.source_port;
+        let packet = hol_sctp::wire::Packet::new(path.peer.ip(), path.local, packet);
+        if let Some(endpoint) = self.listener.handle(now, packet) {
+            // The cookie names the host that sent INIT. Otherwise the owner of a cookie could direct our data to another host.
+            let is_owner = endpoint.primary() == Some(path.peer.ip());
+            let association = Association::new(now, path, peer_port, endpoint);
+            return if is_owner { Answer::Association(Box::new(association)) } else { Answer::None };
+        }
+        match self.listener.poll_transmit().map(|packet| packet.transport) {
+            Some(Transport::Sctp(packet)) => Answer::Datagram(packet.to_bytes()),
+            _ => Answer::None,
+        }
+    }
+
+    /// Adds an association by the peer's port and our verification tag. Returns the one that it replaces, because the peer has
+    /// restarted.
+    pub fn add(&mut self, id: Id, path: Path, peer_port: u16, verification_tag: u32) -> Option<Id> {
+        let tag = Tag::new(path, peer_port, verification_tag);
+        self.associations.insert(id, Location { path, tag });
+        self.by_tag.insert(tag, id);
+        self.by_path.insert((path, peer_port), id)
+    }
+
+    /// Notes that a valid packet of an association came from here, to where packets are sent from now on. RFC 6951 section 5.4.
+    pub fn note_path(&mut self, id: Id, path: Path) {
+        let Some(location) = self.associations.get_mut(&id).filter(|location| location.path != path) else {
+            return;
+        };
+        let peer_port = location.tag.peer_port;
+        self.by_path.remove(&(location.path, peer_port));
+        location.path = path;
+        self.by_path.insert((path, peer_port), id);
+    }
+
+    /// Removes an association that has ended.
+    pub fn remove(&mut self, id: Id) {
+        let Some(Location { path, tag }) = self.associations.remove(&id) else { return };
+        self.by_tag.remove(&tag);
+        // The place of an association that was replaced belongs to the new one.
+        if self.by_path.get(&(path, tag.peer_port)) == Some(&id) {
+            self.by_path.remove(&(path, tag.peer_port));
+        }
+    }
+
+    /// Returns the number of associations.
+    pub fn len(&self) -> usize {
+        self.associations.len()
+    }
+
+    /// Returns whether there is no association.
+    pub fn is_empty(&self) -> bool {
+        self.associations.is_empty()
+    }
+}

@@ -1,0 +1,166 @@
+//! The UDP sockets of a port.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use nix::cmsg_space;
+use nix::libc::{in_addr, in_pktinfo, in6_addr, in6_pktinfo, sock_filter, sock_fprog};
+use nix::sys::socket::sockopt::{AttachReusePortCbpf, Ipv4PacketInfo, Ipv6RecvPacketInfo, RcvBufForce};
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::path::Path;
+use crate::random;
+
+/// A non-blocking UDP socket that knows to which address of this host a datagram was sent, and answers from it.
+///
+/// A port has several, each with its own queue in the kernel. All datagrams of a host are in the same queue, so that a flood from one
+/// host fills one of them, and the agents at most other hosts notice nothing: stochastic fairness queueing (RFC 8290 section 1.2).
+#[derive(Debug)]
+pub struct PortSocket {
+    socket: Socket,
+}
+
+/// A datagram in the buffer of its receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceivedDatagram {
+    /// Its addresses.
+    pub path: Path,
+    /// Its octets.
+    pub length: usize,
+}
+
+impl PortSocket {
+    /// Sockets of a port; a power of two.
+    pub const QUEUES: usize = 1 << Self::QUEUE_BITS;
+    const QUEUE_BITS: u32 = 5;
+    /// Octets of a queue: a thousand small datagrams and more.
+    const QUEUE_OCTETS: usize = 1 << 20;
+
+    /// Opens the sockets of a port, which accept only datagrams that arrive at `interface`, if there is one.
+    pub fn open_port(address: SocketAddr, interface: Option<&str>) -> io::Result<Vec<Self>> {
+        // The first socket takes the port for itself, so that no other program has it.
+        let first = Self::open(address, interface, false)?;
+        first.socket.set_reuse_port(true)?;
+        let address = first.address()?;
+        let mut sockets = vec![first];
+        for _ in 1..Self::QUEUES {
+            sockets.push(Self::open(address, interface, true)?);
+        }
+        sockets[0].select_by_host(address.is_ipv6())?;
+        Ok(sockets)
+    }
+
+    fn open(address: SocketAddr, interface: Option<&str>, shares_port: bool) -> io::Result<Self> {
+        let kind = Type::DGRAM.nonblocking().cloexec();
+        let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::UDP))?;
+        socket.set_reuse_port(shares_port)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+            setsockopt(&socket, Ipv6RecvPacketInfo, &true)?;
+        } else {
+            setsockopt(&socket, Ipv4PacketInfo, &true)?;
+        }
+        if let Some(interface) = interface {
+            socket.bind_device(Some(interface.as_bytes()))?;
+        }
+        // Beyond net.core.rmem_max this needs CAP_NET_ADMIN.
+        if setsockopt(&socket, RcvBufForce, &Self::QUEUE_OCTETS).is_err() {
+            socket.set_recv_buffer_size(Self::QUEUE_OCTETS)?;
+        }
+        socket.bind(&address.into())?;
+        Ok(Self { socket })
+    }
+
+    /// Makes the kernel select the socket for a datagram by a hash of its source: of the address, or of IPv6 the network of 64 bits,
+    /// which a single host may have. Nobody can choose an address for a certain socket. socket(7), SO_ATTACH_REUSEPORT_CBPF.
+    fn select_by_host(&self, is_ipv6: bool) -> io::Result<()> {
+        /// Offsets from here on are those of the IP header: linux/filter.h, SKF_NET_OFF.
+        const IP_HEADER: u32 = 0xfff0_0000;
+        let [load, multiply, shift, to_x, xor_x, answer] = [0x20, 0x24, 0x74, 0x07, 0xac, 0x16];
+        let step = |code, k| sock_filter { code, jt: 0, jf: 0, k };
+        let mut program = if is_ipv6 {
+            vec![step(load, IP_HEADER + 8), step(to_x, 0), step(load, IP_HEADER + 12), step(xor_x, 0)]
+        } else {
+            vec![step(load, IP_HEADER + 12)]
+        };
+        let mut rng = random::unpredictable();
+        let mut factor = || rng.next_u32() | 1;
+        program.extend([step(multiply, factor()), step(to_x, 0), step(shift, 16), step(xor_x, 0)]);
+        program.extend([step(multiply, factor()), step(shift, 32 - Self::QUEUE_BITS), step(answer, 0)]);
+        let filter = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        Ok(setsockopt(&self.socket, AttachReusePortCbpf, &filter)?)
+    }
+
+    /// Returns its address, with the actual port.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Reads a datagram; `None` if there is none.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<ReceivedDatagram>> {
+        let mut control = cmsg_space!(in6_pktinfo);
+        loop {
+            let mut parts = [IoSliceMut::new(buffer)];
+            let flags = MsgFlags::empty();
+            let received =
+                recvmsg::<SockaddrStorage>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), flags);
+            let received = match received.map_err(io::Error::from) {
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let peer = received.address.and_then(|address| socket_address(&address));
+            let local = received.cmsgs()?.find_map(|message| destination(&message));
+            let length = received.bytes;
+            if let Some((peer, local)) = peer.zip(local) {
+                return Ok(Some(ReceivedDatagram { path: Path { peer, local }, length }));
+            }
+        }
+    }
+
+    /// Sends a datagram. If there is no room, it is lost, as in a full queue on the path; SCTP sends it again.
+    pub fn send(&self, octets: &[u8], path: Path) {
+        let (parts, peer) = ([IoSlice::new(octets)], SockaddrStorage::from(path.peer));
+        let send = |source: ControlMessage<'_>| {
+            sendmsg(self.socket.as_raw_fd(), &parts, &[source], MsgFlags::empty(), Some(&peer))
+        };
+        // An error belongs to this datagram or an earlier one, which are lost.
+        let _ = match path.local {
+            IpAddr::V4(local) => send(ControlMessage::Ipv4PacketInfo(&in_pktinfo {
+                ipi_ifindex: 0,
+                ipi_spec_dst: in_addr { s_addr: u32::from_ne_bytes(local.octets()) },
+                ipi_addr: in_addr { s_addr: 0 },
+            })),
+            IpAddr::V6(local) => send(ControlMessage::Ipv6PacketInfo(&in6_pktinfo {
+                ipi6_addr: in6_addr { s6_addr: local.octets() },
+                ipi6_ifindex: 0,
+            })),
+        };
+    }
+}
+
+impl AsFd for PortSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address.as_sockaddr_in().map(|address| SocketAddr::from(*address));
+    v4.or_else(|| address.as_sockaddr_in6().map(|address| SocketAddr::from(*address)))
+}
+
+/// Returns the address of this host to which a datagram was sent. ip(7), IP_PKTINFO.
+fn destination(message: &ControlMessageOwned) -> Option<IpAddr> {
+    match message {
+        ControlMessageOwned::Ipv4PacketInfo(info) => {
+            Some(Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()).into())
+        }
+        ControlMessageOwned::Ipv6PacketInfo(info) => Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,34 @@
+//! The user data in an endpoint's memory: a server with many associations limits what all of them hold together.
+
+use crate::Endpoint;
+
+/// Received user data that waits for earlier data, for the rest of its message, or for the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldData {
+    /// Octets of user data.
+    pub octets: usize,
+    /// The chunks and messages that contain them, each of which needs memory of its own.
+    pub pieces: usize,
+    /// Octets of the longest message of which the application has read a part, but which is not complete.
+    pub partial_octets: usize,
+}
+
+impl Endpoint {
+    /// Returns the received user data in memory.
+    pub fn held_data(&self) -> HeldData {
+        let Self { reassembly, interleaved, streams_in, reader, .. } = self;
+        let partial_octets = reassembly.partial_octets().max(interleaved.partial_octets());
+        let octets = reassembly.held() + interleaved.held() + streams_in.held() + reader.unread();
+        let pieces = reassembly.fragments()
+            + interleaved.fragments()
+            + streams_in.waiting()
+            + reader.unread_deliveries();
+        HeldData { octets: octets + partial_octets, pieces, partial_octets }
+    }
+
+    /// Returns the octets of user data in the send buffer: those that wait, and those that are sent but not acknowledged; with
+    /// `send_buffer_overhead` and `send_buffer_blocks` of [`Config`](crate::Config).
+    pub fn send_buffer_used(&self) -> usize {
+        self.streams_out.buffer.used()
+    }
+}
