@@ -9,6 +9,7 @@ use hol_lab::Host;
 use hol_lab::WorldName;
 use hol_live::Namespaces;
 
+use crate::executable;
 use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::say;
@@ -77,7 +78,7 @@ fn run_checks() -> [Check; 11] {
     };
     let optional = |name, program, remedy| Check {
         name,
-        result: find_program(program).ok_or(remedy).into(),
+        result: executable::find(program).map(|path| path.display().to_string()).ok_or(remedy).into(),
         is_required: false,
     };
     [
@@ -165,11 +166,4 @@ fn check_directory() -> Result<String, &'static str> {
     written
         .map(|()| format!("{here} is writable"))
         .map_err(|_| "the current directory is not writable; change to another one, or use --out DIR")
-}
-
-/// Returns the path of a program, if it is in a directory of `PATH`.
-fn find_program(program: &str) -> Option<String> {
-    let path = env::var_os("PATH")?;
-    let result = env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())?;
-    Some(result.display().to_string())
 }

@@ -12,6 +12,7 @@ mod comparison_steps;
 mod decompressor;
 mod doctor;
 mod exec;
+mod executable;
 mod external;
 mod failure;
 mod help;
@@ -106,7 +107,7 @@ enum Command {
     Validate(validate::Validate),
     /// Show or capture the packets of one run
     Trace(trace::Trace),
-    /// Play packetdrill scripts against the model's endpoints
+    /// Play packetdrill scripts against the model's endpoints, or on Linux in virtual time
     Packetdrill(packetdrill::Packetdrill),
     /// Draw the network of an ns script or an experiment
     Topology(topology::Topology),

@@ -15,7 +15,7 @@ use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
 
-const PATCHES: [(&str, &str); 10] = [
+const PATCHES: [(&str, &str); 11] = [
     ("give-way.patch", include_str!("../uml/give-way.patch")),
     ("host-state.patch", include_str!("../uml/host-state.patch")),
     ("instructions.patch", include_str!("../uml/instructions.patch")),
@@ -25,6 +25,7 @@ const PATCHES: [(&str, &str); 10] = [
     ("program-clock.patch", include_str!("../uml/program-clock.patch")),
     ("socket-transport.patch", include_str!("../uml/socket-transport.patch")),
     ("tick.patch", include_str!("../uml/tick.patch")),
+    ("tick-clock.patch", include_str!("../uml/tick-clock.patch")),
     ("extended-state.patch", include_str!("../uml/extended-state.patch")),
 ];
 

@@ -57,6 +57,9 @@ const FILTER_MODULES: [&str; 9] = [
 /// The modules for a root of the user's programs: persistent memory and two file systems.
 const ROOT_MODULES: [&str; 6] = ["libnvdimm", "nfit", "nd_btt", "nd_pmem", "erofs", "overlay"];
 
+/// The module of TUN interfaces, which is loaded with a root if the kernel has it.
+const TUN: &str = "tun";
+
 /// The module of the discipline DualPI2.
 pub(crate) const DUALPI2: &str = "sch_dualpi2";
 
@@ -84,9 +87,9 @@ pub(crate) fn filter_modules() -> impl Iterator<Item = String> {
     FILTER_MODULES.into_iter().map(file)
 }
 
-/// Returns the modules of a root, in order.
+/// Returns the modules of a root, in order, and those that the user's programs may need.
 pub(crate) fn root_modules() -> impl Iterator<Item = String> {
-    ROOT_MODULES.into_iter().map(file)
+    ROOT_MODULES.into_iter().chain([TUN]).map(file)
 }
 
 /// Returns the first missing module of the packet filter of the kernel with files in `image` and `modules`.
@@ -112,8 +115,8 @@ pub(crate) fn file(name: &str) -> String {
 pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
     let found = walk(directory)?;
     let mut modules = Vec::new();
-    let more: Vec<Module> =
-        FILTER_MODULES.iter().chain(&ROOT_MODULES).map(|name| Module { name, is_required: false }).collect();
+    let more = FILTER_MODULES.iter().chain(&ROOT_MODULES).chain(&[TUN]);
+    let more: Vec<Module> = more.map(|name| Module { name, is_required: false }).collect();
     for Module { name, is_required } in MODULES.iter().chain(&more) {
         let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));
         match here {

@@ -1,6 +1,7 @@
-//! packetdrill scripts against the endpoints.
+//! packetdrill scripts against the endpoints, and with a program in place of packetdrill on Linux.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::program::{failure, hol, ok};
 
@@ -57,4 +58,51 @@ fn directory_without_scripts_is_refused() {
     let run = hol(dir.path(), &["packetdrill", "octets.pkt"]);
     let text = String::from_utf8(run.stdout).unwrap();
     assert!(text.starts_with("not read  octets.pkt: is not UTF-8 text\n"), "{text}");
+}
+
+#[test]
+fn options_of_the_other_world_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.pkt"), PASSES).unwrap();
+    for (arguments, told) in [
+        (&["--repetitions=2"][..], "error: --repetitions: only packetdrill on Linux has this option"),
+        (&["--", "--verbose"], "error: options after --: only packetdrill on Linux has"),
+        (&["--world=kernel:uml", "--strict"], "error: --strict: only the model world has this option"),
+        (&["--world=kernel:uml", "--program=./none"], "error: ./none: program not found; build packetdrill"),
+    ] {
+        let (code, message) = failure(dir.path(), &[&["packetdrill", "a.pkt"], arguments].concat());
+        assert!(code == 2 && message.starts_with(told), "{arguments:?}: {code} {message}");
+    }
+}
+
+/// Stands in for packetdrill: it fails over IPv6 if the script's name says so, with a message like packetdrill's.
+const STAND_IN: &str = r#"#!/bin/sh
+[ -c /dev/net/tun ] && [ -f beside.sh ] && [ "$(cat /proc/sys/net/ipv6/conf/all/disable_ipv6)" = 0 ] || exit 3
+case "$*" in
+*--ip_version=ipv6*--tolerance_usecs=1000*bad.pkt) printf 'bad.pkt:7: timing error\nscript packet: .\n' >&2; exit 1 ;;
+esac
+"#;
+
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build) and mkfs.erofs (erofs-utils)"]
+fn scripts_run_on_linux_over_each_version_of_ip() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("suite/deeper")).unwrap();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("suite/deeper/a.pkt", "--ip_version=ipv4\n");
+    write("suite/deeper/bad.pkt", "");
+    write("suite/deeper/beside.sh", "");
+    write("stand-in", STAND_IN);
+    fs::set_permissions(dir.path().join("stand-in"), fs::Permissions::from_mode(0o755)).unwrap();
+    let all = ["packetdrill", "suite", "--world=kernel:uml", "--program=./stand-in", "--repetitions=2"];
+    let run = hol(dir.path(), &[&all[..], &["--", "--tolerance_usecs=1000"]].concat());
+    let text = String::from_utf8(run.stdout).unwrap();
+    for line in [
+        "passed    suite/deeper/a.pkt\n",
+        "departs   suite/deeper/bad.pkt:7: ipv6: timing error script packet: .; 2 of 6 runs failed\n",
+        "suite        2       1        1         0\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(String::from_utf8(run.stderr).unwrap().ends_with("error: 1 of 2 scripts failed\n"));
 }

@@ -35,7 +35,9 @@ impl Root {
             return Ok(None);
         }
         let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., root)) = cache.iter().find(|(of, with, _)| of == origin && with == programs) {
+        if let Some((.., root)) =
+            cache.iter().find(|(of, with, _)| of == origin && need_same_files(with, programs))
+        {
             return Ok(Some(root.clone()));
         }
         let mut tree = Tree::default();
@@ -45,6 +47,14 @@ impl Root {
         cache.push((origin.clone(), programs.clone(), root.clone()));
         Ok(Some(root))
     }
+}
+
+/// Returns whether programs need the same image; the environment of a program is not part of it.
+fn need_same_files(one: &[Program], other: &[Program]) -> bool {
+    fn needs(Program { node, command, directory, files, .. }: &Program) -> impl PartialEq + '_ {
+        (node, command, directory, files)
+    }
+    one.iter().map(needs).eq(other.iter().map(needs))
 }
 
 /// Adds everything that the programs need to the tree. The tree refers to files in the returned directories, into which archives were

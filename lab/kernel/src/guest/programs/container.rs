@@ -118,9 +118,16 @@ fn set_up(
 
 /// Creates the devices that any program may use. Documentation/admin-guide/devices.txt
 fn create_devices(directory: &str) -> Result<(), GuestError> {
-    for (name, major, minor) in
-        [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)]
-    {
+    fs::create_dir_all(format!("{directory}/net"))?;
+    for (name, major, minor) in [
+        ("null", 1, 3),
+        ("zero", 1, 5),
+        ("full", 1, 7),
+        ("random", 1, 8),
+        ("urandom", 1, 9),
+        ("tty", 5, 0),
+        ("net/tun", 10, 200),
+    ] {
         let path = format!("{directory}/{name}");
         mknod(path.as_str(), SFlag::S_IFCHR, Mode::empty(), makedev(major, minor))?;
         fs::set_permissions(&path, Permissions::from_mode(0o666))?;

@@ -287,6 +287,16 @@ fn static_programs_of_go_run_over_all_transports(world: &str) {
     assert_eq!(heard, [Some(16.0); 3], "{rows:?}");
 }
 
+/// A program injects and reads packets through a TUN interface of its node. It may also poll times(2), which no tick would end where
+/// computing takes no time.
+fn program_creates_a_tun_interface(world: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("tun.py"), include_str!("tun.py")).unwrap();
+    let text =
+        ok(directory.path(), &["exec", "tcp", "--repetitions=1", world, "--", "/usr/bin/python3", "tun.py"]);
+    assert!(text.contains("| reply\n") && text.contains("| tick\n"), "{world}: {text}");
+}
+
 /// An unmodified client and server in Python's asyncio, iperf3, and Samba; each over three transports.
 fn programs_of_all_kinds_run_over_all_transports(world: &str) {
     let directory = tempfile::tempdir().unwrap();
@@ -347,6 +357,7 @@ tests_in! { user_mode = "--world=kernel:uml",
     printed_numbers_are_metrics_and_written_files_are_kept: "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)",
     emulab_script_starts_its_programs: "needs User-Mode Linux (hol kernel build), nginx, curl, tar and mkfs.erofs (erofs-utils)",
     static_programs_of_go_run_over_all_transports: "needs User-Mode Linux (hol kernel build), Go (golang-go) and mkfs.erofs (erofs-utils)",
+    program_creates_a_tun_interface: "needs User-Mode Linux (hol kernel build), /usr/bin/python3 and mkfs.erofs (erofs-utils)",
 }
 
 tests_in! { nightly = "--world=kernel",
@@ -356,6 +367,7 @@ tests_in! { nightly = "--world=kernel",
     printed_numbers_are_metrics_and_written_files_are_kept: "slow: .ci/nightly runs it",
     emulab_script_starts_its_programs: "slow: .ci/nightly runs it",
     static_programs_of_go_run_over_all_transports: "slow: .ci/nightly runs it",
+    program_creates_a_tun_interface: "slow: .ci/nightly runs it",
     programs_of_all_kinds_run_over_all_transports: "slow: .ci/nightly runs it",
 }
 

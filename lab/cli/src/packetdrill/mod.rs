@@ -1,4 +1,6 @@
-//! `hol packetdrill`: plays packetdrill scripts against the model's endpoints.
+//! `hol packetdrill`: plays packetdrill scripts against the model's endpoints, or with packetdrill itself on Linux in virtual time.
+
+mod linux;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,26 +10,45 @@ use hol_packetdrill::{ErrorOrigin, PlayError, PlayRules, play_file};
 use hol_stack::Kind;
 
 use crate::failure::Failure;
+use crate::number::parse_positive_number;
 use crate::row::json;
 use crate::terminal::say;
+use linux::{LinuxPlayer, ScriptRuns};
 
 /// Maximum nesting of directories.
 const MAX_NESTING: usize = 32;
 /// Maximum number of unsupported constructs that are listed.
 const MAX_CONSTRUCTS: usize = 20;
 
-/// Play packetdrill scripts against the model's endpoints
+/// The stack of the model's endpoints.
+const DEFAULT_STACK: &str = "linux-6.12";
+
+/// The world of the model's endpoints.
+const MODEL: &str = "model";
+
+const EXAMPLES: &str = "\
+Examples:
+  hol packetdrill handshake.pkt
+  hol packetdrill ~/packetdrill/gtests --stack rfc
+  hol packetdrill linux/tools/testing/selftests/net/packetdrill --world kernel:uml --repetitions 100 -- --tolerance_usecs=1000";
+
+/// Play packetdrill scripts against the model's endpoints, or on Linux in virtual time
 ///
 /// Prints a line for each script: `passed`; `departs`, with the line of the script, the expected and the
 /// actual packet; or `not read`, with the line and the unsupported part. The exit code is 0 if all have
 /// passed.
+///
+/// With --world kernel:uml or kernel, packetdrill itself plays the scripts on Linux, each over IPv4, IPv6 and IPv4-mapped
+/// IPv6 unless it sets --ip_version. It must have been built from its source. Timing does not depend on the load of this
+/// machine.
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Packetdrill {
     /// Scripts, or directories whose *.pkt files are played
     #[arg(required = true, value_name = "FILE-OR-FOLDER")]
     paths: Vec<PathBuf>,
     /// Stack of the endpoints; `hol list` shows all
-    #[arg(long, default_value = "linux-6.12")]
+    #[arg(long, default_value = DEFAULT_STACK)]
     stack: String,
     /// Name that `#ifdef` treats as defined; may be repeated [default: Linux]
     #[arg(long, value_name = "NAME")]
@@ -39,6 +60,21 @@ pub struct Packetdrill {
     /// Print a JSON object for each script, one per line
     #[arg(long)]
     json: bool,
+    /// Where to play: model (hol's endpoints), or kernel:uml or kernel (packetdrill itself, on Linux in virtual time)
+    #[arg(long, default_value = MODEL)]
+    world: String,
+    /// The program packetdrill, for Linux [default: packetdrill]
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Number of runs of each script over each version of IP, on Linux [default: 1]
+    #[arg(long, value_name = "R", value_parser = parse_positive_number, allow_negative_numbers = true)]
+    repetitions: Option<usize>,
+    /// Number of runs in parallel, on Linux [default: all cores]
+    #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
+    jobs: Option<usize>,
+    /// Options of packetdrill, on Linux
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
 }
 
 /// The result of a script.
@@ -87,22 +123,50 @@ impl Tally {
     }
 }
 
+/// The result of a script, with the line of the script and the problem if it did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Outcome {
+    verdict: Verdict,
+    line: usize,
+    problem: String,
+}
+
+impl Outcome {
+    fn of_model(result: &Result<(), PlayError>) -> Self {
+        let mistake = result.as_ref().err();
+        let problem = mistake.map_or("", PlayError::problem).to_owned();
+        Self { verdict: Verdict::of(result), line: mistake.map_or(0, PlayError::line), problem }
+    }
+
+    fn of_linux(played: &ScriptRuns) -> Self {
+        let ScriptRuns { runs, failed, first } = played;
+        match first {
+            None => Self { verdict: Verdict::Passed, line: 0, problem: String::new() },
+            Some((line, problem)) => {
+                let problem = format!("{problem}; {failed} of {runs} runs failed");
+                Self { verdict: Verdict::Departs, line: *line, problem }
+            }
+        }
+    }
+}
+
 impl Packetdrill {
     /// Plays the scripts; returns an error if one does not pass.
     pub fn run(&self) -> Result<(), Failure> {
-        let rules = self.rules()?;
+        let found = self.paths.iter().map(|path| Ok((path.as_path(), scripts(path)?)));
+        let found = found.collect::<Result<Vec<_>, Failure>>()?;
+        self.check_options()?;
+        let outcomes =
+            if self.world == MODEL { self.play_in_model(&found)? } else { self.play_on_linux(&found)? };
         let mut tallies: Vec<(&Path, Tally)> = Vec::new();
         let mut constructs: BTreeMap<String, usize> = BTreeMap::new();
-        for path in &self.paths {
+        for ((path, _), outcomes) in found.iter().zip(&outcomes) {
             let mut tally = Tally::default();
-            for script in scripts(path)? {
-                let result = play(&script, &rules);
-                let verdict = Verdict::of(&result);
-                tally.0[verdict as usize] += 1;
-                if let (Verdict::NotRead, Err(mistake)) = (verdict, &result) {
-                    *constructs.entry(construct_name(mistake.problem())).or_default() += 1;
+            for Outcome { verdict, problem, .. } in outcomes {
+                tally.0[*verdict as usize] += 1;
+                if *verdict == Verdict::NotRead {
+                    *constructs.entry(construct_name(problem)).or_default() += 1;
                 }
-                self.print_result(&script, verdict, result.as_ref().err());
             }
             tallies.push((path, tally));
         }
@@ -115,6 +179,60 @@ impl Packetdrill {
             0 => Ok(()),
             others => Err(Failure::Failed(format!("{others} of {} scripts failed", total.all()))),
         }
+    }
+
+    /// Returns an error if an option belongs to the other world.
+    fn check_options(&self) -> Result<(), Failure> {
+        let of_model = [
+            ("--stack", self.stack != DEFAULT_STACK),
+            ("--define", !self.define.is_empty()),
+            ("--strict", self.strict),
+        ];
+        let of_linux = [
+            ("--program", self.program.is_some()),
+            ("--repetitions", self.repetitions.is_some()),
+            ("--jobs", self.jobs.is_some()),
+            ("options after --", !self.options.is_empty()),
+        ];
+        let (refused, remedy) = match self.world.as_str() {
+            MODEL => (&of_linux[..], "only packetdrill on Linux has this option; add --world kernel:uml"),
+            _ => (
+                &of_model[..],
+                "only the model world has this option; give packetdrill's own options after --",
+            ),
+        };
+        let given = refused.iter().find(|(_, is_given)| *is_given);
+        given.map_or(Ok(()), |(option, _)| Err(Failure::Usage(format!("{option}: {remedy}"))))
+    }
+
+    /// Plays the scripts below each path against the model's endpoints, and prints each result at once.
+    fn play_in_model(&self, paths: &[(&Path, Vec<PathBuf>)]) -> Result<Vec<Vec<Outcome>>, Failure> {
+        let rules = self.rules()?;
+        let play = |script: &PathBuf| {
+            let outcome = Outcome::of_model(&play(script, &rules));
+            self.print_result(script, &outcome);
+            outcome
+        };
+        Ok(paths.iter().map(|(_, scripts)| scripts.iter().map(play).collect()).collect())
+    }
+
+    /// Plays the scripts below each path with packetdrill on Linux, then prints the results.
+    fn play_on_linux(&self, paths: &[(&Path, Vec<PathBuf>)]) -> Result<Vec<Vec<Outcome>>, Failure> {
+        let player = LinuxPlayer {
+            world: &self.world,
+            program: self.program.as_deref().unwrap_or(Path::new("packetdrill")),
+            repetitions: self.repetitions.unwrap_or(1),
+            jobs: self.jobs,
+            options: &self.options,
+            is_quiet: self.json,
+        };
+        let played = player.play(paths)?;
+        let outcomes: Vec<Vec<_>> =
+            played.iter().map(|scripts| scripts.iter().map(Outcome::of_linux).collect()).collect();
+        for ((_, scripts), outcomes) in paths.iter().zip(&outcomes) {
+            scripts.iter().zip(outcomes).for_each(|(script, outcome)| self.print_result(script, outcome));
+        }
+        Ok(outcomes)
     }
 
     fn rules(&self) -> Result<PlayRules, Failure> {
@@ -134,18 +252,16 @@ impl Packetdrill {
         Ok(rules)
     }
 
-    fn print_result(&self, script: &Path, verdict: Verdict, mistake: Option<&PlayError>) {
-        let line = mistake.map_or(0, PlayError::line);
-        let problem = mistake.map_or("", PlayError::problem);
+    fn print_result(&self, script: &Path, outcome: &Outcome) {
+        let Outcome { verdict, line, problem } = outcome;
+        let (path, verdict) = (script.display(), verdict.name());
         if self.json {
-            let (script, verdict) = (script.display().to_string(), verdict.name());
+            let script = path.to_string();
             say(&json(
                 &serde_json::json!({ "script": script, "verdict": verdict, "line": line, "problem": problem }),
             ));
             return;
         }
-        let path = script.display();
-        let verdict = verdict.name();
         let problem: Vec<&str> = problem.lines().map(str::trim).collect();
         match (line, problem.is_empty()) {
             (_, true) => say(&format!("{verdict:8}  {path}\n")),
