@@ -19,7 +19,7 @@ use crate::random;
 ///
 /// A port has several, each with its own queue in the kernel. The datagrams of a host are in the same two queues, one for INITs and one
 /// for all others, so that a flood of INITs does not delay associations, and any other flood only those of hosts in the same queue:
-/// stochastic fairness queueing (RFC 8290 section 1.2).
+/// stochastic fairness queueing (McKenney, INFOCOM 1990).
 #[derive(Debug)]
 pub struct PortSocket {
     socket: Socket,
