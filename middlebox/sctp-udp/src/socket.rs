@@ -17,8 +17,9 @@ use crate::random;
 
 /// A non-blocking UDP socket that knows to which address of this host a datagram was sent, and answers from it.
 ///
-/// A port has several, each with its own queue in the kernel. All datagrams of a host are in the same queue, so that a flood from one
-/// host fills one of them, and the agents at most other hosts notice nothing: stochastic fairness queueing (RFC 8290 section 1.2).
+/// A port has several, each with its own queue in the kernel. The datagrams of a host are in the same two queues, one for INITs and one
+/// for all others, so that a flood of INITs does not delay associations, and any other flood only those of hosts in the same queue:
+/// stochastic fairness queueing (McKenney, INFOCOM 1990).
 #[derive(Debug)]
 pub struct PortSocket {
     socket: Socket,
@@ -34,11 +35,13 @@ pub struct ReceivedDatagram {
 }
 
 impl PortSocket {
-    /// Sockets of a port; a power of two.
-    pub const QUEUES: usize = 1 << Self::QUEUE_BITS;
-    const QUEUE_BITS: u32 = 5;
-    /// Octets of a queue: a thousand small datagrams and more.
-    const QUEUE_OCTETS: usize = 1 << 20;
+    /// Sockets of a port.
+    pub const QUEUES: usize = 2 * Self::HOST_QUEUES;
+    /// Queues among which hosts are distributed.
+    const HOST_QUEUES: usize = 1 << Self::HOST_BITS;
+    const HOST_BITS: u32 = 5;
+    /// Octets of a queue: at least five hundred small datagrams.
+    const QUEUE_OCTETS: usize = 512 << 10;
 
     /// Opens the sockets of a port, which accept only datagrams that arrive at `interface`, if there is one.
     pub fn open_port(address: SocketAddr, interface: Option<&str>) -> io::Result<Vec<Self>> {
@@ -50,7 +53,7 @@ impl PortSocket {
         for _ in 1..Self::QUEUES {
             sockets.push(Self::open(address, interface, true)?);
         }
-        sockets[0].select_by_host(address.is_ipv6())?;
+        sockets[0].select_queues(address.is_ipv6())?;
         Ok(sockets)
     }
 
@@ -75,22 +78,9 @@ impl PortSocket {
         Ok(Self { socket })
     }
 
-    /// Makes the kernel select the socket for a datagram by a hash of its source: of the address, or of IPv6 the network of 64 bits,
-    /// which a single host may have. Nobody can choose an address for a certain socket. socket(7), SO_ATTACH_REUSEPORT_CBPF.
-    fn select_by_host(&self, is_ipv6: bool) -> io::Result<()> {
-        /// Offsets from here on are those of the IP header: linux/filter.h, SKF_NET_OFF.
-        const IP_HEADER: u32 = 0xfff0_0000;
-        let [load, multiply, shift, to_x, xor_x, answer] = [0x20, 0x24, 0x74, 0x07, 0xac, 0x16];
-        let step = |code, k| sock_filter { code, jt: 0, jf: 0, k };
-        let mut program = if is_ipv6 {
-            vec![step(load, IP_HEADER + 8), step(to_x, 0), step(load, IP_HEADER + 12), step(xor_x, 0)]
-        } else {
-            vec![step(load, IP_HEADER + 12)]
-        };
-        let mut rng = random::unpredictable();
-        let mut factor = || rng.next_u32() | 1;
-        program.extend([step(multiply, factor()), step(to_x, 0), step(shift, 16), step(xor_x, 0)]);
-        program.extend([step(multiply, factor()), step(shift, 32 - Self::QUEUE_BITS), step(answer, 0)]);
+    /// Makes the kernel select the socket for a datagram. socket(7), SO_ATTACH_REUSEPORT_CBPF.
+    fn select_queues(&self, is_ipv6: bool) -> io::Result<()> {
+        let mut program = selection(is_ipv6, Self::HOST_BITS);
         let filter = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         Ok(setsockopt(&self.socket, AttachReusePortCbpf, &filter)?)
     }
@@ -163,4 +153,31 @@ fn destination(message: &ControlMessageOwned) -> Option<IpAddr> {
         ControlMessageOwned::Ipv6PacketInfo(info) => Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into()),
         _ => None,
     }
+}
+
+/// Returns a program of the classic BPF that selects one of 2^`host_bits` queues by a hash of the sender's address, or for an INIT one
+/// of as many behind them. Of IPv6 it takes the network of 64 bits, which a single host may have. Nobody can choose an address for a
+/// certain queue. linux/filter.h, linux/bpf_common.h
+fn selection(is_ipv6: bool, host_bits: u32) -> Vec<sock_filter> {
+    /// Offsets from here on are those of the IP header, and others those of the SCTP packet: SKF_NET_OFF.
+    const IP_HEADER: u32 = 0xfff0_0000;
+    const VERIFICATION_TAG: u32 = 4;
+    let [load, add, multiply, shift, xor_x] = [0x20, 0x04, 0x24, 0x74, 0xac];
+    let [to_x, from_x, jump_if_equal, answer] = [0x07, 0x87, 0x15, 0x16];
+    let step = |code, k| sock_filter { code, jt: 0, jf: 0, k };
+    let mut rng = random::unpredictable();
+    let mut factor = || rng.next_u32() | 1;
+    let source = if is_ipv6 {
+        vec![step(load, IP_HEADER + 8), step(to_x, 0), step(load, IP_HEADER + 12), step(xor_x, 0)]
+    } else {
+        vec![step(load, IP_HEADER + 12)]
+    };
+    let hash =
+        [step(multiply, factor()), step(to_x, 0), step(shift, 16), step(xor_x, 0), step(multiply, factor())];
+    let queue = [step(shift, 32 - host_bits), step(to_x, 0)];
+    // The tag of an INIT is zero: RFC 9260 section 8.5.1. The others leave the program by the first answer.
+    let is_init = sock_filter { jt: 2, ..step(jump_if_equal, 0) };
+    let others = [step(load, VERIFICATION_TAG), is_init, step(from_x, 0), step(answer, 0)];
+    let inits = [step(from_x, 0), step(add, 1 << host_bits), step(answer, 0)];
+    [&source[..], &hash, &queue, &others, &inits].concat()
 }

@@ -2,5 +2,6 @@
 
 mod middlebox;
 mod sctp;
+mod sctp_over_udp;
 mod sessions;
 mod words;

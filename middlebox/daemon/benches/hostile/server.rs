@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use hol_agent::{Transport, crypto_provider};
@@ -88,11 +88,20 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    pub fn of_this_thread() -> Self {
-        Self::read("/proc/thread-self/schedstat")
+    /// Returns the times of this thread, and of the one that runs its association over UDP, if there is one.
+    pub fn of_this_agent() -> Self {
+        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(|task| task.path());
+        let is_association = |task: &PathBuf| {
+            fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim_end() == "sctp-udp")
+        };
+        let associations = tasks.filter(is_association).map(|task| Self::read(task.join("schedstat")));
+        associations.fold(Self::read("/proc/thread-self/schedstat"), |sum, clocks| Self {
+            processor: sum.processor + clocks.processor,
+            delay: sum.delay + clocks.delay,
+        })
     }
 
-    fn read(path: &str) -> Self {
+    fn read(path: impl AsRef<Path>) -> Self {
         let text = fs::read_to_string(path).unwrap_or_default();
         let mut nanos = text.split_whitespace().map(|nanos| nanos.parse().unwrap_or_default());
         let mut next = || Duration::from_nanos(nanos.next().unwrap_or_default());

@@ -53,7 +53,7 @@ fn ask(session: &mut Session, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks)
     let (mut spans, mut refused, mut due, mut held) = (Vec::new(), 0, now(), None::<Pid>);
     while spans.is_empty() || !is_over.load(Ordering::Relaxed) {
         sleep(due.saturating_since(now()));
-        let (before, mine, asked) = (clocks(), Clocks::of_this_thread(), now());
+        let (before, mine, asked) = (clocks(), Clocks::of_this_agent(), now());
         let answer = session.ask(match held {
             Some(pid) => Request::Plc { pid, lifetime: Lifetime(0) },
             None => enable(
@@ -75,7 +75,7 @@ fn ask(session: &mut Session, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks)
         let used = after.processor.saturating_sub(before.processor);
         processor.push(used);
         let waited = after.delay.saturating_sub(before.delay)
-            + Clocks::of_this_thread().delay.saturating_sub(mine.delay);
+            + Clocks::of_this_agent().delay.saturating_sub(mine.delay);
         // A long wait counts as many late answers, one for each request that would have become due. Both
         // processes may have waited at the same time.
         let mut late = passed.saturating_sub(waited).max(used);

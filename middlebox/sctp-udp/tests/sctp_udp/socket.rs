@@ -40,23 +40,36 @@ fn a_port_answers_from_the_address_to_which_a_datagram_was_sent() {
     }
 }
 
-/// A flood from one host fills one queue, whatever its ports are.
+/// A flood of INITs fills one queue, and any other flood of a host another one, whatever its ports are.
 #[test]
-fn datagrams_of_a_host_are_in_one_queue_and_hosts_in_many() {
+fn datagrams_of_a_host_are_in_two_queues_and_hosts_in_many() {
     let port = PortSocket::open_port("127.0.0.1:0".parse().unwrap(), None).unwrap();
     let mut queues = BTreeSet::new();
     for host in 1..100 {
-        let numbers: BTreeSet<usize> = (0..3)
-            .map(|_| {
-                let agent = UdpSocket::bind((Ipv4Addr::new(127, 0, 1, host), 0)).unwrap();
-                agent.send_to(b"!", port[0].address().unwrap()).unwrap();
-                receive(&port, &mut [0; 1]).0
-            })
-            .collect();
-        assert_eq!(numbers.len(), 1, "127.0.1.{host}");
-        queues.extend(numbers);
+        let queue_of = |verification_tag: u32| {
+            let agent = UdpSocket::bind((Ipv4Addr::new(127, 0, 1, host), 0)).unwrap();
+            let header =
+                [[5000u16, 7626].map(u16::to_be_bytes).concat(), verification_tag.to_be_bytes().to_vec()];
+            agent.send_to(&header.concat(), port[0].address().unwrap()).unwrap();
+            receive(&port, &mut [0; 16]).0
+        };
+        let others: BTreeSet<usize> = (1..4).map(queue_of).collect();
+        let inits: BTreeSet<usize> = (0..3).map(|_| queue_of(0)).collect();
+        let (Some(other), Some(init)) = (others.first(), inits.first()) else { unreachable!() };
+        assert_eq!((others.len(), inits.len()), (1, 1), "127.0.1.{host}");
+        assert_eq!(*init, other + PortSocket::QUEUES / 2);
+        queues.insert(*other);
     }
-    assert!(queues.len() > PortSocket::QUEUES / 2, "{queues:?}");
+    assert!(queues.len() > PortSocket::QUEUES / 4, "{queues:?}");
+}
+
+/// The kernel reads a datagram that is too short for a verification tag, too.
+#[test]
+fn a_short_datagram_is_received() {
+    let port = PortSocket::open_port("[::1]:0".parse().unwrap(), None).unwrap();
+    let agent = UdpSocket::bind("[::1]:0").unwrap();
+    agent.send_to(b"short", port[0].address().unwrap()).unwrap();
+    assert_eq!(receive(&port, &mut [0; 16]).1.length, 5);
 }
 
 #[test]

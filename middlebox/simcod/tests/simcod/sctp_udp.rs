@@ -5,6 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use hol_agent::{Server, Session, SessionError, Transport};
+use hol_base::Duration;
+use hol_simco::{Reply, Request, Unauthenticated};
+
 use crate::program::{self, BIN};
 
 /// A middlebox, which is killed when the test ends, and its address for SCTP over UDP.
@@ -30,8 +34,7 @@ impl Middlebox {
 
 impl Drop for Middlebox {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
@@ -81,6 +84,50 @@ fn agents_authenticate() {
     assert_eq!(middlebox.ask(path, "list --secret secrets.toml --name call-server"), "");
     let (code, complaint) = program::failure(path, &["list", "--over", "sctp-udp", "--server", &middlebox.1]);
     assert!(code == 3 && complaint.contains("refused the session"), "{complaint}");
+}
+
+impl Middlebox {
+    fn server(&self) -> Server {
+        let timeout = Duration::from_secs(3);
+        Server { transport: Transport::SctpOverUdp, timeout, ..self.1.parse().unwrap() }
+    }
+
+    fn session(&self) -> Session {
+        Session::open(&self.server(), Box::new(Unauthenticated)).unwrap()
+    }
+}
+
+/// RFC 4540 section 7.5: AST is delivered before the middlebox ends.
+#[test]
+fn a_session_ends_with_its_middlebox() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut middlebox = Middlebox::start(directory.path(), "127.0.0.1:0");
+    let mut session = middlebox.session();
+    assert_eq!(session.ask(Request::Prl).unwrap(), Reply::Prl(Vec::new()));
+    let status = Command::new("kill").arg(middlebox.0.id().to_string()).status().unwrap();
+    assert!(status.success());
+    let ended = session.next_event(Some(Duration::from_secs(10)));
+    assert!(matches!(ended, Err(SessionError::Ended)), "{ended:?}");
+    assert!(middlebox.0.wait().unwrap().success(), "the middlebox ends normally");
+    middlebox = Middlebox::start(directory.path(), "127.0.0.1:0");
+    assert_eq!(middlebox.session().ask(Request::Prl).unwrap(), Reply::Prl(Vec::new()));
+}
+
+/// RFC 9260 section 8.4: a middlebox that has restarted answers with ABORT, so that the agent need not wait.
+#[test]
+fn a_middlebox_that_has_restarted_aborts_former_associations() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut middlebox = Middlebox::start(directory.path(), "127.0.0.1:0");
+    let [mut waiting, mut session] = [middlebox.session(), middlebox.session()];
+    middlebox.0.kill().unwrap();
+    middlebox.0.wait().unwrap();
+    let answer = waiting.ask(Request::Prl);
+    assert!(matches!(answer, Err(SessionError::Timeout(_))), "{answer:?}");
+    let address = middlebox.1.clone();
+    let _restarted = Middlebox::start(directory.path(), &address);
+    let answer = session.ask(Request::Prl).unwrap_err();
+    assert!(matches!(answer, SessionError::Lost(_)), "{answer}");
+    assert!(answer.to_string().contains("abort"), "{answer}");
 }
 
 /// Nobody listens: ICMP says so.
