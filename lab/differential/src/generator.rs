@@ -18,10 +18,13 @@ const MAX_TRIES: usize = 12;
 /// Number of refused scenarios after which the generator reports that none is possible.
 const MAX_REFUSALS: usize = 1000;
 /// Conditions that `only` accepts, each with the key that it sets.
-const CONDITIONS: [(&str, &str); 2] = [("discipline", "network.discipline"), ("events", "network.events")];
+const CONDITIONS: [(&str, &str); 3] =
+    [("discipline", "network.discipline"), ("events", "network.events"), ("background", "background")];
 /// The shortest and the longest outage, in seconds.
 const MIN_OUTAGE_SECONDS: f64 = 0.1;
 const MAX_OUTAGE_SECONDS: f64 = 10.0;
+/// The highest rate in kbit/s of a path with greedy flows, so that no run sends too much.
+const MAX_SHARED_KBPS: f64 = 10_000.0;
 /// The longest schedule, in seconds.
 const MAX_SCHEDULE_SECONDS: f64 = 30.0;
 
@@ -36,7 +39,7 @@ pub struct Generator<'w> {
 
 impl<'w> Generator<'w> {
     /// Creates a generator of scenarios that all these worlds support; with `only`, of those with this transport or workload, with a queue
-    /// that drops or marks early (`discipline`), or with a path that changes during the run (`events`).
+    /// that drops or marks early (`discipline`), with a path that changes during the run (`events`), or with other flows (`background`).
     pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
         Self { space: KeySpace::new(), seed, only, worlds }
     }
@@ -185,11 +188,11 @@ impl<'w> Generator<'w> {
         assumed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 
-    /// Draws the condition of the path: none, loss of given packets, random loss, a queue that builds up, or a change; returns further
-    /// keys and options that belong to it.
+    /// Draws the condition of the path: none, loss of given packets, random loss, a queue that builds up, a change, or
+    /// other flows; returns further keys and options that belong to it.
     fn draw_condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
         let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
-        match rng.below(25) {
+        match rng.below(27) {
             0..8 => {}
             8..14 => {
                 let direction = if rng.chance(0.6) { "up" } else { "down" };
@@ -213,6 +216,7 @@ impl<'w> Generator<'w> {
             }
             19..21 => return add_queue_management(scenario, rng),
             21..24 => add_events(scenario, rng),
+            24..26 => add_background(scenario, rng),
             _ => set(
                 "network.down.loss",
                 format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)),
@@ -344,6 +348,37 @@ fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
     }
 }
 
+/// Adds flows that share a queue with the measured one. They start one after the other, so that it is certain whose packet is first.
+fn add_background(scenario: &mut RandomScenario, rng: &mut Rng) {
+    let flows: Vec<String> = (0..1 + rng.below(2)).map(|_| draw_background(rng)).collect();
+    let rate = log_uniform(rng, 1_000.0, MAX_SHARED_KBPS);
+    let queue = log_uniform(rng, 20.0, 200.0);
+    let mut set = |key: &str, value: String| {
+        scenario.settings.retain(|(known, _)| known != key);
+        scenario.settings.push((key.to_owned(), value));
+    };
+    set("background", format!("[{}]", flows.join(", ")));
+    set("network.rate", format!("\"{rate:.0}kbit\""));
+    set("network.queue", format!("\"{queue:.0}p\""));
+}
+
+fn draw_background(rng: &mut Rng) -> String {
+    let transport = match rng.below(4) {
+        0 => "transport = \"tcp\", ",
+        1 => "transport = \"sctp\", ",
+        _ => "",
+    };
+    let start = log_uniform(rng, 0.01, 0.5);
+    let workload = if rng.chance(0.5) {
+        let size = log_uniform(rng, 500.0, 8_000.0);
+        format!("kind = \"bulk\", size = \"{size:.0}B\"")
+    } else {
+        let (size, rate) = (log_uniform(rng, 50.0, 4_000.0), log_uniform(rng, 10.0, 300.0));
+        format!("kind = \"oneway\", size = \"{size:.0}B\", rate = \"{rate:.1}/s\"")
+    };
+    format!("{{ {transport}workload = {{ {workload}, start = \"{start:.4}s\" }}, spread = \"0s\" }}")
+}
+
 /// An option or a key in addition to those that every scenario has.
 #[derive(Debug, Clone)]
 enum Extra {
@@ -453,7 +488,25 @@ mod tests {
             };
             assert!(managed.iter().filter(has).count() > 2, "{name}");
         }
-        let draw = Generator::new(7, Some("discipline".to_owned()), Vec::new());
-        assert!((0..20).all(|number| draw.scenario(number).unwrap().0.value("network.discipline").is_some()));
+    }
+    /// No scenario had an outage or another flow, so what the stacks do then was not compared.
+    #[test]
+    fn changing_paths_and_other_flows_are_drawn() {
+        let draw = Generator::new(7, None, Vec::new());
+        let all: Vec<_> = (0..600).map(|number| draw.scenario(number).unwrap().0).collect();
+        for (key, word, least) in [
+            ("network.events", "down = true", 25),
+            ("network.events", "delay =", 5),
+            ("background", "bulk", 10),
+        ] {
+            let has =
+                |scenario: &&RandomScenario| scenario.value(key).is_some_and(|value| value.contains(word));
+            let count = all.iter().filter(has).count();
+            assert!(count >= least, "{key} with {word}: {count}");
+        }
+        for (name, key) in CONDITIONS {
+            let draw = Generator::new(7, Some(name.to_owned()), Vec::new());
+            assert!((0..20).all(|number| draw.scenario(number).unwrap().0.value(key).is_some()), "{name}");
+        }
     }
 }

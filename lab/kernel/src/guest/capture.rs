@@ -65,8 +65,8 @@ fn estimate_frames(job: &Job) -> usize {
     /// The smallest payload of a full packet, in octets.
     const MIN_MSS: u64 = 500;
     let Scenario { workload, messages, .. } = &job.scenario;
-    if !job.scenario.programs.is_empty() {
-        // The number of packets of programs is unknown.
+    if !job.scenario.programs.is_empty() || !job.scenario.background.is_empty() {
+        // The number of packets of programs and of greedy flows is unknown.
         return usize::MAX;
     }
     // SIMCO's messages are short, and the number and sizes of a page's or a batch's files are unknown.
