@@ -23,8 +23,8 @@ const CONDITIONS: [(&str, &str); 3] =
 /// The shortest and the longest outage, in seconds.
 const MIN_OUTAGE_SECONDS: f64 = 0.1;
 const MAX_OUTAGE_SECONDS: f64 = 10.0;
-/// The highest rate in kbit/s of a path with greedy flows, so that no run sends too much.
-const MAX_SHARED_KBPS: f64 = 10_000.0;
+/// The highest rate in kbit/s of a path with greedy flows, so that no run has too many packets for a capture.
+const MAX_SHARED_KBPS: f64 = 4_000.0;
 /// The longest schedule, in seconds.
 const MAX_SCHEDULE_SECONDS: f64 = 30.0;
 
