@@ -395,6 +395,10 @@ impl Extra {
             }
             Self::Key(key, value) => (&mut scenario.settings, key, value, key.clone()),
         };
+        if key == "network.rate" && list.iter().any(|(known, _)| known == "background") {
+            // Greedy flows over a fast path send too much.
+            return name;
+        }
         // A round-trip time replaces the delay that every scenario has.
         let stands_for = if key == "network.rtt" { "network.delay" } else { key };
         list.retain(|(known, _)| known != key && known != stands_for);
