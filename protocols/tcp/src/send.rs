@@ -16,7 +16,7 @@ pub(crate) enum Push {
     Normal,
     /// Data do not wait for more to fill a segment.
     Undelayed,
-    /// Like `Undelayed`, but the network layer takes two blocks or 1/1024 s at once; then lost data follow. F-RTO, RFC 5682.
+    /// Like `Undelayed`, but at most two blocks, or what the rate allows in 1/1024 s; then lost data follow. F-RTO, RFC 5682.
     FRto,
     /// Like `Undelayed`, but only the first block is sent.
     FirstBlock,
