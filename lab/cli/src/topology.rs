@@ -6,7 +6,7 @@ use clap::Args;
 use hol_lab::{Experiment, LabError, Source};
 use hol_network::{NetworkSpec, Topology as Network};
 use hol_report::topology;
-use hol_testbed::{Script, mapping, write};
+use hol_testbed::{Script, emulab_tables, write};
 
 use crate::failure::Failure;
 use crate::tc_script;
@@ -60,7 +60,7 @@ impl Topology {
             return Ok(());
         }
         let mut text = topology::text(&network);
-        for section in mapping(&network) {
+        for section in emulab_tables(&network) {
             text += &format!("\n{}:\n{}", section.title, table(&section.rows));
         }
         if !ignored.is_empty() {

@@ -8,8 +8,8 @@ use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 const PACKET_MEMORY_OPTIONS: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
-/// Returns the options that the model needs for a comparison with the world called `other`: the stack and the
-/// memory of its kernel; with User-Mode Linux, no time to wake a program.
+/// Returns the options that the model needs for a comparison with the world called `other`: the stack of its
+/// kernel, and the memory that its packets take (distributions) or that a program wakes up in no time (User-Mode Linux).
 pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'static str)> {
     let Some(kernel) = other.strip_prefix("kernel:") else { return Vec::new() };
     let mut options = Vec::new();

@@ -141,7 +141,7 @@ impl Trace {
         self.sent.push(SentPacket { time: event.time, interface, packet, outcome: PacketOutcome::Unknown });
     }
 
-    /// Records the arrival of a packet: of the first in flight with the same text.
+    /// Records that a packet arrived: the first packet in flight with the same text.
     fn record_arrival(&mut self, time: Time, packet: hol_wire::Packet) {
         let is_marked = packet.ecn == Ecn::Congested;
         let waiting = self.in_flight.get_mut(&arrival_key(packet));

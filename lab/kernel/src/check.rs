@@ -130,6 +130,8 @@ impl<'s> Flows<'s> {
             return Err(unsupported(what, (*why).to_owned()));
         }
         check_quic(transport, workload, self.network).map_err(|problem| unsupported(what, problem))?;
+        hol_sockets::check_workload(transport, workload)
+            .map_err(|problem| unsupported(what, problem.to_string()))?;
         let own = hol_sockets::sysctls(transport, self.kernel)
             .map_err(|problem| unsupported(what, problem.to_string()))?;
         if let Some(problem) = self.sysctls.iter().find_map(|other| conflict((workload, &own), other)) {

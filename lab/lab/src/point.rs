@@ -86,7 +86,7 @@ pub struct Point {
     /// The file system from which nodes take programs and the files that they need.
     #[serde(default, skip_serializing_if = "is_host")]
     pub root: Root,
-    /// The world.
+    /// The world that performs the runs: the model, a kernel, or a real network.
     #[serde(default, skip_serializing_if = "WorldName::is_default")]
     pub world: WorldName,
     /// What the world runs on, as far as results may depend on it.

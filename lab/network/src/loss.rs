@@ -25,9 +25,9 @@ pub enum LossSpec {
 /// A link that alternates between a good and a bad state, each with its loss probability (Gilbert 1960,
 /// Elliott 1963).
 ///
-/// It starts good. Before each packet it may change its state; the packet is then lost with the state's
-/// probability. In the long run the link is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the
-/// packets.
+/// It starts good, so that a run's first packet passes, as with netem. A packet is lost with the probability of
+/// the state; after each packet the state may change. In the long run the link is bad for
+/// `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct GilbertElliott {
@@ -244,9 +244,14 @@ impl Loss {
         match &mut self.process {
             Process::Independent(probability) => rng.chance(*probability),
             Process::Bursts { model, bad } => {
-                let (leave, stay) = if *bad { (model.bad_to_good, true) } else { (model.good_to_bad, false) };
-                *bad = rng.chance(leave.value()) != stay;
-                rng.chance(if *bad { model.loss_bad } else { model.loss_good }.value())
+                // The state before the transition decides, as in `loss_gilb_ell` of sch_netem.c.
+                let (leave, loss) = if *bad {
+                    (model.bad_to_good, model.loss_bad)
+                } else {
+                    (model.good_to_bad, model.loss_good)
+                };
+                *bad ^= rng.chance(leave.value());
+                rng.chance(loss.value())
             }
             Process::Packets { drop, number } => {
                 *number += 1;
@@ -356,6 +361,19 @@ mod tests {
         let (share, length) = (f64::from(lost) / f64::from(n), f64::from(lost) / f64::from(bursts));
         assert!((share - 0.01 / 0.21).abs() < 0.003, "{share}");
         assert!((length - 5.0).abs() < 0.2, "{length}");
+    }
+
+    // `loss_gilb_ell` of sch_netem.c draws the next state, then loses the packet by the state before.
+    #[test]
+    fn first_packet_of_a_run_and_of_a_burst_passes() {
+        let model = GilbertElliott {
+            good_to_bad: ratio("100%"),
+            bad_to_good: ratio("100%"),
+            loss_good: Ratio::ZERO,
+            loss_bad: ratio("100%"),
+        };
+        let mut loss = Loss::new(&LossSpec::Bursts(model), Seed(1));
+        assert_eq!([(); 4].map(|()| loss.hits_next()), [false, true, false, true]);
     }
 
     #[test]

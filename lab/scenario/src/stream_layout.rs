@@ -32,9 +32,12 @@ const fn handshake(tls: Tls) -> Handshake {
     const TICKET_OCTETS: u16 = 4 + 2 + 2 + 200 + 4 + 2 + 1 + 32 + 6;
     /// The record of a `ServerHello` without resumption, and of the `ChangeCipherSpec` after it.
     const SERVER_HELLO_OCTETS: u16 = 5 + 90 + CHANGE_CIPHER_SPEC_OCTETS;
+    /// The rest of a flight with two certificates: `EncryptedExtensions` to `Finished`.
     const CERTIFICATE_OCTETS: u16 = 2500;
+    /// A `Finished` with SHA-256.
     const FINISHED_OCTETS: u16 = 4 + 32;
-    const EXTENSION_OCTETS: u16 = 4 + 2 + 11;
+    /// An `EncryptedExtensions` with ALPN.
+    const ENCRYPTED_EXTENSIONS_OCTETS: u16 = 4 + 2 + 11;
     const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC_OCTETS + FINISHED_OCTETS + RECORD_OVERHEAD;
     match tls {
         Tls::Full => Handshake {
@@ -45,13 +48,18 @@ const fn handshake(tls: Tls) -> Handshake {
         },
         Tls::Resumed => Handshake {
             hello: CLIENT_HELLO_OCTETS + TICKET_OCTETS,
-            answer: SERVER_HELLO_OCTETS + 6 + EXTENSION_OCTETS + FINISHED_OCTETS + RECORD_OVERHEAD,
+            answer: SERVER_HELLO_OCTETS + 6 + ENCRYPTED_EXTENSIONS_OCTETS + FINISHED_OCTETS + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Early => Handshake {
             hello: CLIENT_HELLO_OCTETS + TICKET_OCTETS + 4 + CHANGE_CIPHER_SPEC_OCTETS,
-            answer: SERVER_HELLO_OCTETS + 6 + EXTENSION_OCTETS + 4 + FINISHED_OCTETS + RECORD_OVERHEAD,
+            answer: SERVER_HELLO_OCTETS
+                + 6
+                + ENCRYPTED_EXTENSIONS_OCTETS
+                + 4
+                + FINISHED_OCTETS
+                + RECORD_OVERHEAD,
             // EndOfEarlyData is in its own record.
             finished: 4 + RECORD_OVERHEAD + FINISHED_OCTETS + RECORD_OVERHEAD,
             is_early: true,

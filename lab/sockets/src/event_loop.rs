@@ -68,7 +68,7 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) remote_clients: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
     /// The changes of paths so far.
-    pub(crate) paths: Vec<PathChange>,
+    pub(crate) path_changes: Vec<PathChange>,
     /// Sampling times, if samples are requested.
     pub(crate) sample_timer: Option<SampleTimer>,
     /// Scratch space for reads.
@@ -145,7 +145,7 @@ impl EventLoop<'_> {
             waits: self.client.waits.take().and_then(ReadDelayRecorder::finish),
             verdict: Some(verdict),
             local: LocalData {
-                paths: std::mem::take(&mut self.paths),
+                paths: std::mem::take(&mut self.path_changes),
                 secrets: self.opener.secrets(),
                 filter: None,
                 samples: of_client,
@@ -237,7 +237,7 @@ impl EventLoop<'_> {
     }
 
     fn handle_connection(&mut self, end: Side, id: ConnectionId, ready: Ready<Token>) {
-        let Self { client, server, poller, clock, paths, buffer, .. } = self;
+        let Self { client, server, poller, clock, path_changes: paths, buffer, .. } = self;
         let flow_side = if end == Side::Client { client } else { server };
         let mut progress = [ConnectionProgress::Nothing; 2];
         if ready.writable {

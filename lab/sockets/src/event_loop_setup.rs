@@ -165,7 +165,7 @@ pub(crate) fn event_loop<'p>(
         remote_progress,
         remote_clients: BTreeMap::new(),
         was_stopped: false,
-        paths: Vec::new(),
+        path_changes: Vec::new(),
         sample_timer,
         buffer: vec![0; BUFFER_SIZE].into_boxed_slice(),
         clock,

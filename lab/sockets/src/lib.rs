@@ -71,7 +71,7 @@ pub use run_links::RunLinks;
 pub use run_start::RunStart;
 pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
-pub use tuning::{Sysctl, requested_sysctls, sysctls};
+pub use tuning::{Sysctl, check_workload, requested_sysctls, sysctls};
 pub use wake_signal::WakeSignal;
 
 /// Runs `assignment` on this machine's kernel and clock. `enter` moves the calling thread to the network of
@@ -150,6 +150,7 @@ impl Assignment {
             return Err(SocketsError::NoMessages);
         }
         self.workload.check()?;
-        Ok(tuning::check(self)?)
+        sysctls(&self.transport, &kernel_version())?;
+        Ok(check_workload(&self.transport, &self.workload)?)
     }
 }

@@ -11,11 +11,10 @@ use hol_stack::{
 };
 use hol_tcp::{Nagle, Recovery};
 use hol_transport::Reliability;
+use hol_workloads::WorkloadSpec;
 use toml::Value;
 
-use crate::assignment::Assignment;
 use crate::error::Unsupported;
-use crate::setting::kernel_version;
 use crate::udp::Udp;
 
 /// A setting of a network namespace, or of a module, which is shared by all namespaces.
@@ -438,30 +437,28 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// Returns an error for an option of the assignment that the kernel does not support.
-pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
-    sysctls(&assignment.transport, &kernel_version())?;
-    let is_one_to_one =
-        matches!(assignment.transport.protocol(), Protocol::Sctp { socket: SocketStyle::OneToOne, .. });
-    if is_one_to_one && assignment.workload.kind.workload().is_early() {
+/// Returns an error for a workload that sockets of Linux cannot run over this transport.
+pub fn check_workload(transport: &TransportSpec, workload: &WorkloadSpec) -> Result<(), Unsupported> {
+    let is_one_to_one = matches!(transport.protocol(), Protocol::Sctp { socket: SocketStyle::OneToOne, .. });
+    if is_one_to_one && workload.kind.workload().is_early() {
         let why = "one-to-one sockets of Linux can send only when the association is up; use socket=one-to-many, or omit the option";
         return Err(Unsupported { option: "early".to_owned(), why });
     }
-    if let Protocol::Sctp { socket: SocketStyle::OneToMany, config, .. } = assignment.transport.protocol()
+    if let Protocol::Sctp { socket: SocketStyle::OneToMany, config, .. } = transport.protocol()
         && config.addip
     {
         let why = "only a one-to-one socket can change the addresses of its association; omit the option";
         return Err(Unsupported { option: "socket=one-to-many".to_owned(), why });
     }
-    match assignment.workload.longest() {
-        Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::MAX_MESSAGE => {
+    match workload.longest() {
+        Some(size) if transport.kind() == Kind::Udp && size > Udp::MAX_MESSAGE => {
             let option = format!("size={size}");
             Err(Unsupported {
                 option,
                 why: "a UDP datagram has at most 65507 octets of payload; lower the size",
             })
         }
-        Some(size) if is_longer_than_buffer(&assignment.transport, size) => {
+        Some(size) if is_longer_than_buffer(&transport, size) => {
             let option = format!("size={size}");
             Err(Unsupported {
                 option,

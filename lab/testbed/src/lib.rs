@@ -1,7 +1,7 @@
 //! ns scripts as networks.
 //!
 //! [`Script::read`] converts a script in the language of ns-2 and Emulab to a
-//! [`NetworkSpec`](hol_network::NetworkSpec), [`write()`] a network to a script, and [`mapping()`] lists
+//! [`NetworkSpec`](hol_network::NetworkSpec), [`write()`] a network to a script, and [`emulab_tables()`] lists
 //! nodes and links as in Emulab's mails.
 //!
 //! A script is executed as Tcl and OTcl would, and commands at times of its run (`$ns at`) in the order of time: link
@@ -27,11 +27,11 @@ mod bursts;
 mod defaults;
 mod draft;
 mod emulab;
+mod emulab_tables;
 mod flow;
 mod ignored;
 mod links;
 mod loss;
-mod mapping;
 mod new;
 mod ns_defaults;
 mod programs;
@@ -49,8 +49,8 @@ mod traffic;
 mod unsupported;
 mod write;
 
+pub use emulab_tables::{Section, emulab_tables};
 pub use flow::{Flow, FlowLoad};
-pub use mapping::{Section, mapping};
 pub use programs::Program;
 pub use script::{CheckNetwork, Ignored, ReadFile, Script, ScriptError};
 pub use write::{write, write_with_addresses};

@@ -266,8 +266,8 @@ impl ShapedLink {
     fn check_keys(&self) -> Result<(), Unsupported> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
-            let why = "netem removes the correlation, because it reduces its correlated number modulo twice the jitter, or the length of \
-                its table; omit the key, or use the world \"model\"";
+            let why = "the delays that netem draws are hardly correlated: it takes its correlated random number modulo twice the jitter, \
+                or modulo the length of its table; omit the key, or use the world \"model\"";
             return refuse("network.jitter_correlation", format!("{}: {why}", self.name));
         }
         if channel != Settings::OWN_CHANNEL {

@@ -212,7 +212,7 @@ impl Pacer {
     }
 
     /// Creates a pacer that makes a message due whenever a request of a server waits for this client.
-    pub(crate) fn onward(client: OnwardClient) -> Self {
+    pub(crate) fn for_onward_requests(client: OnwardClient) -> Self {
         Self::new(Gaps::Onward(client), 1, ENDLESS)
     }
 

@@ -101,7 +101,7 @@ impl<W: Padded> Workload for W {
         _: Seed,
     ) -> Option<Box<dyn Application>> {
         let requests = NumberedRequests::new(self.octets(), self.record_kind());
-        let sender = Sender::new(requests, lanes, Pacer::onward(client), ENDLESS, None);
+        let sender = Sender::new(requests, lanes, Pacer::for_onward_requests(client), ENDLESS, None);
         W::IS_ECHOED.then(|| Box::new(sender) as Box<dyn Application>)
     }
 

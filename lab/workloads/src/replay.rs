@@ -105,7 +105,8 @@ impl Workload for Replay {
         client: OnwardClient,
         _: Seed,
     ) -> Option<Box<dyn Application>> {
-        let sender = Sender::new(ReplayMessages::new(self), lanes, Pacer::onward(client), ENDLESS, None);
+        let sender =
+            Sender::new(ReplayMessages::new(self), lanes, Pacer::for_onward_requests(client), ENDLESS, None);
         self.exchanges.are_answered().then(|| Box::new(sender) as Box<dyn Application>)
     }
 

@@ -196,7 +196,13 @@ impl Workload for Rpc {
         client: OnwardClient,
         seed: Seed,
     ) -> Option<Box<dyn Application>> {
-        Some(Box::new(Sender::new(RpcRequests::new(self, seed), lanes, Pacer::onward(client), ENDLESS, None)))
+        Some(Box::new(Sender::new(
+            RpcRequests::new(self, seed),
+            lanes,
+            Pacer::for_onward_requests(client),
+            ENDLESS,
+            None,
+        )))
     }
 
     fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {

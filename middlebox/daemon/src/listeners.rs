@@ -45,7 +45,7 @@ pub enum Transport {
 
 /// A new connection of an agent.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct NewConnection {
     /// The socket that accepted it.
     pub listen: ListenAddress,
     pub line: Box<dyn Line>,
@@ -124,14 +124,14 @@ impl Listeners {
     }
 
     /// Accepts an agent; `None` if no agent waits.
-    pub fn accept(&self, number: u32) -> io::Result<Option<Arrival>> {
+    pub fn accept(&self, number: u32) -> io::Result<Option<NewConnection>> {
         let (listen, socket) = &self.sockets[number as usize];
         loop {
             match socket.accept() {
                 Ok((socket, peer)) => {
                     // An agent that is gone is skipped, so that others need not wait.
                     if let (Some(peer), Ok(line)) = (peer.as_socket(), self.line(listen.transport, socket)) {
-                        return Ok(Some(Arrival { listen: *listen, line, peer }));
+                        return Ok(Some(NewConnection { listen: *listen, line, peer }));
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),

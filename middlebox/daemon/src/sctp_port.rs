@@ -6,7 +6,7 @@ use hol_base::Time;
 use hol_sctp_udp::{Answer, Association, Packet, Path, Port, PortSocket, ReceivedDatagram, parse};
 use hol_simco::{PORT, SessionId};
 
-use crate::listeners::Arrival;
+use crate::listeners::NewConnection;
 use crate::sctp_over_udp::SctpOverUdp;
 use crate::{DaemonError, ListenAddress, Transport};
 
@@ -105,9 +105,9 @@ impl SctpPort {
     }
 
     /// Returns the arrival of the agent at the other end of an association.
-    pub fn arrival(&self, association: Association, path: Path) -> Arrival {
+    pub fn new_connection(&self, association: Association, path: Path) -> NewConnection {
         let line = Box::new(SctpOverUdp::new(association, Arc::clone(&self.sockets[0]), path));
-        Arrival { listen: self.listen, line, peer: path.peer }
+        NewConnection { listen: self.listen, line, peer: path.peer }
     }
 
     /// Adds the association of a session, by the peer's port and our verification tag; returns the session whose place it takes.

@@ -9,8 +9,8 @@ use hol_congestion::{Algorithm, CongestionWindow};
 use hol_transport::{Command, Event, Input, Output, PathState, ReceivingApplication, Statistics};
 use hol_wire::{Address, Packet, Transport};
 
-use crate::acknowledge::DelayedAckState;
 use crate::connect::NegotiatedOptions;
+use crate::delayed_ack::DelayedAckState;
 use crate::ecn::EcnState;
 use crate::episode::Episode;
 use crate::keepalive::KeepAlive;

@@ -7,12 +7,11 @@
 //! `timeout` and `close`.
 
 mod accurate_ecn;
-mod ack;
 mod ack_info;
-mod acknowledge;
 mod close;
 mod config;
 mod connect;
+mod delayed_ack;
 mod duplicates;
 mod ecn;
 mod ecn_octets;
@@ -32,6 +31,7 @@ mod rack;
 mod rate_halving;
 mod reassembly;
 mod receive;
+mod receive_ack;
 mod receive_buffer;
 mod receive_sequence;
 mod recover;

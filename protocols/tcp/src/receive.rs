@@ -5,7 +5,7 @@ use hol_transport::{DeliveryTimes, Event, Failure, Received};
 use hol_wire::tcp::{Flags, SackBlock, Segment};
 use hol_wire::{Address, Ecn};
 
-use crate::acknowledge::SegmentData;
+use crate::delayed_ack::SegmentData;
 use crate::reassembly::Piece;
 use crate::{Endpoint, State};
 

@@ -5,7 +5,7 @@ use crate::Config;
 use crate::packet_memory::PacketMemory;
 use crate::reassembly::Piece;
 
-/// The denominator of `payload`. Linux: TCP_RMEM_TO_WIN_SCALE.
+/// The denominator of `payload_ratio`. Linux: TCP_RMEM_TO_WIN_SCALE.
 const PAYLOAD_DENOMINATOR: u32 = 256;
 /// Number of segments by which the window grows for each segment with a low overhead.
 const GROWTH_SEGMENTS: u32 = 2;
@@ -21,7 +21,7 @@ pub(crate) struct ReceiveBuffer {
     /// The value up to which `limit` may grow. Linux: the maximum in tcp_rmem.
     max_limit: u32,
     /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
-    payload: u32,
+    payload_ratio: u32,
     /// The maximum window. Linux: window_clamp.
     clamp: u32,
     /// The earned window: it grows with each segment of the peer whose memory is small in relation to its payload.
@@ -57,7 +57,7 @@ impl ReceiveBuffer {
             memory,
             limit: octets(config.receive_buffer),
             max_limit: octets(config.receive_buffer_max),
-            payload: if memory.is_counted() { PAYLOAD_DENOMINATOR / 2 } else { PAYLOAD_DENOMINATOR },
+            payload_ratio: if memory.is_counted() { PAYLOAD_DENOMINATOR / 2 } else { PAYLOAD_DENOMINATOR },
             clamp: u32::MAX,
             earned: u32::MAX,
             unread: 0,
@@ -80,7 +80,7 @@ impl ReceiveBuffer {
 
     /// Returns the payload that fits into this much memory. Linux: tcp_win_from_space.
     fn payload_of(&self, memory: u32) -> u32 {
-        (u64::from(memory) * u64::from(self.payload) / u64::from(PAYLOAD_DENOMINATOR)) as u32
+        (u64::from(memory) * u64::from(self.payload_ratio) / u64::from(PAYLOAD_DENOMINATOR)) as u32
     }
 
     /// Returns the payload that fits into the whole buffer. Linux: tcp_full_space.
@@ -199,10 +199,10 @@ impl ReceiveBuffer {
 
     /// Updates the payload's share of the memory from the peer's largest segments. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(&mut self, octets: u32, memory: u32) {
-        let payload = (u64::from(octets) * u64::from(PAYLOAD_DENOMINATOR) / u64::from(memory.max(1))) as u32;
-        let payload = payload.clamp(1, PAYLOAD_DENOMINATOR - 1);
-        if self.is_counted() && payload != self.payload {
-            self.payload = payload;
+        let ratio = (u64::from(octets) * u64::from(PAYLOAD_DENOMINATOR) / u64::from(memory.max(1))) as u32;
+        let ratio = ratio.clamp(1, PAYLOAD_DENOMINATOR - 1);
+        if self.is_counted() && ratio != self.payload_ratio {
+            self.payload_ratio = ratio;
             self.clamp = self.full_space();
         }
     }
@@ -279,7 +279,7 @@ impl ReceiveBuffer {
 
     /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
     pub(crate) fn enlarge(&mut self, window: u64) {
-        let memory = window * u64::from(PAYLOAD_DENOMINATOR) / u64::from(self.payload);
+        let memory = window * u64::from(PAYLOAD_DENOMINATOR) / u64::from(self.payload_ratio);
         let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.max_limit);
         if limit > self.limit {
             self.limit = limit;

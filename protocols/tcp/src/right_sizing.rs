@@ -6,7 +6,7 @@ use hol_base::{Duration, Time};
 use hol_wire::tcp::{Segment, SeqNum};
 
 use crate::Endpoint;
-use crate::acknowledge::SegmentData;
+use crate::delayed_ack::SegmentData;
 
 /// The minimum size of a segment after which the window may grow. Linux: tcp_event_data_recv.
 const MIN_SEGMENT: u32 = 128;

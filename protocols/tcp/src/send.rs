@@ -243,7 +243,7 @@ impl Endpoint {
             let leaves_rest = self.offloads() && (size < first || self.queue.fin_follows(size));
             self.send_segment(now, next);
             if leaves_rest {
-                self.queue.push_rest();
+                self.queue.set_psh_on_rest();
             }
         }
     }

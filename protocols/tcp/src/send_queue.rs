@@ -97,7 +97,7 @@ impl SendQueue {
 
     /// Sets PSH at the end of the first block, which is partly sent, or in the FIN after it. Linux:
     /// tcp_write_wakeup sets it before tcp_fragment.
-    pub(crate) fn push_rest(&mut self) {
+    pub(crate) fn set_psh_on_rest(&mut self) {
         match self.blocks.front_mut() {
             Some(rest) => rest.pushed = true,
             None => self.fin_pushed = self.fin == Fin::Queued,
@@ -183,12 +183,12 @@ mod tests {
         let mut queue = SendQueue::default();
         queue.append(vec![0; 30].into(), true);
         queue.take(10, false);
-        queue.push_rest();
+        queue.set_psh_on_rest();
         assert_eq!(queue.first_block(), Some(Block { length: 20, pushed: true }));
         queue.close();
         queue.take(20, false);
         assert!(!queue.fin_is_pushed());
-        queue.push_rest();
+        queue.set_psh_on_rest();
         assert!(queue.fin_is_pushed());
     }
 

@@ -96,7 +96,7 @@ impl FasterTransport {
         let [better, worse] = self.metric.info().comparatives;
         let of_aborted = match aborted.len() {
             0 => String::new(),
-            all => format!(" (aborted at {own}; {} aborted at {})", self.reference, all - own),
+            all => format!(" (aborted itself at {own} of these; {} was at {})", self.reference, all - own),
         };
         let text = format!(
             "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no gain at {even}, undecided at {open}{}",
@@ -254,7 +254,10 @@ mod tests {
         let check = FasterTransport { aborted_is_worse: true, ..check(0.9) };
         let finding = check.evaluate(&view(&data));
         assert_eq!(finding.holds, Some(false), "{finding:?}");
-        assert!(finding.text.contains("slower at 1 (aborted at 1; TCP aborted at 0)"), "{finding:?}");
+        assert!(
+            finding.text.contains("slower at 1 (aborted itself at 1 of these; TCP was at 0)"),
+            "{finding:?}"
+        );
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl DelayComponents {
         );
         let row = |(cell, split): &(&Cell, MeanDelayBreakdown)| {
             format!(
-                "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, sender {:.2}, slip {:.2}, server {:.2} ms",
+                "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, waiting at the sender {:.2}, behind schedule {:.2}, server {:.2} ms",
                 cell.transport,
                 cell.describe_conditions(),
                 split.network,

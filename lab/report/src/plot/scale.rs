@@ -125,7 +125,7 @@ fn linear_ticks(min: f64, max: f64) -> Vec<Tick> {
     (first..=last).map(|n| n as f64 * step).map(|value| Tick { value, label: number(value) }).collect()
 }
 
-/// Returns a labelled tick at each power of ten and minor ones at its multiples; on a short axis 2 and 5 times it have labels too.
+/// Returns a labelled tick at each power of ten and minor ones at its multiples; on a short axis the ticks at 2 and 5 times a power have labels, too.
 fn log_ticks(min: f64, max: f64) -> Vec<Tick> {
     let first = min.log10().floor() as i32;
     let last = max.log10().ceil() as i32;

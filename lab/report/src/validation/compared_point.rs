@@ -23,11 +23,11 @@ pub struct ComparedPoint {
     pub kernel: PointMeasurements,
     /// The model's results.
     pub model: PointMeasurements,
-    /// The mean response time of a run; `None` if a world has no median run.
+    /// Comparison of the mean response times of both worlds' median runs; `None` if a world has none.
     pub mean: Option<Check>,
-    /// The 99th percentile of a run; `None` if a world has no median run.
+    /// Comparison of their 99th percentiles; `None` if a world has no median run.
     pub p99: Option<Check>,
-    /// The throughput of a run in kbit/s; `None` if a world has no median run.
+    /// Comparison of their throughputs in kbit/s; `None` if a world has no median run.
     pub throughput: Option<Check>,
     /// The number of collapsed runs.
     pub collapses: Collapses,

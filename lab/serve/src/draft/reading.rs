@@ -2,7 +2,7 @@
 
 use hol_lab::{Experiment, InputError, Permission, Plan, RunResults};
 use hol_network::Topology;
-use hol_testbed::mapping;
+use hol_testbed::emulab_tables;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -154,7 +154,7 @@ impl Reading {
         self.graph = network.as_ref().and_then(|network| Graph::of(network, &file.text));
         self.question = Question::of(&file.text);
         let topology = network.and_then(|network| Topology::new(&network).ok());
-        let sections = topology.iter().flat_map(mapping);
+        let sections = topology.iter().flat_map(emulab_tables);
         self.mapping =
             sections.map(|section| TitledTable { title: section.title, rows: section.rows }).collect();
         if request.format == Format::Ns {

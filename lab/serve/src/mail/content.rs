@@ -2,7 +2,7 @@
 
 use hol_lab::Permission;
 use hol_network::Topology;
-use hol_testbed::mapping;
+use hol_testbed::emulab_tables;
 
 use crate::draft;
 use crate::experiment::{Experiment, State};
@@ -65,7 +65,7 @@ fn tables(text: &str, experiment: &Experiment, permission: &Permission) -> Strin
         return String::new();
     };
     let tables =
-        mapping(&topology).map(|section| format!("\n{}:\n{}", section.title, aligned(&section.rows)));
+        emulab_tables(&topology).map(|section| format!("\n{}:\n{}", section.title, aligned(&section.rows)));
     tables.concat()
 }
 

@@ -1,7 +1,7 @@
 //! Scripts and the networks that they describe.
 
 use hol_network::{Discipline, NetworkSpec, Topology};
-use hol_testbed::{Script, mapping, write};
+use hol_testbed::{Script, emulab_tables, write};
 
 /// The script of Figure 2.3 in Eklund's thesis (Karlstad 2004:07), unchanged.
 const FIGURE_2_3: &str = "\
@@ -222,7 +222,7 @@ tb-set-ip-link $node3 $link0 10.1.1.2
 #[test]
 fn halves_of_links_add_up_as_in_appendix_a() {
     let topology = Topology::new(&read(APPENDIX_A)).unwrap();
-    let [_, halves, queues, lines] = mapping(&topology);
+    let [_, halves, queues, lines] = emulab_tables(&topology);
     let rows = |id: &str, rows: &[Vec<String>]| -> Vec<String> {
         let first = rows.iter().position(|row| row[0] == id).unwrap();
         rows[first..]

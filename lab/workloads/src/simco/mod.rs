@@ -95,7 +95,7 @@ impl Workload for Simco {
         seed: Seed,
     ) -> Option<Box<dyn Application>> {
         let requests = Agent::new(lanes, self.mix, seed.derive("workload/mix").rng());
-        Some(Box::new(Sender::new(requests, lanes, Pacer::onward(client), ENDLESS, None)))
+        Some(Box::new(Sender::new(requests, lanes, Pacer::for_onward_requests(client), ENDLESS, None)))
     }
 
     fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {

@@ -9,7 +9,7 @@ use super::Daemon;
 use crate::Transport;
 use crate::connection::{Connection, EndReason};
 use crate::line::ReadOutcome;
-use crate::listeners::Arrival;
+use crate::listeners::NewConnection;
 use crate::log::{Field, Level};
 use crate::port_mapping::PortMapper;
 
@@ -51,7 +51,11 @@ impl Daemon {
     }
 
     /// Adds a connection, unless the poller cannot watch it; returns its session.
-    pub(super) fn admit(&mut self, now: Time, Arrival { listen, line, peer }: Arrival) -> Option<SessionId> {
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        NewConnection { listen, line, peer }: NewConnection,
+    ) -> Option<SessionId> {
         self.metrics.numbers().accepted += 1;
         let is_secure = listen.is_protected || listen.transport == Transport::Tls;
         let id = self

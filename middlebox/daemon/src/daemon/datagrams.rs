@@ -57,7 +57,7 @@ impl Daemon {
             self.remove(now, id, &EndReason::Displaced);
         }
         let (peer_port, tag) = (association.peer_port(), association.verification_tag());
-        let arrival = self.sctp_ports[port].arrival(association, path);
+        let arrival = self.sctp_ports[port].new_connection(association, path);
         let Some(id) = self.admit(now, arrival) else { return };
         // The COOKIE ECHO may be bundled with data. RFC 9260 section 5.1.
         self.connections.note_changed(id);

@@ -30,8 +30,9 @@ pub(super) const MEMORY_WITH_PROGRAMS_MIB: u64 = 1024;
 /// The name of the link to the guest's initial file system, in the run's directory.
 pub(super) const SYSTEM_LINK: &str = "system";
 
-/// The name of the file with the guest's console output and with earlier messages, in the run's directory.
+/// The file with the guest's console output, in the run's directory.
 const CONSOLE_FILE: &str = "console.log";
+/// The file with the kernel's messages before it has a console, in the run's directory.
 const MESSAGES_FILE: &str = "uml.log";
 
 /// A message of the kernel in the console file if the kernel gets no terminal of the host; it needs none.

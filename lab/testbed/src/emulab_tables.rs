@@ -17,7 +17,7 @@ pub struct Section {
 /// Emulab gives each member of a link or LAN two halves, to the switch and from it. Each half of a path has
 /// half its delay, and losses that together give its loss; the link that carries packets has the whole delay
 /// and loss.
-pub fn mapping(topology: &Topology) -> [Section; 4] {
+pub fn emulab_tables(topology: &Topology) -> [Section; 4] {
     [
         Section { title: "Virtual Node Info", rows: nodes(topology) },
         Section { title: "Virtual Lan/Link Info", rows: halves(topology) },
