@@ -458,7 +458,7 @@ pub fn check_workload(transport: &TransportSpec, workload: &WorkloadSpec) -> Res
                 why: "a UDP datagram has at most 65507 octets of payload; lower the size",
             })
         }
-        Some(size) if is_longer_than_buffer(&transport, size) => {
+        Some(size) if is_longer_than_buffer(transport, size) => {
             let option = format!("size={size}");
             Err(Unsupported {
                 option,
