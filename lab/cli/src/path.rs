@@ -86,9 +86,11 @@ impl Path {
 impl Tc {
     /// Parses the lines, and prints the table.
     fn run(&self) -> Result<(), Failure> {
-        let read =
-            |line: &String| tc::read(line).map_err(|problem| Failure::Usage(format!("{line}: {problem}")));
-        let all = |lines: &[String]| lines.iter().map(read).collect::<Result<Vec<_>, _>>();
+        fn all(lines: &[String]) -> Result<Vec<tc::ShapedDirection>, Failure> {
+            let read =
+                |line: &str| tc::read(line).map_err(|problem| Failure::Usage(format!("{line}: {problem}")));
+            lines.iter().flat_map(|text| tc::lines_of(text)).map(read).collect()
+        }
         let network = tc::network(&all(&self.lines)?, &all(&self.down)?).map_err(Failure::Usage)?;
         say(&format!("# Converted by `hol path tc`.\n{network}"));
         Ok(())

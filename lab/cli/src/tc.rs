@@ -11,14 +11,42 @@ pub struct ShapedDirection {
     keys: Vec<(&'static str, String)>,
     /// Comments for the reader of the file.
     notes: Vec<String>,
-    /// The rate to which netem's limit of packets in transit restricts the link, used if no line sets a rate.
-    transit_limit: Option<(BitRate, String)>,
+    /// netem's limit on the packets that it holds, if the line sets no rate.
+    transit_limit: Option<TransitLimit>,
+    /// The major number of the discipline's handle.
+    handle: Option<String>,
+    /// The major number of the discipline that contains this one.
+    parent: Option<String>,
+    /// Whether another discipline can replace the queue, as tbf's.
+    has_inner_queue: bool,
+}
+
+/// netem's limit on the packets that it holds, which includes those in transit (net/sched/sch_netem.c, netem_enqueue).
+#[derive(Debug, PartialEq)]
+struct TransitLimit {
+    packets: u64,
+    delay: Duration,
+}
+
+impl TransitLimit {
+    /// Returns the rate in bit/s at which full packets in transit reach the limit.
+    fn max_rate(&self) -> f64 {
+        self.packets as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / self.delay.as_secs_f64()
+    }
+
+    /// Returns the number of packets that may wait while full packets at this rate in bit/s are in transit.
+    fn waiting(&self, rate: f64) -> u64 {
+        let in_transit = (rate * self.delay.as_secs_f64() / 8.0 / FULL_PACKET_OCTETS as f64) as u64;
+        self.packets.saturating_sub(in_transit).max(1)
+    }
 }
 
 /// Octets of a full packet as `tc` counts them, with the Ethernet header.
 const FULL_PACKET_OCTETS: u64 = 1514;
 /// The rate in bit/s that is written if nothing limits it.
 const UNLIMITED_RATE: f64 = 1e10;
+/// From this rate in bit/s on, netem's rate is there only to keep packets in order.
+const ORDER_ONLY_RATE: u64 = 1_000_000_000_000;
 /// netem's default limit in packets. tc-netem(8).
 const NETEM_DEFAULT_LIMIT: u64 = 1000;
 
@@ -27,6 +55,16 @@ const OVERHEAD_UNSUPPORTED: &str =
 
 /// Disciplines that leave packets as they are.
 const DISCIPLINES_WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsact", "noop"];
+
+/// Returns the lines of an argument: one line, or those of the whole output of tc that name a discipline or a class,
+/// without its statistics.
+pub fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let is_output = text.trim().contains('\n');
+    let names_one = |line: &str| {
+        ["qdisc", "class", "tc"].iter().any(|first| line.split_whitespace().next() == Some(first))
+    };
+    text.lines().filter(move |line| !is_output || names_one(line))
+}
 
 /// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`, or one that `tc qdisc show` or `tc class show` prints. Errors name the
 /// wrong word, or list the supported disciplines.
@@ -44,7 +82,13 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
         .iter()
         .find(|(known, _)| *known == words[at])
         .expect("the word is one of the disciplines");
-    let mut shaped = ShapedDirection::default();
+    let major = |word: &&str| Some(word.split_once(':')?.0.to_owned());
+    let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));
+    let mut shaped = ShapedDirection {
+        handle: after("handle").or(words.get(at + 1)).and_then(major),
+        parent: after("parent").and_then(major),
+        ..ShapedDirection::default()
+    };
     read(&mut shaped, &mut Words { words: without_handle_and_parent(&words[at + 1..]) })?;
     Ok(shaped)
 }
@@ -135,6 +179,9 @@ fn parse_rate(word: &str) -> Option<BitRate> {
             "k" => 8e3,
             "m" => 8e6,
             "g" => 8e9,
+            "ki" => 8.0 * 1024.0,
+            "mi" => 8.0 * 1024.0 * 1024.0,
+            "gi" => 8.0 * 1024.0 * 1024.0 * 1024.0,
             _ => return None,
         };
         return BitRate::from_bits_per_second((digits.parse::<f64>().ok()? * factor) as u64);
@@ -244,30 +291,23 @@ fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<()
     Ok(())
 }
 
-/// Derives rate and queue from netem's limit, which counts packets in transit, too (net/sched/sch_netem.c,
-/// netem_enqueue); hol's queue counts only waiting packets.
-fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
-    let max = limit as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / delay.as_secs_f64();
+/// Derives rate and queue from netem's limit, which counts packets in transit, too; hol's queue counts only
+/// waiting packets.
+fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, packets: u64) {
+    let limit = TransitLimit { packets, delay };
     // netem with a rate, however high, does not reorder packets whose delays vary.
-    let speed = speed.filter(|speed| (speed.bits_per_second() as f64) < UNLIMITED_RATE);
-    let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
-    if max.is_finite() && max <= own.min(UNLIMITED_RATE) {
-        if let Some(max) = BitRate::from_bits_per_second(max as u64) {
-            let note = format!(
-                "netem drops packets when it holds {limit}, including those in transit, so a delay of {delay} limits the rate to {max}"
-            );
-            shaped.transit_limit = Some((max, note));
-        }
+    let Some(speed) = speed.filter(|speed| speed.bits_per_second() < ORDER_ONLY_RATE) else {
+        shaped.transit_limit = Some(limit);
         return;
-    }
-    if let Some(speed) = speed {
-        let under_way = (own * delay.as_secs_f64() / 8.0 / FULL_PACKET_OCTETS as f64) as u64;
-        shaped.set("rate", speed);
-        shaped.set("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
-        if under_way > 0 {
-            shaped.notes.push(format!("netem's limit of {limit} packets includes {under_way} full packets in transit; hol's queue holds \
-                only the others"));
-        }
+    };
+    let waiting = limit.waiting(speed.bits_per_second() as f64);
+    shaped.set("rate", speed);
+    shaped.set("queue", format!("{waiting}p"));
+    if waiting < packets {
+        shaped.notes.push(format!(
+            "netem's limit of {packets} packets includes {} full packets in transit; hol's queue holds only the others",
+            packets - waiting
+        ));
     }
 }
 
@@ -327,6 +367,7 @@ fn parse_tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), 
     let speed = speed.ok_or("tbf has no rate; add one, such as rate 10mbit")?;
     let waits =
         latency.map(|latency| (latency.as_secs_f64() * speed.bits_per_second() as f64 / 8.0) as u64 + burst);
+    shaped.has_inner_queue = true;
     shaped.set("rate", speed);
     shaped.set(
         "queue",
@@ -395,7 +436,7 @@ fn queue_management(
     words: &mut Words<'_>,
     name: &'static str,
 ) -> Result<(), String> {
-    let mut keys = Vec::new();
+    let (mut keys, mut ecn) = (Vec::new(), None);
     while let Some(word) = words.next() {
         match (name, word) {
             (_, "limit") => {
@@ -428,11 +469,15 @@ fn queue_management(
             ("fq_codel", "quantum") => {
                 keys.push(format!("quantum = \"{}B\"", words.read(word, parse_octets)?));
             }
-            ("codel" | "fq_codel" | "pie", "ecn") => keys.push("ecn = true".to_owned()),
-            ("codel" | "fq_codel" | "pie", "noecn") => keys.push("ecn = false".to_owned()),
+            ("codel" | "fq_codel" | "pie", "ecn" | "noecn") => ecn = Some(word == "ecn"),
             ("fq_codel", "memory_limit" | "drop_batch") => drop(words.next()),
             (_, other) => return Err(format!("option {other:?} of {name} is not supported")),
         }
+    }
+    keys.extend(ecn.map(|ecn| format!("ecn = {ecn}")));
+    if name == "fq_codel" && shaped.keys.is_empty() {
+        // Its default; the others' is 1000.
+        shaped.set("queue", "10240p");
     }
     let table = format!("{{ {name} = {{ {} }} }}", keys.join(", "));
     shaped.keys.push(("discipline", if keys.is_empty() { format!("\"{name}\"") } else { table }));
@@ -442,34 +487,65 @@ fn queue_management(
 /// Parses the options of RED. tc-red(8).
 fn parse_red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let mut keys = Vec::new();
+    let (mut limit, mut min, mut max, mut packet, mut burst, mut probability) =
+        (None, None, None, None, None, None);
     while let Some(word) = words.next() {
         match word {
-            "limit" => {
-                let limit = words.read(word, parse_octets)?;
-                shaped.set("queue", ByteCount(limit));
-            }
-            "min" | "max" => keys.push(format!("{word} = \"{}B\"", words.read(word, parse_octets)?)),
-            "avpkt" => keys.push(format!("packet = \"{}B\"", words.read(word, parse_octets)?)),
-            "probability" => {
-                let own: f64 = words.read(word, |word| word.parse().ok())?;
-                keys.push(format!(
-                    "drop = \"{}\"",
-                    Ratio::new(own).ok_or("write a probability from 0 to 1")?
-                ));
-            }
-            "bandwidth" | "burst" => drop(words.next()),
+            "limit" => limit = Some(words.read(word, parse_octets)?),
+            "min" => min = Some(words.read(word, parse_octets)?),
+            "max" => max = Some(words.read(word, parse_octets)?),
+            "avpkt" => packet = Some(words.read(word, parse_octets)?),
+            "burst" => burst = Some(words.read(word, count)?),
+            "probability" => probability = Some(words.read(word, |word| Ratio::new(word.parse().ok()?))?),
+            "bandwidth" => drop(words.next()),
             "ecn" => keys.push("ecn = true".to_owned()),
             other => return Err(format!("option {other:?} of red is not supported")),
         }
     }
-    if !keys.iter().any(|key| key.starts_with("drop")) {
-        shaped.notes.push(
+    // The defaults of tc/q_red.c in iproute2; what tc prints has both thresholds.
+    let max = max.or(min.map(|min| min * 3)).or(limit.map(|limit| limit / 4));
+    let min = min.or(max.map(|max| max / 3));
+    let thresholds = [("min", min), ("max", max), ("packet", packet)];
+    keys.extend(thresholds.into_iter().filter_map(|(key, octets)| Some(format!("{key} = \"{}B\"", octets?))));
+    match (min, max, packet.filter(|packet| *packet > 0)) {
+        // A line to execute, to which tc adds its defaults.
+        (Some(min), Some(max), Some(packet)) => {
+            let burst = burst.unwrap_or((2 * min + max) / (3 * packet));
+            keys.push(format!("weight = {}", red_weight(min, burst, packet)?));
+            probability = probability.or(Ratio::new(0.02));
+        }
+        _ => shaped
+            .notes
+            .push("tc does not show the weight of the average; add weight = … if it is not 0.002".to_owned()),
+    }
+    match probability {
+        Some(drop) => keys.push(format!("drop = \"{drop}\"")),
+        None => shaped.notes.push(
             "the line has no probability, which tc does not show; add drop = \"…\" if it is not 10 %"
                 .to_owned(),
-        );
+        ),
+    }
+    if let Some(limit) = limit {
+        shaped.set("queue", ByteCount(limit));
     }
     shaped.keys.push(("discipline", format!("{{ red = {{ {} }} }}", keys.join(", "))));
     Ok(())
+}
+
+/// Returns the weight of RED's average with which a burst of `burst` packets passes below `min`: the largest power of
+/// two for which it does. `tc_red_eval_ewma` in tc_red.c of iproute2.
+fn red_weight(min: u64, burst: u64, packet: u64) -> Result<f64, String> {
+    let above = burst as f64 + 1.0 - min as f64 / packet as f64;
+    if above < 1.0 {
+        return Err(format!(
+            "burst {burst} is too short for RED's min of {min} octets; raise burst, or omit it"
+        ));
+    }
+    let weights = (1..32).map(|exponent| 0.5f64.powi(exponent));
+    weights
+        .into_iter()
+        .find(|weight| above <= (1.0 - (1.0 - weight).powf(burst as f64)) / weight)
+        .ok_or_else(|| format!("no weight of RED fits a burst of {burst} packets; lower it"))
 }
 
 /// Returns the `[network]`: one table for the direction from the client, and one for the reverse direction if lines
@@ -484,9 +560,14 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
         }
         let _ = write!(text, "\n[network.{name}]\n");
         let mut keys_so_far: Vec<&str> = Vec::new();
+        let contains_netem = |outer: &ShapedDirection| {
+            let netem = |inner: &&ShapedDirection| inner.transit_limit.is_some() && inner.parent.is_some();
+            lines.iter().filter(netem).any(|inner| inner.parent == outer.handle)
+        };
         for shaped in lines {
             shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
-            for (key, value) in &shaped.keys {
+            let is_replaced = shaped.has_inner_queue && contains_netem(shaped);
+            for (key, value) in shaped.keys.iter().filter(|(key, _)| !(is_replaced && *key == "queue")) {
                 if keys_so_far.contains(key) {
                     return Err(format!("two lines set `{key}`; remove one of them"));
                 }
@@ -494,15 +575,39 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
                 text += &format!("{key} = {value}\n");
             }
         }
-        let limit = lines.iter().find_map(|shaped| shaped.transit_limit.as_ref());
-        if let Some((max, note)) = limit.filter(|_| !keys_so_far.contains(&"rate")) {
-            text += &format!("# {note}.\nrate = \"{max}\"\n");
-            if !keys_so_far.contains(&"queue") {
-                text += "queue = \"1p\"\n";
-            }
+        if let Some(netem) = lines.iter().find(|shaped| shaped.transit_limit.is_some()) {
+            text += &transit_limit(netem, lines, &keys_so_far);
         }
     }
     Ok(text)
+}
+
+/// Returns the queue that netem's limit means at the rate of another line, or else the rate to which the limit
+/// restricts the link, as lines of a direction's table.
+fn transit_limit(netem: &ShapedDirection, lines: &[ShapedDirection], keys_so_far: &[&str]) -> String {
+    let Some(limit @ TransitLimit { packets, delay }) = &netem.transit_limit else { return String::new() };
+    let rates = lines.iter().flat_map(|shaped| &shaped.keys).filter(|(key, _)| *key == "rate");
+    let rate = rates.filter_map(|(_, rate)| rate.trim_matches('"').parse::<BitRate>().ok()).next();
+    let mut text = String::new();
+    let has_queue = keys_so_far.contains(&"queue");
+    match (rate, BitRate::from_bits_per_second(limit.max_rate() as u64)) {
+        (Some(rate), _) if !has_queue => {
+            let _ = writeln!(text, "queue = \"{}p\"", limit.waiting(rate.bits_per_second() as f64));
+        }
+        (None, Some(max)) if limit.max_rate() <= UNLIMITED_RATE => {
+            let _ = writeln!(
+                text,
+                "# netem drops packets when it holds {packets}, including those in transit, so a delay of {delay} limits the rate to \
+                {max}.\nrate = \"{max}\""
+            );
+            if !has_queue {
+                // netem passes a burst of this length at once.
+                let _ = writeln!(text, "queue = \"{packets}p\"");
+            }
+        }
+        _ => {}
+    }
+    text
 }
 
 #[cfg(test)]
@@ -556,8 +661,9 @@ mod tests {
                 "pie limit 100 target 15ms tupdate 16ms alpha 2 beta 20",
             ),
         ] {
-            assert_eq!(read(shown), read(set), "{shown}");
-            assert!(read(shown).is_ok(), "{shown}");
+            let [shown, set] = [shown, set].map(|line| read(line).unwrap());
+            assert_eq!((shown.keys, shown.notes), (set.keys, set.notes));
+            assert_eq!(shown.transit_limit, set.transit_limit);
         }
         let class = read(
             "qdisc htb 1: dev v0 root refcnt 3 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000",
@@ -637,13 +743,31 @@ mod tests {
         let netem = || read("qdisc netem 20: parent 1:10 limit 1000 delay 100ms").unwrap();
         let alone = network(&[netem()], &[]).unwrap();
         assert!(
-            alone.ends_with("limits the rate to 121120kbit.\nrate = \"121120kbit\"\nqueue = \"1p\"\n"),
+            alone.ends_with("limits the rate to 121120kbit.\nrate = \"121120kbit\"\nqueue = \"1000p\"\n"),
             "{alone}"
         );
         let class =
             read("class htb 1:10 root leaf 20: prio 0 rate 5Mbit ceil 5Mbit burst 1600b cburst 1600b")
                 .unwrap();
         let both = network(&[class, netem()], &[]).unwrap();
-        assert!(both.ends_with("[network.up]\nrate = \"5Mbit\"\ndelay = \"100ms\"\n"), "{both}");
+        assert!(
+            both.ends_with("[network.up]\nrate = \"5Mbit\"\ndelay = \"100ms\"\nqueue = \"959p\"\n"),
+            "{both}"
+        );
+    }
+
+    /// The child's queue replaces tbf's (net/sched/sch_tbf.c, tbf_graft).
+    #[test]
+    fn netem_below_tbf_has_the_queue() {
+        let tbf =
+            || read("qdisc add dev eth0 root handle 1:0 tbf rate 256kbit buffer 1600 limit 3000").unwrap();
+        let child = read("qdisc add dev eth0 parent 1:1 handle 10: netem delay 100ms").unwrap();
+        let text = network(&[tbf(), child], &[]).unwrap();
+        assert!(text.ends_with("rate = \"256kbit\"\ndelay = \"100ms\"\nqueue = \"998p\"\n"), "{text}");
+        let root = read("qdisc add dev eth0 root handle 1: netem delay 100ms").unwrap();
+        let child =
+            read("qdisc add dev eth0 parent 1: handle 2: tbf rate 256kbit buffer 1600 limit 3000").unwrap();
+        let text = network(&[root, child], &[]).unwrap();
+        assert!(text.contains("queue = \"3000B\"") && !text.contains("p\""), "{text}");
     }
 }
