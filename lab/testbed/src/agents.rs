@@ -242,10 +242,11 @@ impl Agent {
         // tcp/tcp-full.cc, output(): without nodelay_ a short segment waits for an ACK.
         let nagle = if self.is_full_tcp() { "classic" } else { "off" };
         let timestamps = self.number("timestamps_", switch)?;
-        // The receive buffer has one segment in reserve. The send buffer is limited, so that after a stop only as much is sent as the path can
-        // hold.
+        // The unit of the window is no coarser than needed, so that it holds exactly these packets. The send buffer is limited, so that after a
+        // stop only as much is sent as the path can hold.
         let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);
-        let (receive, send) = (octets(window + 1), octets(2 * window).min(capacity.max(octets(4))));
+        let (receive, send) = (octets(window), octets(2 * window).min(capacity.max(octets(4))));
+        let window_scale = (receive / 65_536).checked_ilog2().map_or(0, |scale| scale + 1);
         let acknowledgements = match sink.class {
             Class::Sink { delays: true } => {
                 let wait = sink.number("interval_", seconds)?;
@@ -256,7 +257,8 @@ impl Agent {
         };
         let spec = format!(
             "tcp:stack=rfc,cc={},{options},ecn={ecn},mss={packet},timestamps={timestamps},nagle={nagle},limited_transmit=false,\
-             congestion_unit=packets,cwnd_validation=false,initial_window={},rto_min={rto},{acknowledgements},receive_buffer={receive}B,send_buffer={send}B",
+             congestion_unit=packets,cwnd_validation=false,initial_window={},rto_min={rto},{acknowledgements},receive_buffer={receive}B,window_scale={window_scale},\
+             send_buffer={send}B",
             self.congestion,
             (first as u64).max(1),
         );
