@@ -116,13 +116,15 @@ fn transport(flow: &Flow) -> String {
 }
 
 fn workload(flow: &Flow) -> String {
-    let Flow { from, to, start, .. } = flow;
+    let (Flow { from, to, .. }, mut start) = (flow, flow.start);
     let load = match &flow.load {
         FlowLoad::Greedy { size, packets: Some(_) } => format!("kind = \"bulk\", size = \"{size}B\""),
         FlowLoad::Greedy { size, packets: None } => {
-            format!("kind = \"bulk\", size = \"{size}B\", lasts = \"{}\"", flow.stop - *start)
+            format!("kind = \"bulk\", size = \"{size}B\", lasts = \"{}\"", flow.stop - start)
         }
         FlowLoad::Every { size, interval, at_once, .. } => {
+            // CBR of ns sends its first packet at its start, this workload one interval later.
+            start = start.saturating_sub(*interval);
             let sources = if *at_once > 1 { format!(", sources = {at_once}") } else { String::new() };
             format!("kind = \"oneway\", size = \"{size}B\", interval = \"{interval}\"{sources}")
         }
@@ -197,7 +199,7 @@ mod tests {
         );
         // ns sends the last packet at 2.5 s, because the sum of 200 intervals is slightly less.
         assert_eq!((point.background.len(), point.background[0].messages), (1, Some(201)));
-        assert_eq!(point.background[0].workload.start.to_string(), "500ms");
+        assert_eq!(point.background[0].workload.start.to_string(), "490ms");
     }
 
     /// A source that sends at two rates is one flow that is replayed packet by packet.
