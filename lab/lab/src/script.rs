@@ -123,7 +123,8 @@ fn workload(flow: &Flow) -> String {
             format!("kind = \"bulk\", size = \"{size}B\", lasts = \"{}\"", flow.stop - start)
         }
         FlowLoad::Every { size, interval, at_once, .. } => {
-            // CBR of ns sends its first packet at its start, this workload one interval later.
+            // CBR of ns sends its first packet at its start, this workload one interval later. A source that starts
+            // within the first interval stays late.
             start = start.saturating_sub(*interval);
             let sources = if *at_once > 1 { format!(", sources = {at_once}") } else { String::new() };
             format!("kind = \"oneway\", size = \"{size}B\", interval = \"{interval}\"{sources}")

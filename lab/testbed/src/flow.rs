@@ -264,12 +264,7 @@ fn paced_load(
 ) -> Result<FlowLoad, WordError> {
     let division = Division::of(agent, is_emulab)?;
     let writes = match (&application.bursts, periods) {
-        // A workload sends its first message one interval after its start. The packets of a source that starts earlier are listed, unless they
-        // are too many.
-        (None, [period])
-            if division.is_uniform(period.size)
-                && (period.start >= period.interval || period.packets > MAX_SCRIPTED as u64) =>
-        {
+        (None, [period]) if division.is_uniform(period.size) => {
             check_writes(application.at, division, std::iter::once(period.size))?;
             let mut packets = division.packets(period.size);
             return Ok(FlowLoad::Every {

@@ -80,7 +80,7 @@ fn a_class_may_extend_a_class_of_ns() {
         $ns at 1 \"$ftp more 10\"\n$ns at 2 \"$ftp more 5\"\n$ns at 1.5 \"$late start\"\n$ns at 9 {exit 0}\n$ns run\n";
     let flows = Script::read("a.tcl", text).unwrap_or_else(|error| panic!("{error}")).flows;
     assert!(
-        flows[0].transport.contains("mss=500") && flows[0].transport.contains("receive_buffer=4000B"),
+        flows[0].transport.contains("mss=500") && flows[0].transport.contains("receive_buffer=3500B"),
         "{flows:?}"
     );
     let FlowLoad::Scripted(packets) = &flows[0].load else { panic!("{flows:?}") };

@@ -83,7 +83,7 @@ fn class_defaults_apply_to_objects_created_later() {
             ends("TCP/Reno", "TCPSink")
         ))
     ));
-    assert!(flow.flows[0].transport.contains("receive_buffer=31000B"), "{}", flow.flows[0].transport);
+    assert!(flow.flows[0].transport.contains("receive_buffer=30000B"), "{}", flow.flows[0].transport);
     assert!(
         refusal("Agent/TCP set windowOption_ 8\nset t [new Agent/TCP]\n$ns attach-agent $a $t")
             .contains("windowOption_")
@@ -178,13 +178,13 @@ fn tcp_agents_have_the_window_of_ns() {
         "mss=1000",
         "initial_window=2",
         "rto_min=200ms",
-        "receive_buffer=21000B",
+        "receive_buffer=20000B",
         "send_buffer=40000B",
     ] {
         assert!(plain.contains(option), "{option}: {plain}");
     }
     let set = ftp("TCP/Reno", "$src set window_ 8\n$src set packetSize_ 500\n$src set ecn_ 1").transport;
-    for option in ["sack=false", "mss=500", "receive_buffer=4500B", "ecn=true"] {
+    for option in ["sack=false", "mss=500", "receive_buffer=4000B", "ecn=true"] {
         assert!(set.contains(option), "{option}: {set}");
     }
     let long = ftp("TCP", "$src set packetSize_ 1960");
