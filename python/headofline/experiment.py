@@ -844,9 +844,9 @@ class GilbertElliott(TypedDict, closed=True):
     A link that alternates between a good and a bad state, each with its loss probability (Gilbert 1960,
     Elliott 1963).
 
-    It starts good. Before each packet it may change its state; the packet is then lost with the state's
-    probability. In the long run the link is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the
-    packets.
+    It starts good, so that a run's first packet passes, as with netem. A packet is lost with the probability of
+    the state; after each packet the state may change. In the long run the link is bad for
+    `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
     """
 
     bad_to_good: Ratio
