@@ -844,8 +844,8 @@ class GilbertElliott(TypedDict, closed=True):
     A link that alternates between a good and a bad state, each with its loss probability (Gilbert 1960,
     Elliott 1963).
 
-    It starts good, so that a run's first packet passes, as with netem. A packet is lost with the probability of
-    the state; after each packet the state may change. In the long run the link is bad for
+    As in netem it starts good, so without `loss_good` a run's first packet passes. A packet is lost with the
+    probability of the state; after each packet the state may change. In the long run the link is bad for
     `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
     """
 

@@ -46,7 +46,6 @@ mod shell;
 mod statistics;
 mod submit;
 mod tc;
-mod tc_script;
 mod topology;
 mod trace;
 mod transport_option;

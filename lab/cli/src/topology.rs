@@ -9,7 +9,7 @@ use hol_report::topology;
 use hol_testbed::{Script, emulab_tables, write};
 
 use crate::failure::Failure;
-use crate::tc_script;
+use crate::tc;
 use crate::terminal::{note, say, table};
 
 /// Draw the network of an ns script or an experiment, and print its addresses and links.
@@ -39,7 +39,7 @@ impl Topology {
         let place = self.file.display();
         let network = Network::new(&network).map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
         let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
-        let tc = self.tc.as_ref().map(|_| tc_script::script(&network, &self.file.display().to_string()));
+        let tc = self.tc.as_ref().map(|_| tc::script(&network, &self.file.display().to_string()));
         let tc = tc.transpose().map_err(|problem| Failure::Usage(format!("{place}: --tc: {problem}")))?;
         let picture = || topology::draw("topology", &name, &network).standalone();
         let asked = [

@@ -584,6 +584,26 @@ mod tests {
         found.map(|setting| setting.value)
     }
 
+    /// Worlds refuse these before a guest starts.
+    #[test]
+    fn workloads_that_sockets_cannot_run_are_refused() {
+        let refused = |transport: &str, workload: &str| {
+            let workload = toml::from_str(workload).unwrap();
+            check_workload(&transport.parse().unwrap(), &workload).err().map(|problem| problem.option)
+        };
+        let early = "kind = 'page'\nearly = true";
+        assert_eq!(refused("sctp", early).as_deref(), Some("early"));
+        assert_eq!(refused("sctp:socket=one-to-many", early), None);
+        assert_eq!(
+            refused("sctp:socket=one-to-many,auth=true,addip=true", "kind = 'page'").as_deref(),
+            Some("socket=one-to-many")
+        );
+        let long = "kind = 'oneway'\nsize = '300kB'";
+        assert_eq!(refused("sctp", long).as_deref(), Some("size=300000"));
+        assert_eq!(refused("sctp:send_buffer=400kB", long), None);
+        assert_eq!(refused("udp", long).as_deref(), Some("size=300000"));
+    }
+
     #[test]
     fn the_option_tables_list_exactly_the_options_of_the_stacks() {
         for (kind, table) in [

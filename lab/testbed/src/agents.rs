@@ -93,6 +93,8 @@ const LONGEST_PACKET: u64 = 65_535 - 40;
 const SCTP_DATA: u64 = 1452;
 /// The largest buffer that a transport takes, in octets.
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
+/// RFC 7323 section 2.3.
+const LARGEST_WINDOW_SCALE: u32 = 14;
 
 /// Attributes of TCP that hol supports, except for the size of a packet.
 const TCP_ATTRIBUTES: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
@@ -246,7 +248,8 @@ impl Agent {
         // stop only as much is sent as the path can hold.
         let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);
         let (receive, send) = (octets(window), octets(2 * window).min(capacity.max(octets(4))));
-        let window_scale = (receive / 65_536).checked_ilog2().map_or(0, |scale| scale + 1);
+        let window_scale =
+            (receive / 65_536).checked_ilog2().map_or(0, |scale| scale + 1).min(LARGEST_WINDOW_SCALE);
         let acknowledgements = match sink.class {
             Class::Sink { delays: true } => {
                 let wait = sink.number("interval_", seconds)?;

@@ -104,7 +104,7 @@ impl SctpPort {
         })
     }
 
-    /// Returns the arrival of the agent at the other end of an association.
+    /// Returns the connection of the agent at the other end of a new association.
     pub fn new_connection(&self, association: Association, path: Path) -> NewConnection {
         let line = Box::new(SctpOverUdp::new(association, Arc::clone(&self.sockets[0]), path));
         NewConnection { listen: self.listen, line, peer: path.peer }

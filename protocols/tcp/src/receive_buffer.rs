@@ -106,7 +106,7 @@ impl ReceiveBuffer {
         let whole = self.full_space();
         self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
         // One segment is kept in reserve.
-        if self.clamp > 2 * mss && self.clamp + mss > whole {
+        if self.clamp > 2 * mss && self.clamp > whole.saturating_sub(mss) {
             self.clamp = (2 * mss).max(whole.saturating_sub(mss));
         }
         self.earned = self.earned.min(self.clamp);
@@ -302,6 +302,14 @@ mod tests {
         assert_eq!(buffer.window_in_syn(1460), 64_240);
         buffer.on_established(MSS, true);
         buffer
+    }
+
+    #[test]
+    fn a_buffer_beyond_32_bits_does_not_overflow() {
+        let rfc = Config::rfc9293();
+        let mut buffer = ReceiveBuffer::new(&Config { receive_buffer: hol_base::ByteCount(1 << 40), ..rfc });
+        buffer.on_established(MSS, true);
+        assert!(buffer.clamp > u32::MAX - 2 * MSS);
     }
 
     fn packet(octets: u32, memory: u32, tailroom: u32) -> Piece {

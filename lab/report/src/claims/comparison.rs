@@ -96,7 +96,11 @@ impl FasterTransport {
         let [better, worse] = self.metric.info().comparatives;
         let of_aborted = match aborted.len() {
             0 => String::new(),
-            all => format!(" (aborted itself at {own} of these; {} was at {})", self.reference, all - own),
+            all => format!(
+                " (counting aborted runs: its own at {own}, those of {} at {})",
+                self.reference,
+                all - own
+            ),
         };
         let text = format!(
             "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no gain at {even}, undecided at {open}{}",
@@ -255,7 +259,7 @@ mod tests {
         let finding = check.evaluate(&view(&data));
         assert_eq!(finding.holds, Some(false), "{finding:?}");
         assert!(
-            finding.text.contains("slower at 1 (aborted itself at 1 of these; TCP was at 0)"),
+            finding.text.contains("slower at 1 (counting aborted runs: its own at 1, those of TCP at 0)"),
             "{finding:?}"
         );
     }

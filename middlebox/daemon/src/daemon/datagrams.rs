@@ -57,8 +57,8 @@ impl Daemon {
             self.remove(now, id, &EndReason::Displaced);
         }
         let (peer_port, tag) = (association.peer_port(), association.verification_tag());
-        let arrival = self.sctp_ports[port].new_connection(association, path);
-        let Some(id) = self.admit(now, arrival) else { return };
+        let connection = self.sctp_ports[port].new_connection(association, path);
+        let Some(id) = self.admit(now, connection) else { return };
         // The COOKIE ECHO may be bundled with data. RFC 9260 section 5.1.
         self.connections.note_changed(id);
         if let Some(replaced) = self.sctp_ports[port].add(id, path, peer_port, tag) {

@@ -9,10 +9,10 @@ use hol_network::{
 };
 use hol_traffic::{Emulator, Loss, ShapedLink, Stage};
 
+use super::ORDER_ONLY_RATE;
+
 /// Octets that the kernel counts in addition to the IP packet: the Ethernet header.
 const ETHERNET_HEADER: u64 = 14;
-/// A rate in bit/s at which netem keeps packets in order and a transmission takes no time.
-const UNLIMITED_RATE: u64 = 1_000_000_000_000;
 /// Octets in addition to the MTU that fit into tbf's bucket.
 const BUCKET_HEADROOM: u64 = 100;
 /// The default MTU of an interface.
@@ -160,7 +160,7 @@ fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     }
     if *rate > 0 {
         let overhead = if *overhead == 0 { String::new() } else { format!(" {overhead}") };
-        let _ = write!(words, "rate {}bit{overhead} ", (8 * rate).min(UNLIMITED_RATE));
+        let _ = write!(words, "rate {}bit{overhead} ", (8 * rate).min(ORDER_ONLY_RATE));
     }
     (!words.is_empty()).then(|| format!("netem {words}limit {limit}"))
 }

@@ -1,0 +1,336 @@
+//! `hol path tc` derives the network of an experiment from lines of `tc`; `script` does the reverse.
+
+mod netem;
+mod queues;
+mod red;
+mod script;
+mod words;
+
+use std::fmt::Write;
+
+use netem::{TransitLimit, parse_netem, transit_limit};
+use queues::{fifo, parse_htb_class, parse_tbf, queue_management};
+use red::parse_red;
+use words::Words;
+
+pub use script::script;
+
+/// One direction of a link, shaped by queueing disciplines.
+#[derive(Debug, Default, PartialEq)]
+pub struct ShapedDirection {
+    /// Keys and values of a direction's table, with the quotes of TOML.
+    keys: Vec<(&'static str, String)>,
+    /// Comments for the reader of the file.
+    notes: Vec<String>,
+    /// netem's limit on the packets that it holds, if the line sets no rate.
+    transit_limit: Option<TransitLimit>,
+    /// The major number of the discipline's handle.
+    handle: Option<String>,
+    /// The major number of the discipline that contains this one.
+    parent: Option<String>,
+    /// Whether another discipline can replace the queue, as tbf's.
+    has_inner_queue: bool,
+}
+
+/// Octets of a full packet as `tc` counts them, with the Ethernet header.
+const FULL_PACKET_OCTETS: u64 = 1514;
+/// The rate in bit/s that is written if nothing limits it.
+const UNLIMITED_RATE: f64 = 1e10;
+/// From this rate in bit/s on, netem's rate only keeps packets in order; a transmission takes no time.
+const ORDER_ONLY_RATE: u64 = 1_000_000_000_000;
+
+/// Disciplines that leave packets as they are.
+const DISCIPLINES_WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsact", "noop"];
+
+/// Returns the lines of an argument: one line, or those of the whole output of tc that name a discipline or a class,
+/// without its statistics.
+pub fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let is_output = text.trim().contains('\n');
+    let names_one = |line: &str| {
+        ["qdisc", "class", "tc"].iter().any(|first| line.split_whitespace().next() == Some(first))
+    };
+    text.lines().filter(move |line| !is_output || names_one(line))
+}
+
+/// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`, or one that `tc qdisc show` or `tc class show` prints. Errors name the
+/// wrong word, or list the supported disciplines.
+pub fn read(line: &str) -> Result<ShapedDirection, String> {
+    let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "\\").collect();
+    let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
+    let Some(at) = at else {
+        if let Some(name) = words.iter().find(|word| DISCIPLINES_WITHOUT_EFFECT.contains(word)) {
+            return Err(format!("{name} shapes no packets; remove the line"));
+        }
+        let known = DISCIPLINES.map(|(name, _)| name).join(", ");
+        return Err(format!("no queueing discipline that hol supports; use one of {known}"));
+    };
+    let (_, read) = DISCIPLINES
+        .iter()
+        .find(|(known, _)| *known == words[at])
+        .expect("the word is one of the disciplines");
+    let major = |word: &&str| Some(word.split_once(':')?.0.to_owned());
+    let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));
+    let mut shaped = ShapedDirection {
+        handle: after("handle").or(words.get(at + 1)).and_then(major),
+        parent: after("parent").and_then(major),
+        ..ShapedDirection::default()
+    };
+    read(&mut shaped, &mut Words { words: without_handle_and_parent(&words[at + 1..]) })?;
+    Ok(shaped)
+}
+
+/// Removes the handle and the parent that follow the discipline in the output of tc: `qdisc netem 8001: dev eth0 root
+/// refcnt 2 limit 1000 …`.
+fn without_handle_and_parent<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
+    match words {
+        ["root" | "offloaded", rest @ ..]
+        | ["dev" | "parent" | "leaf" | "refcnt" | "ingress_block" | "egress_block", _, rest @ ..] => {
+            without_handle_and_parent(rest)
+        }
+        [handle, rest @ ..] if handle.contains(':') => without_handle_and_parent(rest),
+        _ => words,
+    }
+}
+
+type OptionParser = fn(&mut ShapedDirection, &mut Words<'_>) -> Result<(), String>;
+
+const DISCIPLINES: [(&str, OptionParser); 10] = [
+    ("netem", parse_netem),
+    ("tbf", parse_tbf),
+    ("htb", parse_htb_class),
+    ("pfifo", |shaped, words| fifo(shaped, words, "p")),
+    ("bfifo", |shaped, words| fifo(shaped, words, "B")),
+    ("fq_codel", |shaped, words| queue_management(shaped, words, "fq_codel")),
+    ("codel", |shaped, words| queue_management(shaped, words, "codel")),
+    ("pie", |shaped, words| queue_management(shaped, words, "pie")),
+    ("dualpi2", |shaped, words| queue_management(shaped, words, "dualpi2")),
+    ("red", parse_red),
+];
+
+impl ShapedDirection {
+    fn set(&mut self, key: &'static str, value: impl std::fmt::Display) {
+        self.keys.push((key, format!("\"{value}\"")));
+    }
+}
+
+/// Returns the `[network]`: one table for the direction from the client, and one for the reverse direction if lines
+/// were given for it.
+pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<String, String> {
+    let mut text =
+        "[network]\n# No limit of rate and no delay, unless a line sets them.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
+            .to_owned();
+    for (name, lines) in [("up", up), ("down", down)] {
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "\n[network.{name}]\n");
+        let mut keys_so_far: Vec<&str> = Vec::new();
+        let contains_netem = |outer: &ShapedDirection| {
+            let netem = |inner: &&ShapedDirection| inner.transit_limit.is_some() && inner.parent.is_some();
+            lines.iter().filter(netem).any(|inner| inner.parent == outer.handle)
+        };
+        for shaped in lines {
+            shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
+            let is_replaced = shaped.has_inner_queue && contains_netem(shaped);
+            for (key, value) in shaped.keys.iter().filter(|(key, _)| !(is_replaced && *key == "queue")) {
+                if keys_so_far.contains(key) {
+                    return Err(format!("two lines set `{key}`; remove one of them"));
+                }
+                keys_so_far.push(key);
+                text += &format!("{key} = {value}\n");
+            }
+        }
+        if let Some(netem) = lines.iter().find(|shaped| shaped.transit_limit.is_some()) {
+            text += &transit_limit(netem, lines, &keys_so_far);
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys_of(line: &str) -> String {
+        let shaped = read(line).unwrap_or_else(|problem| panic!("{line}: {problem}"));
+        shaped
+            .keys
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace('"', "")
+    }
+
+    /// What iproute2 6.1 prints for these disciplines.
+    #[test]
+    fn output_of_tc_show_is_read_like_the_command() {
+        for (shown, set) in [
+            (
+                "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 50ms  10ms loss 1%",
+                "netem limit 1000 delay 50ms 10ms loss 1%",
+            ),
+            (
+                "qdisc tbf 8001: root refcnt 3 rate 10Mbit burst 4Kb lat 50ms",
+                "tbf rate 10mbit burst 32kbit latency 50ms",
+            ),
+            ("qdisc pfifo 8002: root refcnt 3 limit 50p", "pfifo limit 50"),
+            ("qdisc bfifo 8003: parent 1:10 limit 30000b", "bfifo limit 30000"),
+            (
+                "class htb 1:10 root leaf 8002: prio 0 rate 5Mbit ceil 8Mbit burst 1600b cburst 1600b",
+                "class add dev eth0 parent 1: classid 1:10 htb rate 5mbit ceil 8mbit",
+            ),
+            (
+                "qdisc fq_codel 8004: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn \
+                 drop_batch 64",
+                "fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms ecn",
+            ),
+            (
+                "qdisc netem 8001: root refcnt 2 limit 1000 delay 10ms loss gemodel p 1% r 10% 1-h 70% 1-k 0.1%",
+                "netem limit 1000 delay 10ms loss gemodel 1% 10% 70% 0.1%",
+            ),
+            (
+                "qdisc netem 8001: root offloaded refcnt 2 limit 9 reorder 0% rate 10Mbit packetoverhead 0",
+                "netem limit 9 rate 10mbit",
+            ),
+            (
+                "qdisc pie 8002: root refcnt 2 limit 100p target 15ms tupdate 16ms alpha 2 beta 20",
+                "pie limit 100 target 15ms tupdate 16ms alpha 2 beta 20",
+            ),
+        ] {
+            let [shown, set] = [shown, set].map(|line| read(line).unwrap());
+            assert_eq!((shown.keys, shown.notes), (set.keys, set.notes));
+            assert_eq!(shown.transit_limit, set.transit_limit);
+        }
+        let class = read(
+            "qdisc htb 1: dev v0 root refcnt 3 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000",
+        );
+        assert!(class.unwrap_err().contains("use the rate of its class"));
+        assert!(read("qdisc noqueue 0: dev lo root refcnt 2").unwrap_err().contains("shapes no packets"));
+    }
+
+    /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
+    #[test]
+    fn tc_lines_become_keys_of_a_direction() {
+        for (line, keys) in [
+            (
+                "qdisc add dev eth0 root netem delay 50ms 10ms 25% loss gemodel 1% 10% limit 1000 rate 10mbit",
+                "delay=50ms jitter=10ms jitter_correlation=25% loss={ good_to_bad = 1%, bad_to_good = 10% } rate=10Mbit queue=959p",
+            ),
+            ("tc qdisc add dev eth0 root netem delay 100ms", "delay=100ms"),
+            ("tc qdisc add dev eth0 root netem loss 0.3%", "loss=0.3%"),
+            ("netem delay 50000 10000 25 loss 1", "delay=50ms jitter=10ms jitter_correlation=25% loss=1%"),
+            (
+                "netem loss random 1% duplicate 2% corrupt 0.1% delay 20ms rate 1mbit",
+                "loss=1% duplicate=2% corrupt=0.1% rate=1Mbit",
+            ),
+            (
+                "qdisc add dev eth0 root red limit 60000 min 15000 max 45000 avpkt 1000 burst 20",
+                "queue=60000B discipline={ red = { min = 15000B, max = 45000B, packet = 1000B, weight = 0.125, drop = 2% } }",
+            ),
+            (
+                "qdisc add dev eth0 root red limit 400kb avpkt 1kb bandwidth 1mbps",
+                "queue=409600B discipline={ red = { min = 34133B, max = 102400B, packet = 1024B, weight = 0.03125, drop = 2% } }",
+            ),
+            (
+                "qdisc red 8001: dev eth0 root refcnt 2 limit 60000b min 15000b max 45000b ewma 3 probability 0.1 Scell_log 13",
+                "queue=60000B discipline={ red = { min = 15000B, max = 45000B, weight = 0.125, drop = 10% } }",
+            ),
+            (
+                "qdisc add dev eth0 root fq_codel ecn noecn",
+                "queue=10240p discipline={ fq_codel = { ecn = false } }",
+            ),
+            ("qdisc add dev eth0 root netem rate 25gbit", "rate=25Gbit queue=1000p"),
+            ("qdisc add dev eth0 root netem rate 2gibps limit 9", "rate=17179869184bit queue=9p"),
+            ("qdisc add dev eth0 root tbf rate 1mbit burst 32kbit latency 400ms", "rate=1Mbit queue=54096B"),
+            ("qdisc replace dev eth0 root tbf rate 1mbps burst 1540 limit 30k", "rate=8Mbit queue=30720B"),
+            ("class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 10mbit", "rate=10Mbit"),
+            ("qdisc add dev eth0 root pfifo limit 50", "queue=50p"),
+            (
+                "qdisc add dev eth0 root fq_codel target 10ms flows 64 noecn",
+                "discipline={ fq_codel = { target = 10ms, flows = 64, ecn = false } }",
+            ),
+            (
+                "qdisc add dev eth0 root dualpi2 limit 500 step_thresh 500us coupling_factor 2 classic_protection 20%",
+                "queue=500p discipline={ dualpi2 = { step = 500us, coupling = 2, classic_protection = 20 } }",
+            ),
+            ("qdisc add dev eth0 root codel", "discipline=codel"),
+        ] {
+            let own = keys_of(line);
+            assert!(keys.split(' ').all(|key| own.contains(key)), "{line}: {own}");
+        }
+    }
+
+    #[test]
+    fn unsupported_tc_options_are_refused_by_name() {
+        for (line, problem) in [
+            ("qdisc add dev eth0 root cake bandwidth 10mbit", "no queueing discipline"),
+            ("netem delay 10ms reorder 25% 50%", "reorder"),
+            ("netem loss 1% 25%", "gemodel"),
+            ("netem delay soon", "delay: unknown value soon"),
+            ("netem delay 100000000000000000", "delay: unknown value 1"),
+            ("netem loss 101", "loss 101: write a percentage"),
+            ("netem delay", "has no value"),
+            ("netem wobble 3", "\"wobble\""),
+            ("tbf burst 3k", "no rate"),
+        ] {
+            let own = read(line).unwrap_err();
+            assert!(own.contains(problem), "{line}: {own}");
+        }
+    }
+
+    #[test]
+    fn converted_tc_lines_are_a_valid_network() {
+        let up =
+            read("netem delay 50ms 10ms 25% distribution normal loss gemodel 1% 10% rate 10mbit").unwrap();
+        let down = [read("netem delay 5ms").unwrap(), read("codel limit 10 target 4ms").unwrap()];
+        let queues = ["pfifo limit 50", "codel limit 10"].map(|line| read(line).unwrap());
+        assert!(network(&[], &queues).unwrap_err().contains("`queue`"));
+        let text = network(&[up], &down[1..]).unwrap();
+        let table: toml::Table = text.parse().unwrap();
+        let network: hol_network::NetworkSpec = table["network"].clone().try_into().unwrap();
+        assert!(hol_network::Topology::new(&network).is_ok(), "{text}");
+    }
+
+    /// A packet in transit counts towards netem's limit (net/sched/sch_netem.c, netem_enqueue), which matters if nothing else limits the rate.
+    #[test]
+    fn netem_limit_restricts_the_rate_unless_a_line_sets_one() {
+        let netem = || read("qdisc netem 20: parent 1:10 limit 1000 delay 100ms").unwrap();
+        let alone = network(&[netem()], &[]).unwrap();
+        assert!(
+            alone.ends_with("waits up to 100ms longer.\nrate = \"121120kbit\"\nqueue = \"1000p\"\n"),
+            "{alone}"
+        );
+        let class =
+            read("class htb 1:10 root leaf 20: prio 0 rate 5Mbit ceil 5Mbit burst 1600b cburst 1600b")
+                .unwrap();
+        let both = network(&[class, netem()], &[]).unwrap();
+        assert!(
+            both.ends_with("[network.up]\nrate = \"5Mbit\"\ndelay = \"100ms\"\nqueue = \"959p\"\n"),
+            "{both}"
+        );
+    }
+
+    #[test]
+    fn statistics_of_a_whole_output_are_skipped() {
+        let text =
+            "qdisc netem 8001: root refcnt 2 limit 1000 delay 40ms\n Sent 0 bytes 0 pkt\n backlog 0b 0p\n";
+        assert_eq!(lines_of(text).count(), 1);
+        assert_eq!(lines_of("netem delay 40ms").count(), 1);
+    }
+
+    /// The child's queue replaces tbf's (net/sched/sch_tbf.c, tbf_graft).
+    #[test]
+    fn netem_below_tbf_has_the_queue() {
+        let tbf =
+            || read("qdisc add dev eth0 root handle 1:0 tbf rate 256kbit buffer 1600 limit 3000").unwrap();
+        let child = read("qdisc add dev eth0 parent 1:1 handle 10: netem delay 100ms").unwrap();
+        let text = network(&[tbf(), child], &[]).unwrap();
+        assert!(text.ends_with("rate = \"256kbit\"\ndelay = \"100ms\"\nqueue = \"998p\"\n"), "{text}");
+        let root = read("qdisc add dev eth0 root handle 1: netem delay 100ms").unwrap();
+        let child =
+            read("qdisc add dev eth0 parent 1: handle 2: tbf rate 256kbit buffer 1600 limit 3000").unwrap();
+        let text = network(&[root, child], &[]).unwrap();
+        assert!(text.contains("queue = \"3000B\"") && !text.contains("p\""), "{text}");
+    }
+}

@@ -1,0 +1,189 @@
+//! netem, and what its limit means for a queue. tc-netem(8).
+
+use std::fmt::Write;
+
+use hol_base::{BitRate, Duration, Ratio};
+
+use super::words::{Words, count, parse_rate, parse_time, share};
+use super::{FULL_PACKET_OCTETS, ORDER_ONLY_RATE, ShapedDirection, UNLIMITED_RATE};
+
+/// netem's default limit in packets. tc-netem(8).
+const NETEM_DEFAULT_LIMIT: u64 = 1000;
+
+const OVERHEAD_UNSUPPORTED: &str =
+    "rate with an overhead is not supported; use network.overhead in the experiment";
+
+/// netem's limit on the packets that it holds, which includes those in transit (net/sched/sch_netem.c, netem_enqueue).
+#[derive(Debug, PartialEq)]
+pub(super) struct TransitLimit {
+    packets: u64,
+    delay: Duration,
+}
+
+impl TransitLimit {
+    /// Returns the rate in bit/s at which full packets in transit reach the limit.
+    fn max_rate(&self) -> f64 {
+        self.packets as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / self.delay.as_secs_f64()
+    }
+
+    /// Returns the number of packets that may wait while full packets at this rate in bit/s are in transit.
+    fn waiting(&self, rate: f64) -> u64 {
+        let in_transit = (rate * self.delay.as_secs_f64() / 8.0 / FULL_PACKET_OCTETS as f64) as u64;
+        self.packets.saturating_sub(in_transit).max(1)
+    }
+}
+
+/// Parses the options of netem. tc-netem(8).
+pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
+    let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_DEFAULT_LIMIT);
+    while let Some(word) = words.next() {
+        match word {
+            "limit" => limit = words.read(word, count)?,
+            "delay" | "latency" => {
+                delay = words.read(word, parse_time)?;
+                if let Some(jitter) = words.optional(parse_time).filter(|jitter| *jitter > Duration::ZERO) {
+                    shaped.set("jitter", jitter);
+                    shaped.notes.push(
+                        "netem reorders packets if the delay varies by more than the interval between them; hol keeps their order"
+                            .to_owned(),
+                    );
+                    if let Some(correlation) = words.optional(share) {
+                        shaped.set("jitter_correlation", correlation);
+                    }
+                }
+            }
+            "distribution" => {
+                let kind = words.value(word)?;
+                if !["uniform", "normal", "pareto", "paretonormal"].contains(&kind) {
+                    return Err(format!("distribution {kind} is not supported; use uniform, normal, pareto or paretonormal, or set \
+                        network.jitter_distribution to a file"));
+                }
+                shaped.set("jitter_distribution", kind);
+            }
+            "loss" | "drop" => loss(shaped, words)?,
+            "duplicate" | "corrupt" => {
+                let key = if word == "corrupt" { "corrupt" } else { "duplicate" };
+                let own = words.read(word, share)?;
+                shaped.set(key, own);
+                if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
+                    return Err(format!("{word} with a correlation is not supported, because hol draws each packet independently; omit the correlation"));
+                }
+            }
+            "rate" => {
+                speed = Some(words.read(word, parse_rate)?);
+                if words.optional(count).is_some_and(|overhead| overhead > 0) {
+                    return Err(OVERHEAD_UNSUPPORTED.to_owned());
+                }
+            }
+            "ecn" => return Err("netem's ecn is not supported, because hol marks packets only in queues; use discipline = { codel = { ecn = true } }".to_owned()),
+            "packetoverhead" => {
+                if words.read(word, count)? > 0 {
+                    return Err(OVERHEAD_UNSUPPORTED.to_owned());
+                }
+            }
+            "slot" => {
+                let problem = "netem's slot is not supported, because it releases packets in bursts at fixed times";
+                return Err(problem.to_owned());
+            }
+            "reorder" | "gap" if words.optional(|word| share(word).filter(|share| share.is_zero())).is_some() => {
+                words.optional(share);
+            }
+            "reorder" | "gap" => {
+                return Err(format!(
+                    "netem's {word} is not supported, because it sends some packets at once and delays the others; use the keys `reorder` \
+                    and `reorder_by`, which delay some packets more than the others"
+                ));
+            }
+            "seed" => drop(words.next()),
+            other => return Err(format!("option {other:?} of netem is not supported")),
+        }
+    }
+    if !delay.is_zero() || shaped.keys.is_empty() && speed.is_none() {
+        shaped.keys.insert(0, ("delay", format!("\"{delay}\"")));
+    }
+    set_rate_and_queue(shaped, speed, delay, limit);
+    Ok(())
+}
+
+/// Derives rate and queue from netem's limit, which counts packets in transit, too; hol's queue counts only
+/// waiting packets.
+fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, packets: u64) {
+    let limit = TransitLimit { packets, delay };
+    // netem with a rate, however high, does not reorder packets whose delays vary.
+    let Some(speed) = speed.filter(|speed| speed.bits_per_second() < ORDER_ONLY_RATE) else {
+        shaped.transit_limit = Some(limit);
+        return;
+    };
+    let waiting = limit.waiting(speed.bits_per_second() as f64);
+    shaped.set("rate", speed);
+    shaped.set("queue", format!("{waiting}p"));
+    if waiting < packets {
+        shaped.notes.push(format!(
+            "netem's limit of {packets} packets includes {} full packets in transit; hol's queue holds only the others",
+            packets - waiting
+        ));
+    }
+}
+
+fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
+    match words.value("loss")? {
+        "gemodel" => {
+            let begins = words.skip_label("p").read("gemodel", share)?;
+            let end = words.skip_label("r").optional(share);
+            // tc-netem(8): r is 1 - p by default; then 1 - h, the loss in the bad state, and 1 - k, that in the good one.
+            let ends = end.or_else(|| Ratio::new(1.0 - begins.value())).unwrap_or_default();
+            let mut table = format!("{{ good_to_bad = \"{begins}\", bad_to_good = \"{ends}\"");
+            if let Some(bad) = words.skip_label("1-h").optional(share) {
+                let _ = write!(table, ", loss_bad = \"{bad}\"");
+            }
+            if let Some(good) = words.skip_label("1-k").optional(share) {
+                let _ = write!(table, ", loss_good = \"{good}\"");
+            }
+            shaped.keys.push(("loss", table + " }"));
+        }
+        "state" => return Err("loss state is not supported; use gemodel, a Gilbert-Elliott link".to_owned()),
+        first => {
+            let word = if first == "random" { words.value("loss random")? } else { first };
+            let own = share(word).ok_or_else(|| format!("loss {word}: write a percentage such as 1%"))?;
+            if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
+                return Err(
+                    "loss with a correlation is not supported, because netem then drops fewer packets than configured; use loss gemodel"
+                        .to_owned(),
+                );
+            }
+            shaped.set("loss", own);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the queue that netem's limit means at the rate of another line, or else the rate to which the limit
+/// restricts the link, as lines of a direction's table.
+pub(super) fn transit_limit(
+    netem: &ShapedDirection,
+    lines: &[ShapedDirection],
+    keys_so_far: &[&str],
+) -> String {
+    let Some(limit @ TransitLimit { packets, delay }) = &netem.transit_limit else { return String::new() };
+    let rates = lines.iter().flat_map(|shaped| &shaped.keys).filter(|(key, _)| *key == "rate");
+    let rate = rates.filter_map(|(_, rate)| rate.trim_matches('"').parse::<BitRate>().ok()).next();
+    let mut text = String::new();
+    let has_queue = keys_so_far.contains(&"queue");
+    match (rate, BitRate::from_bits_per_second(limit.max_rate() as u64)) {
+        (Some(rate), _) if !has_queue => {
+            let _ = writeln!(text, "queue = \"{}p\"", limit.waiting(rate.bits_per_second() as f64));
+        }
+        (None, Some(max)) if limit.max_rate() <= UNLIMITED_RATE => {
+            let _ = writeln!(
+                text,
+                "# netem drops packets when it holds {packets}, including those in transit, so a delay of {delay} limits the rate to \
+                {max}.\n# A burst passes as with netem; a transfer that fills this queue waits up to {delay} longer.\nrate = \"{max}\""
+            );
+            if !has_queue {
+                let _ = writeln!(text, "queue = \"{packets}p\"");
+            }
+        }
+        _ => {}
+    }
+    text
+}

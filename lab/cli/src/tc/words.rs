@@ -1,0 +1,95 @@
+//! The words of a line of tc, and its units.
+
+use hol_base::{BitRate, Duration, Ratio};
+
+/// The remaining words of a line.
+pub(super) struct Words<'w> {
+    pub words: &'w [&'w str],
+}
+
+impl<'w> Words<'w> {
+    pub fn next(&mut self) -> Option<&'w str> {
+        let (first, rest) = self.words.split_first()?;
+        self.words = rest;
+        Some(first)
+    }
+
+    /// Returns the value of `key`.
+    pub fn value(&mut self, key: &str) -> Result<&'w str, String> {
+        self.next().ok_or_else(|| format!("{key:?} has no value"))
+    }
+
+    /// Returns the next word if it is a value and not a key.
+    pub fn optional<T>(&mut self, read: fn(&str) -> Option<T>) -> Option<T> {
+        let value = read(self.words.first()?)?;
+        self.next();
+        Some(value)
+    }
+
+    /// Skips a word that tc prints before a value.
+    pub fn skip_label(&mut self, label: &str) -> &mut Self {
+        if self.words.first() == Some(&label) {
+            self.next();
+        }
+        self
+    }
+
+    pub fn read<T>(&mut self, key: &str, read: fn(&str) -> Option<T>) -> Result<T, String> {
+        let word = self.value(key)?;
+        read(word).ok_or_else(|| format!("{key}: unknown value {word}"))
+    }
+}
+
+/// Parses a time; a bare number is in microseconds. tc(8), UNITS.
+pub(super) fn parse_time(word: &str) -> Option<Duration> {
+    word.parse().or_else(|_| format!("{word}us").parse()).ok()
+}
+
+/// Parses a percentage; the percent sign may be missing (`parse_percent` in iproute2's tc_util.c).
+pub(super) fn share(word: &str) -> Option<Ratio> {
+    word.parse().or_else(|_| format!("{word}%").parse()).ok()
+}
+
+/// Parses a rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
+pub(super) fn parse_rate(word: &str) -> Option<BitRate> {
+    let small = word.to_ascii_lowercase();
+    if let Some(octets) = small.strip_suffix("bps") {
+        let digits = octets.trim_end_matches(char::is_alphabetic);
+        let factor = match &octets[digits.len()..] {
+            "" => 8.0,
+            "k" => 8e3,
+            "m" => 8e6,
+            "g" => 8e9,
+            "ki" => 8.0 * 1024.0,
+            "mi" => 8.0 * 1024.0 * 1024.0,
+            "gi" => 8.0 * 1024.0 * 1024.0 * 1024.0,
+            _ => return None,
+        };
+        return BitRate::from_bits_per_second((digits.parse::<f64>().ok()? * factor) as u64);
+    }
+    small.parse().ok().or_else(|| BitRate::from_bits_per_second(small.parse().ok()?))
+}
+
+/// Parses a number of octets; `k` and `kb` are 1024. tc(8), UNITS.
+pub(super) fn parse_octets(word: &str) -> Option<u64> {
+    let small = word.to_ascii_lowercase();
+    let digits = small.trim_end_matches(char::is_alphabetic);
+    let factor = match &small[digits.len()..] {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1024.0,
+        "m" | "mb" => 1024.0 * 1024.0,
+        "g" | "gb" => 1024.0 * 1024.0 * 1024.0,
+        "kbit" => 128.0,
+        "mbit" => 131_072.0,
+        _ => return None,
+    };
+    Some((digits.parse::<f64>().ok()? * factor) as u64)
+}
+
+pub(super) fn number(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+pub(super) fn count(word: &str) -> Option<u64> {
+    word.parse().ok()
+}
