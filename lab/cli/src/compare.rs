@@ -280,6 +280,9 @@ fn describe_classes(cells: &[Cell]) -> String {
 fn describe_delay(cell: &Cell) -> String {
     match &cell.delay_breakdown {
         _ if cell.latency.completed() == 0 => "nothing completed".to_owned(),
+        Some(parts) if cell.latency.completed() < cell.offered() => {
+            describe_breakdown(parts) + " (messages that arrived)"
+        }
         Some(parts) => describe_breakdown(parts),
         None => "not available: sockets do not report when packets are sent or arrive".to_owned(),
     }

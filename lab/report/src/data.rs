@@ -86,8 +86,11 @@ pub struct Conditions {
     pub loss: f64,
     /// The offered rate in messages per second.
     pub rate: f64,
-    /// One-way delay in ms, the mean of both directions.
+    /// One-way propagation delay between client and server in ms, the mean of both directions.
     pub delay_ms: f64,
+    /// The propagation delay of a whole message in ms, with its reply if it has one; `None` if the path changes, or if
+    /// paths differ.
+    pub propagation_ms: Option<f64>,
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,
     /// Whether messages are due at random times (Poisson) rather than at regular intervals.

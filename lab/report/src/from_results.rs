@@ -4,7 +4,7 @@ use hol_base::Duration;
 use hol_lab::metric::{Extract, MetricInfo, TABLE};
 use hol_lab::{Metric, Point, PointResult, Results};
 use hol_measure::{Distribution, MeanDelayBreakdown, Summary};
-use hol_network::{Discipline, LossSpec, NetworkSpec, PoliceSpec, Settings};
+use hol_network::{Discipline, LossSpec, NetworkSpec, PathSpec, PoliceSpec, Settings, Topology};
 use hol_workloads::{Arrivals, SizeClass};
 
 use crate::ceiling::ceiling_kbps;
@@ -121,11 +121,14 @@ fn conditions(point: &Point) -> Conditions {
     let workload = &point.workload;
     let [up, down] = point.network.directions();
     let loss = up.loss.long_run_loss().max(down.loss.long_run_loss());
+    let [request, reply] = propagation_ms(point);
     Conditions {
         // Rounded, because converting the fraction to a percentage adds a small error.
         loss: (loss * 1e8).round() / 1e6,
         rate: point.offered_rate(),
-        delay_ms: (up.delay.as_millis_f64() + down.delay.as_millis_f64()) / 2.0,
+        delay_ms: (request + reply) / 2.0,
+        propagation_ms: has_one_delay(point)
+            .then(|| request + if workload.has_replies() { reply } else { 0.0 }),
         workload: workload.to_string(),
         is_poisson: workload.arrivals() == Arrivals::Poisson,
         is_plain: is_plain(point),
@@ -133,6 +136,30 @@ fn conditions(point: &Point) -> Conditions {
         disruptions: Vec::new(),
         axes: point.axes.clone(),
     }
+}
+
+/// Returns the propagation delay from client to server and back, in ms: of all links between them in a network of nodes,
+/// of the first path if there are several.
+fn propagation_ms(point: &Point) -> [f64; 2] {
+    let own = || point.network.directions().map(|settings| settings.delay.as_millis_f64());
+    if point.network.links.is_empty() && point.network.lans.is_empty() {
+        return own();
+    }
+    let Ok(topology) = Topology::new(&point.network_of(0)) else { return own() };
+    let ends = [point.workload.client_node(), point.workload.server_node()].map(|name| topology.node(name));
+    let [Some(client), Some(server)] = ends else { return own() };
+    [(client, server), (server, client)].map(|(from, to)| {
+        topology.path(from, to).into_iter().map(|link| link.settings.delay.as_millis_f64()).sum()
+    })
+}
+
+/// Returns whether every packet of a direction has the same propagation delay.
+fn has_one_delay(point: &Point) -> bool {
+    let differs = |pair: &[PathSpec]| {
+        let [one, other] = [&pair[0], &pair[1]].map(|path| (&path.path, path.delay, &path.up, &path.down));
+        one != other
+    };
+    !point.path_changes() && !point.network.paths.windows(2).any(differs)
 }
 
 /// Returns the disruptions in the time of a run; the first one if none was measured.
@@ -207,6 +234,30 @@ mod tests {
             "network.events = [{ at = '1s', down = true }, { at = '2s', down = false }]",
         ] {
             assert_eq!(ceiling_kbps(&traced(network)), None, "{network}");
+        }
+    }
+
+    #[test]
+    fn propagation_delay_is_that_of_the_links_a_message_crosses() {
+        let echo = "workload = { kind = 'simco', rate = '10/s' }";
+        let oneway = "workload = { kind = 'oneway', rate = '10/s', size = '1kB' }";
+        let nodes = "network.nodes = ['client', 'r', 'server']\nnetwork.links = [{ from = 'client', to = 'r', delay = '3ms' }, { from = 'r', to = 'server', delay = '4ms' }]";
+        let uneven = "network = { up = { delay = '3ms' }, down = { delay = '8ms' } }";
+        for (lines, expected) in [
+            ([echo, "network.delay = '10ms'"], Some(20.0)),
+            ([oneway, "network.delay = '10ms'"], Some(10.0)),
+            ([echo, uneven], Some(11.0)),
+            ([oneway, uneven], Some(3.0)),
+            ([echo, nodes], Some(14.0)),
+            ([oneway, nodes], Some(7.0)),
+            ([echo, "network.paths = [{ delay = '2ms' }, { delay = '2ms' }]"], Some(4.0)),
+            ([echo, "network.paths = [{ delay = '2ms' }, { delay = '9ms' }]"], None),
+            ([echo, "network.events = [{ at = '1s', delay = '9ms' }]"], None),
+        ] {
+            let text = format!("transports = ['tcp']\nmessages = 100\n{}\n{}", lines[0], lines[1]);
+            let source = Source::new("t.toml", text);
+            let point = Experiment::parse("t", &source).unwrap().points.remove(0);
+            assert_eq!(conditions(&point).propagation_ms, expected, "{lines:?}");
         }
     }
 

@@ -71,6 +71,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
             loss,
             rate,
             delay_ms: 10.0,
+            propagation_ms: Some(20.0),
             is_plain: true,
             workload: "simco".into(),
             axes: vec![("network.loss".to_owned(), format!("{loss}%"))],

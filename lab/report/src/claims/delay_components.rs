@@ -33,7 +33,9 @@ impl DelayComponents {
         if cells.is_empty() {
             return Finding::unknown("delay components are measured in the model world only");
         }
-        let left = |(cell, split): &(&Cell, MeanDelayBreakdown)| split.network - cell.conditions.rtt_ms();
+        let left = |(cell, split): &(&Cell, MeanDelayBreakdown)| {
+            split.network - cell.conditions.propagation_ms.unwrap_or_default()
+        };
         let max = cells.iter().map(left).fold(0.0, f64::max);
         let text = format!(
             "{} points: at most {max:.3} ms of a mean are neither round-trip time, loss recovery, resequencing nor waiting at the sender",

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn component_key_fits_into_its_drawing() {
-        let meaning = |_| "network delay above base RTT";
+        let meaning = |_| "network delay beyond propagation";
         for width in [880.0, 420.0, 300.0] {
             let places = component_key_positions(width, meaning);
             let end = |(_, (x, _)): &(DelayComponent, (f64, f64))| x + 16.0 + 6.6 * 29.0;
