@@ -249,7 +249,9 @@ fn defined_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResu
     };
     let heads = [head.to_owned()].into_iter().chain(metrics.iter().map(named)).collect();
     let row = |result: &PointResult| {
-        let cells = metrics.iter().map(|defined| interval(result.mean_of(Metric::Defined(*defined))));
+        let mean = |defined: &hol_lab::DefinedMetric| result.mean_of(Metric::Defined(*defined));
+        let cells =
+            metrics.iter().map(|defined| mean(defined).map_or("-".to_owned(), |mean| mean.to_string()));
         [label(result)].into_iter().chain(cells).collect()
     };
     table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
@@ -315,8 +317,9 @@ fn mean(result: &PointResult) -> String {
     }
 }
 
+/// Formats the interval of a metric that cannot be negative.
 fn interval(interval: Option<Interval>) -> String {
-    interval.map_or("-".to_owned(), |interval| interval.to_string())
+    interval.map_or("-".to_owned(), |interval| Bounds::from(interval).from_zero().to_string())
 }
 
 /// Up to this many warnings of a kind have a line each.

@@ -29,7 +29,7 @@ impl Bounds {
     /// Returns the mean of independent repetitions with its confidence interval; `None` without repetitions.
     ///
     /// The interval is Student's t, unless the repetitions are so skewed that a symmetric interval misleads:
-    /// then it is the bias-corrected accelerated bootstrap (Efron 1987).
+    /// then it is the bias-corrected accelerated bootstrap (Efron 1987). It ends at zero unless a sample is negative.
     ///
     /// ```
     /// use hol_measure::Bounds;
@@ -44,7 +44,14 @@ impl Bounds {
         let ends =
             if samples.len() < MIN_BOOTSTRAP_REPETITIONS { None } else { bca_of_mean(samples, confidence) };
         let skewed = ends.map(|(low, high)| Self { low, high, ..symmetric });
-        Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
+        let bounds = skewed.filter(Self::is_lopsided).unwrap_or(symmetric);
+        Some(if samples.iter().all(|sample| *sample >= 0.0) { bounds.from_zero() } else { bounds })
+    }
+
+    /// Returns the bounds of a quantity that cannot be negative: a lower end below zero becomes zero.
+    #[must_use]
+    pub fn from_zero(self) -> Self {
+        Self { low: if self.low.is_finite() { self.low.max(0.0) } else { self.low }, ..self }
     }
 
     /// Returns the bounds with a higher upper end, which allows for the events that the samples lack.
@@ -119,6 +126,15 @@ mod tests {
 
     /// SCTP-1024 at 1 % loss: nine similar runs, and one in which the send buffer was full.
     const SKEWED: [f64; 10] = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
+
+    #[test]
+    fn interval_of_values_that_are_not_negative_ends_at_zero() {
+        let connect_ms = [12.0, 14.0, 1033.0];
+        let bounds = Bounds::of_mean(&connect_ms, 0.95).unwrap();
+        assert_eq!(bounds.to_string(), "353 (0 to 1816)");
+        assert!(Bounds::of_mean(&[-1.0, 14.0, 1033.0], 0.95).unwrap().low < 0.0);
+        assert_eq!(Bounds::of_mean(&[3.0], 0.95).unwrap().low, f64::NEG_INFINITY);
+    }
 
     #[test]
     fn interval_with_an_outlier_is_printed_with_both_ends() {

@@ -96,8 +96,8 @@ impl Interval {
 }
 
 impl fmt::Display for Interval {
-    /// Writes as many digits as the interval justifies: two of the half width. A millionth is rounding noise; without a width there
-    /// are six digits, at most three of them after the decimal point.
+    /// Writes as many digits as the interval justifies: two of the half width, but at most six of the mean, with the half
+    /// width rounded up. A millionth is rounding noise; without a width at most three digits follow the decimal point.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = self.mean.abs().max(1.0).log10().floor();
         let six = (5.0 - whole).clamp(0.0, 3.0) as usize;
@@ -107,8 +107,17 @@ impl fmt::Display for Interval {
         if self.half_width < 1e-6 {
             return write!(f, "{:.six$} ± 0", self.mean);
         }
-        let digits = (1.0 - self.half_width.log10().floor()).clamp(0.0, 9.0) as usize;
-        write!(f, "{:.digits$} ± {:.digits$}", self.mean, self.half_width)
+        let justified = 1.0 - self.half_width.log10().floor();
+        let readable = 5.0 - self.mean.abs().max(self.half_width).log10().floor();
+        let digits = justified.min(readable).clamp(0.0, 9.0);
+        let half_width = if justified > digits {
+            let unit = 10_f64.powf(-digits);
+            (self.half_width / unit).ceil() * unit
+        } else {
+            self.half_width
+        };
+        let digits = digits as usize;
+        write!(f, "{:.digits$} ± {half_width:.digits$}", self.mean)
     }
 }
 
@@ -196,7 +205,9 @@ mod tests {
         let shown = |mean, half_width| Interval { mean, half_width, n: 5 }.to_string();
         assert_eq!(shown(117.23456, 3.4567), "117.2 ± 3.5");
         assert_eq!(shown(117.23456, 34.567), "117 ± 35");
-        assert_eq!(shown(20.0102, 0.000456), "20.01020 ± 0.00046");
+        assert_eq!(shown(20.0102, 0.000456), "20.0102 ± 0.0005");
+        assert_eq!(shown(1598.9461, 0.0023), "1598.95 ± 0.01");
+        assert_eq!(shown(8_123_456.0, 0.5), "8123456 ± 1");
         assert_eq!(shown(20.0, 0.0), "20.000 ± 0");
     }
 }

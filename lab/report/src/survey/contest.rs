@@ -63,6 +63,11 @@ fn lost_share(cell: &Cell) -> f64 {
     cell.lost_messages() as f64 / cell.offered().max(1) as f64
 }
 
+/// Returns whether the values of a metric do not differ by more than its resolution.
+fn are_equal(values: &[f64], metric: Metric) -> bool {
+    values.windows(2).all(|pair| (pair[0] - pair[1]).abs() <= metric.resolution())
+}
+
 impl<'d> Contest<'d> {
     /// Compares the repetitions with the same losses; two are the same only if no difference can be detected.
     pub fn new(metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
@@ -118,10 +123,18 @@ impl<'d> Contest<'d> {
         self.is_exact() || (is_sure && !self.has_no_events())
     }
 
-    /// Returns whether all repetitions of both were the same although losses are random: too few events have occurred.
+    /// Returns whether losses are random but none has changed a repetition of either transport: too few have occurred.
     pub fn has_no_events(&self) -> bool {
+        let cells = [self.challenger, self.reference];
         let is_random = |cell: &Cell| cell.conditions.loss > 0.0 && cell.conditions.loss < 100.0;
-        self.all_repetitions_are_equal() && is_random(self.challenger) && is_random(self.reference)
+        // A median is the same in all runs, and so is the mean of what arrives if nothing is retransmitted.
+        let is_unchanged = |cell: &Cell| {
+            let means: Vec<f64> =
+                cell.of_completed_runs(|run| run.latency.mean_ms()).into_iter().flatten().collect();
+            cell.lost_messages() == 0 && are_equal(&means, Metric::ResponseTime)
+        };
+        self.all_repetitions_are_equal()
+            && cells.into_iter().all(|cell| is_random(cell) && is_unchanged(cell))
     }
 
     /// Returns whether all repetitions of both were the same and nothing is random.
@@ -132,8 +145,7 @@ impl<'d> Contest<'d> {
     fn all_repetitions_are_equal(&self) -> bool {
         !self.is_unsteady
             && [self.challenger, self.reference].into_iter().all(|cell| {
-                let values: Vec<f64> = cell.of_runs(self.metric).into_iter().flatten().collect();
-                values.windows(2).all(|pair| (pair[0] - pair[1]).abs() <= self.metric.resolution())
+                are_equal(&cell.of_runs(self.metric).into_iter().flatten().collect::<Vec<_>>(), self.metric)
             })
     }
 
@@ -208,34 +220,54 @@ impl<'d> Contest<'d> {
             return self.describe_carrier(carrier);
         }
         let Some(size) = self.difference_size() else { return "by an unknown amount".to_owned() };
+        let (by, ends) = (format!("by {} {}", size.value(), size.unit), size.ends());
+        let mean = self.describe_ratio_of_means().map_or(String::new(), |mean| format!("; {mean}"));
         match self.is_exact() {
-            true => format!("by {} {}", size.value(), size.unit),
-            false if self.is_unsteady => {
-                format!("by {} {} in runs of this length (95 % CI {})", size.value(), size.unit, size.ends())
-            }
-            false if self.repetitions() < 2 => format!("by {} {}", size.value(), size.unit),
-            false => format!("by {} {} (95 % CI {})", size.value(), size.unit, size.ends()),
+            true => by,
+            false if self.is_unsteady => format!("{by} in runs of this length (95 % CI {ends})"),
+            false if self.repetitions() < 2 => by,
+            false => format!("{by}{} (95 % CI {ends}{mean})", self.typical()),
         }
+    }
+
+    /// Returns the difference of the means in percent of the reference, as a table shows it, unless the typical ratio of
+    /// two runs is nearly the same: a few long times move the mean of ratios less than the ratio of means.
+    fn ratio_of_means(&self) -> Option<f64> {
+        let typical = 100.0 * self.comparison.filter(|_| self.is_ratio)?.difference.mean.exp_m1();
+        let share = 100.0 * self.difference() / self.reference.mean_of(self.metric)?.mean;
+        let apart = (share - typical).abs();
+        let is_apart = apart > 1.0 && apart > 0.05 * typical.abs();
+        (is_apart && self.repetitions() > 1 && !self.is_unsteady).then_some(share)
+    }
+
+    /// Describes [`Self::ratio_of_means`]: `its mean is 12 % higher`.
+    fn describe_ratio_of_means(&self) -> Option<String> {
+        let share = self.ratio_of_means()?;
+        let word = if share > 0.0 { "higher" } else { "lower" };
+        Some(format!("its mean is {} % {word}", number(two_digits(share.abs()))))
+    }
+
+    /// Names what a percentage holds for, where the ratio of the means differs.
+    fn typical(&self) -> &'static str {
+        if self.ratio_of_means().is_some() { " in a typical run" } else { "" }
     }
 
     /// Describes a difference that may have either sign: `the mean response time of sctp is 3 % lower (95 % CI 1 % higher to 7 % lower)`.
     /// `runs` follows the interval.
     pub fn describe_unclear_difference(&self, runs: &str) -> String {
         let Some(size) = self.difference_size() else { return self.describe_difference() };
-        // A ratio is the geometric mean of all ratios; a few long times may make the mean contradict it.
         let is_higher = self.comparison.is_some_and(|comparison| comparison.difference.mean > 0.0);
         let [word, opposite] = if is_higher { ["higher", "lower"] } else { ["lower", "higher"] };
-        let share = self.reference.mean_of(self.metric).map_or(0.0, |mean| self.difference() / mean.mean);
-        let contradicts = (share > 0.0) != is_higher && share.abs() > NEGLIGIBLE;
-        let mean = if contradicts { format!(", but its mean is {opposite}") } else { String::new() };
-        format!(
-            "the {} of {} is {} {} {word} (95 % CI {}{runs}){mean}",
-            self.metric.info().title,
-            self.challenger.transport,
-            size.value(),
-            size.unit,
-            size.ends_in_words(word, opposite)
-        )
+        let what = format!("the {} of {}", self.metric.info().title, self.challenger.transport);
+        let by = format!("{} {} {word}", size.value(), size.unit);
+        if self.repetitions() < 2 {
+            return format!(
+                "{what} is {by} in one repetition; run more repetitions for a confidence interval"
+            );
+        }
+        let mean = self.describe_ratio_of_means().map_or(String::new(), |mean| format!(", but {mean}"));
+        let ends = size.ends_in_words(word, opposite);
+        format!("{what} is {by}{} (95 % CI {ends}{runs}){mean}", self.typical())
     }
 
     /// Returns the size of the difference, not negative: for times a fraction in percent.
@@ -503,6 +535,9 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
                 contest.describe_transfer_size().map_or(String::new(), |extent| format!(" of {extent}"));
             let runs = format!("{n} paired runs{extent}{}", contest.describe_early_ends());
             let basis = match contest.is_exact() {
+                true if [challenger, reference].iter().any(|cell| cell.conditions.loss > 0.0) => {
+                    format!("the same in all {n} runs")
+                }
                 true => format!("exact: nothing is random, and {n} runs are equal"),
                 false => format!("95 % CI {} {}; {runs}", size.ends(), size.unit),
             };
@@ -512,7 +547,9 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
                     "{name} is {value} {word} than {other}{unit}, in one repetition; run more repetitions for a confidence interval"
                 ),
                 Outcome::Better | Outcome::Worse => {
-                    format!("{name} is {value} {word} than {other}{unit} ({basis})")
+                    let (typical, mean) = (contest.typical(), contest.describe_ratio_of_means());
+                    let mean = mean.map_or(String::new(), |mean| format!("; {mean}"));
+                    format!("{name} is {value} {word} than {other}{typical}{unit} ({basis}{mean})")
                 }
                 Outcome::Same => format!("{name} is exactly {} as {other} ({runs})", metric.info().equal),
                 Outcome::Undecided if contest.has_no_events() => format!(
@@ -574,6 +611,22 @@ mod tests {
             "SCTP-8 is 0.110 % slower than TCP: 0.022 ms more (exact: nothing is random, and 10 runs are equal)"
         );
         assert!(Contest::new(Metric::ResponseTime, &sctp, &tcp).is_decisive());
+    }
+
+    /// Without retransmissions a loss delays no other message.
+    #[test]
+    fn losses_that_delay_nothing_are_events() {
+        let [mut udp, mut unordered] =
+            [("UDP", 20.0), ("SCTP", 20.022)].map(|(name, ms)| cell(name, 1.0, 100.0, &[ms; 10]));
+        assert!(says(&unordered, &udp).starts_with("too few losses"));
+        for run in udp.runs.iter_mut().chain(&mut unordered.runs) {
+            (run.offered, run.unfinished) = (run.offered + 1, run.unfinished + 1);
+        }
+        let text = says(&unordered, &udp);
+        assert!(
+            text.starts_with("SCTP is 0.110 % slower than UDP: 0.022 ms more (the same in all 10 runs)"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -718,7 +771,7 @@ mod tests {
         let [mptcp, tcp] = [[3630.0, 3630.0, 17_461.0], [7913.0, 7912.0, 7915.0]]
             .map(|ms| cell(if ms[0] < 4000.0 { "MPTCP" } else { "TCP" }, 1.0, 100.0, &ms));
         let text = Contest::with_margin(Metric::ResponseTime, &mptcp, &tcp).describe_unclear_difference("");
-        let expected = "the mean response time of MPTCP is 23 % lower (95 % CI 636 % higher to 92 % lower), but its mean is higher";
+        let expected = "the mean response time of MPTCP is 23 % lower in a typical run (95 % CI 636 % higher to 92 % lower), but its mean is 4.1 % higher";
         assert_eq!(text, expected);
     }
 
