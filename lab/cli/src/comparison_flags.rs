@@ -1,6 +1,7 @@
 //! The flags that describe one comparison; each stands for a key of an experiment file.
 
 use clap::Args;
+use hol_base::BitRate;
 use hol_lab::{Experiment, FLAGS, InputError, Source};
 use hol_network::{NamedPath, NetworkSpec};
 use hol_stack::TransportSpec;
@@ -107,6 +108,7 @@ impl ComparisonFlags {
     /// Returns the experiment as the text of a file.
     pub fn source(&self, transports: &[String]) -> Result<Source, InputError> {
         let mut source = source_over(transports)?;
+        self.refuse_mistaken_flags()?;
         self.apply(&mut source)?;
         if !source.sets("workload.kind") && (self.mix.is_some() || self.filter.is_some()) {
             source.set("--mix or --filter", "workload.kind", "simco")?;
@@ -117,6 +119,27 @@ impl ComparisonFlags {
             }
         }
         Ok(source)
+    }
+
+    /// Refuses flags whose name means something else for other tools or workloads.
+    fn refuse_mistaken_flags(&self) -> Result<(), InputError> {
+        if let Some(rate) = self.rate.as_deref().filter(|rate| rate.parse::<BitRate>().is_ok()) {
+            let cure = format!(
+                "this is the rate of messages; for the bit rate of the path write --bandwidth {rate}"
+            );
+            return Err(input_error(&format!("--rate {rate}"), cure));
+        }
+        let is_rpc = self
+            .workload
+            .as_deref()
+            .map_or(self.mix.is_none() && self.filter.is_none(), |kind| kind == "rpc");
+        match &self.size {
+            Some(size) if is_rpc => {
+                let cure = format!("rpc has requests and replies; write --request {size} or --reply {size}");
+                Err(input_error(&format!("--size {size}"), cure))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sets the secret for runs, if one was named.

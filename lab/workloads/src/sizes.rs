@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
+    expecting = "write a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
                  { median = \"10kB\", sigma = 1.5, max = \"1MB\" }, or { file = \"sizes.txt\" }"
 )]
 pub enum Sizes {

@@ -157,8 +157,26 @@ impl Scale {
                 let [usual, tc] = [usual, tc].map(|factor| (self.show)((number * factor).round() as u64));
                 refuse(format!("is ambiguous: write {usual:?}, or {tc:?} for its meaning in tc"))
             }
-            None => refuse(format!("is not {}", self.expected)),
+            None => {
+                let meant = self.longer_units(&lower);
+                let meant: Vec<String> = meant.iter().map(|name| format!("\"{number}{name}\"")).collect();
+                let cure =
+                    if meant.is_empty() { String::new() } else { format!("; write {}", meant.join(" or ")) };
+                refuse(format!("is not {}{cure}", self.expected))
+            }
         }
+    }
+
+    /// Returns the units that begin like `short`, which is in lower case, without longer spellings of the same unit.
+    fn longer_units(&self, short: &str) -> Vec<&'static str> {
+        let mut found: Vec<(&'static str, f64)> = Vec::new();
+        for (name, factor) in self.units {
+            let is_known = found.iter().any(|(_, known)| known == factor);
+            if !short.is_empty() && !is_known && name.to_lowercase().starts_with(short) {
+                found.push((name, *factor));
+            }
+        }
+        found.into_iter().map(|(name, _)| name).collect()
     }
 }
 
@@ -280,7 +298,11 @@ impl FromStr for Frequency {
                     "is more than once per nanosecond, the resolution of time in hol; use at most \"1000000000/s\""
                         .to_owned(),
             }),
-            _ => refuse(per_second.and_then(Self::new), text, FREQUENCY_SYNTAX),
+            _ => {
+                let is_bare = text.parse::<f64>().is_ok_and(|number| Self::new(number).is_some());
+                let cure = if is_bare { format!("; write \"{text}/s\"") } else { String::new() };
+                refuse(per_second.and_then(Self::new), text, &format!("{FREQUENCY_SYNTAX}{cure}"))
+            }
         }
     }
 }
@@ -418,6 +440,23 @@ mod tests {
         assert!("100 Mbps".parse::<BitRate>().is_err());
         assert!("0/s".parse::<Frequency>().is_err());
         assert!("10".parse::<QueueLimit>().is_err());
+    }
+
+    #[test]
+    fn shortened_units_are_completed() {
+        let cure = |problem: ParseUnitError| problem.to_string().split("; write ").nth(1).map(str::to_owned);
+        for (text, expected) in [
+            ("10Mb", Some("\"10Mbit\"")),
+            ("2.5m", Some("\"2.5Mbit\" or \"2.5Mibit\"")),
+            ("10MB/s", None),
+            ("10", None),
+        ] {
+            assert_eq!(text.parse::<BitRate>().map_err(cure).unwrap_err().as_deref(), expected, "{text}");
+        }
+        let time = "10m".parse::<Duration>().map_err(cure);
+        assert_eq!(time.unwrap_err().as_deref(), Some("\"10ms\" or \"10min\""));
+        let rate = "100".parse::<Frequency>().map_err(cure);
+        assert_eq!(rate.unwrap_err().as_deref(), Some("\"100/s\""));
     }
 
     #[test]
