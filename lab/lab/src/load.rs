@@ -35,12 +35,12 @@ pub struct CollapseRule {
 }
 
 impl CollapseRule {
-    /// Creates the rule for a point with `rate` messages per second. On a path whose rate changes, a run may fall
-    /// behind for a time and recover, so lateness does not count there if the load is known not to exceed the mean rate
-    /// of the path.
+    /// Creates the rule for a point with `rate` messages per second; zero if messages are sent as fast as the transport
+    /// accepts them, so that none can be late. On a path whose rate changes, a run may fall behind for a time and recover,
+    /// so lateness does not count there if the load is known not to exceed the mean rate of the path.
     pub fn new(path_changes: bool, rate: f64, load: Option<Load>) -> Self {
         Self {
-            counts_lateness: !path_changes || load.is_none_or(|load| load.exceeds_path()),
+            counts_lateness: rate > 0.0 && (!path_changes || load.is_none_or(|load| load.exceeds_path())),
             counts_growth: !path_changes && rate > 0.0,
         }
     }
@@ -139,6 +139,21 @@ mod tests {
             let repeating = rate(&format!("{BOTH}trace_start = '{start}'"), 20);
             assert!((repeating - 3.0).abs() < 1e-9, "{start}: {repeating}");
         }
+    }
+
+    #[test]
+    fn only_messages_that_are_due_at_a_time_can_be_late() {
+        let mut late = result("", 5, 2);
+        assert_eq!(late.collapsed_runs(), 1);
+        late.point.workload = Experiment::parse(
+            "t",
+            &Source::new("t.toml", "transports = ['tcp']\nmessages = 100\nworkload.kind = 'bulk'"),
+        )
+        .unwrap()
+        .points
+        .remove(0)
+        .workload;
+        assert_eq!(late.collapsed_runs(), 0);
     }
 
     #[test]

@@ -275,6 +275,7 @@ impl<'d> Contest<'d> {
         let Comparison { difference, low, high, .. } = self.comparison?;
         let (mean, unit) = match self.is_ratio {
             true => (difference.mean, "%"),
+            false if self.metric.info().unit == "%" => (difference.mean, "percentage points"),
             false => (difference.mean, self.metric.info().unit),
         };
         let of = |end: f64| if self.is_ratio { 100.0 * end.exp_m1() } else { end };
@@ -294,15 +295,26 @@ impl<'d> Contest<'d> {
             return format!(": {value} {unit} {more}");
         }
         let share = self.reference.mean_of(self.metric).map(|mean| 100.0 * difference.abs() / mean.mean);
-        let share = share.filter(|share| share.is_finite() && self.metric != Metric::Delivered);
+        let share = share.filter(|share| share.is_finite() && unit != "%");
         share.map_or(String::new(), |share| format!(": {} % {more}", number(two_digits(share))))
     }
 
-    /// Describes the size of the transfer, for a throughput: a longer transfer may have another winner.
+    /// Describes the size of the transfer, for a throughput: a longer transfer may have another winner. If the transports
+    /// transferred different amounts, the time was limited.
     pub fn describe_transfer_size(&self) -> Option<String> {
-        let bytes = self.challenger.runs.iter().map(|run| run.bytes).sum::<u64>() as f64;
-        let each = bytes / self.challenger.runs.len().max(1) as f64 / 1e6;
-        (self.metric == Metric::Throughput).then(|| format!("the first {} MB", number(digits(each, 2))))
+        if self.metric != Metric::Throughput {
+            return None;
+        }
+        let megabytes = |cell: &Cell| {
+            let bytes = cell.runs.iter().map(|run| run.bytes).sum::<u64>() as f64;
+            bytes / cell.runs.len().max(1) as f64 / 1e6
+        };
+        let (ours, theirs) = (megabytes(self.challenger), megabytes(self.reference));
+        if (ours - theirs).abs() <= 0.01 * theirs {
+            return Some(format!("the first {} MB", number(digits(ours, 2))));
+        }
+        let seconds = 8000.0 * theirs / self.reference.mean_of(self.metric)?.mean;
+        Some(format!("the first {} s", number(digits(seconds, 2))))
     }
 
     /// Describes how many repetitions ended early, if any; their signs had to agree.
@@ -445,7 +457,8 @@ impl<'d> Contest<'d> {
     /// Describes lost messages, which are not in the means.
     pub fn describe_losses(&self) -> Option<String> {
         let lost = [self.challenger, self.reference].map(Cell::lost_messages);
-        if lost == [0, 0] || matches!(self.metric, Metric::Delivered | Metric::Throughput | Metric::Outage) {
+        // Other metrics than response times count lost messages.
+        if lost == [0, 0] || self.metric.info().unit != "ms" || self.metric == Metric::Outage {
             return None;
         }
         let one = |cell: &Cell| match cell.lost_messages() {
@@ -627,6 +640,31 @@ mod tests {
             text.starts_with("SCTP is 0.110 % slower than UDP: 0.022 ms more (the same in all 10 runs)"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn shares_differ_by_percentage_points_and_count_losses() {
+        let udp = cell("UDP", 1.0, 100.0, &[20.0; 3]);
+        let mut tcp = cell("TCP", 1.0, 100.0, &[20.0; 3]);
+        for run in &mut tcp.runs {
+            (run.offered, run.unfinished) = (2, 1);
+        }
+        let text = verdict(Metric::Delivered, &udp, &tcp);
+        assert_eq!(text, "UDP is 50.0 percentage points more complete than TCP (the same in all 3 runs)");
+        let time = says(&udp, &tcp);
+        assert!(time.ends_with("not counting lost messages: UDP none, TCP lost 3 of 6 (50 %)"), "{time}");
+    }
+
+    #[test]
+    fn throughput_names_the_amount_or_the_time_of_the_transfer() {
+        let [mut tcp, mut quic] = ["TCP", "QUIC"].map(|name| flow(name, &[], &[8000.0; 3], 9000.0));
+        for run in tcp.runs.iter_mut().chain(&mut quic.runs) {
+            run.bytes = 5_000_000;
+        }
+        let extent = |quic: &Cell| Contest::new(Metric::Throughput, quic, &tcp).describe_transfer_size();
+        assert_eq!(extent(&quic).as_deref(), Some("the first 5 MB"));
+        quic.runs.iter_mut().for_each(|run| run.bytes = 4_000_000);
+        assert_eq!(extent(&quic).as_deref(), Some("the first 5 s"));
     }
 
     #[test]

@@ -76,7 +76,8 @@ fn describe_backlog(cell: &Cell) -> String {
         (format_time(cell, Metric::BacklogFirst), format_time(cell, Metric::BacklogLast))
     {
         text += &match first == last {
-            true => format!(", and arrive {first} after the event"),
+            true if lost == 0 => format!(", and arrive {first} after the event"),
+            true => format!("; what arrives of them does so {first} after the event"),
             false => format!("; the first arrives {first} after the event, the last {last} after it"),
         };
     }
