@@ -1,9 +1,10 @@
 //! The results of a point: a line of a table, or a JSON object.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hol_lab::metric::TABLE;
-use hol_lab::{Metric, PointResult};
+use hol_lab::{Metric, PointResult, RunResult};
 use hol_measure::{Bounds, CONFIDENCE, Interval, MeanDelayBreakdown};
 use hol_report::data::Cell;
 use hol_scenario::MetricReader;
@@ -328,8 +329,9 @@ const MAX_WARNING_LINES: usize = 3;
 /// Returns why runs ended early, and which means are less precise than requested: a line for each point, or
 /// one for all if many points have the same warning.
 pub fn warnings(results: &[PointResult]) -> String {
-    let kinds: [fn(&PointResult) -> Vec<String>; 4] = [
+    let kinds: [fn(&PointResult) -> Vec<String>; 5] = [
         |result| ended_early(result).into_iter().collect(),
+        |result| change_after_the_end(result).into_iter().collect(),
         |result| imprecise(result).into_iter().collect(),
         |result| unsteady(result).into_iter().collect(),
         missing_metrics,
@@ -357,6 +359,26 @@ fn ended_early(result: &PointResult) -> Option<String> {
     let reason = result.stop_reason()?;
     let early = result.runs.iter().filter(|run| run.stop_reason.is_some()).count();
     Some(format!("{early} of {} runs ended early: {reason}", result.runs.len()))
+}
+
+/// Warns of an outage, or of a path's first change, that no run reaches.
+fn change_after_the_end(result: &PointResult) -> Option<String> {
+    let begin = result.point.workload.start;
+    let end_of = |run: &Arc<RunResult>| begin + run.connect_time.unwrap_or_default() + run.span;
+    let end = result.runs.iter().filter(|run| run.stop_reason.is_none()).map(end_of).max()?;
+    let network = result.point.network_of(0);
+    let unreached = network.disruptions().into_iter().find(|disruption| disruption.at > end);
+    let (what, at) = match unreached {
+        Some(disruption) => (disruption.description, disruption.at),
+        None => {
+            let changes = network.events.iter().map(|event| event.at).filter(|at| !at.is_zero());
+            ("the first change of the path".to_owned(), changes.min().filter(|at| *at > end)?)
+        }
+    };
+    let end = three_digits(end.as_secs_f64());
+    Some(format!(
+        "the runs end after {end} s, before this has an effect: {what} at {at}; add messages or let it happen earlier"
+    ))
 }
 
 fn imprecise(result: &PointResult) -> Option<String> {

@@ -500,6 +500,30 @@ fn error_of_a_flag_names_the_flag() {
 }
 
 #[test]
+fn change_of_the_path_after_the_end_of_the_runs_is_a_warning() {
+    let dir = here();
+    for (network, what) in [
+        ("events = [{ at = '500s', down = true }]", Some("the network goes down at 500s")),
+        (
+            "events = [{ at = '0s', rate = '5Mbit' }, { at = '400s', rate = '1Mbit' }]",
+            Some("the first change of the path at 400s"),
+        ),
+        ("events = [{ at = '50ms', rate = '5Mbit' }, { at = '400s', rate = '9Mbit' }]", None),
+        ("paths = [{}, {}]\nhandover.at = '70s'", Some("the client attaches to path 2 at 70s")),
+    ] {
+        let text = format!(
+            "transports = ['tcp', 'sctp']\nmessages = 400\nworkload.kind = 'echo'\n[network]\n{network}"
+        );
+        fs::write(dir.path().join("late.toml"), text).unwrap();
+        let table = ok(dir.path(), &["run", "late.toml", "--out", "late"]);
+        let warned = table.contains("before this has an effect");
+        assert_eq!(warned, what.is_some(), "{network}: {table}");
+        assert!(what.is_none_or(|what| table.contains(what)), "{network}: {table}");
+        fs::remove_dir_all(dir.path().join("late")).unwrap();
+    }
+}
+
+#[test]
 fn missed_precision_is_a_warning() {
     let dir = here();
     let text = "transports = ['tcp']\nmessages = 60\nrepetitions = '2..3'\nprecision = '0.001%'\n[network]\nloss = '5%'\n";
