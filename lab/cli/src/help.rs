@@ -1,7 +1,9 @@
 //! `hol help`: explains a command, a table of experiment files, or any option or key by its name.
 
+use std::collections::BTreeSet;
+
 use clap::{Arg, Args, Command, CommandFactory};
-use hol_lab::{Section, reference, schema};
+use hol_lab::{Key, Section, reference, schema};
 use hol_stack::Kind;
 
 use crate::Cli;
@@ -35,7 +37,7 @@ impl Help {
         let text = match words[..] {
             [] => OVERVIEW.to_owned(),
             ["schema"] => serde_json::to_string_pretty(&schema()).map_err(Failure::failed)? + "\n",
-            ["reference"] => reference().iter().map(as_markdown).collect::<Vec<_>>().join("\n"),
+            ["reference"] => whole_reference(),
             _ => {
                 let mut found: Vec<String> = Vec::new();
                 found.extend(command_help(&mut command, &words));
@@ -115,6 +117,56 @@ fn describe_flag(command: &Command, word: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Flag:\n{lines}"))
 }
 
+/// Returns the reference of all tables, in which each unit and each key of several kinds of workload is described once.
+fn whole_reference() -> String {
+    let mut all = reference();
+    let shared = move_shared_keys(&mut all);
+    let first_kind = all.iter().position(is_kind).unwrap_or(all.len());
+    all.insert(first_kind, shared);
+    let mut units = BTreeSet::new();
+    for key in all.iter_mut().flat_map(|section| &mut section.keys) {
+        if let Some((quantity, example, rest)) = split_quantity(&key.value) {
+            let one = quantity.rsplit(", or ").next().unwrap_or(quantity);
+            units.insert(format!("- {one}, such as {example}.\n"));
+            key.value = format!("{quantity}{rest}");
+        }
+    }
+    let tables: Vec<String> = all.iter().map(as_markdown).collect();
+    format!("## Quantities\n\n{}\n{}", units.into_iter().collect::<String>(), tables.join("\n"))
+}
+
+/// Splits the description of a quantity: `a time such as "10ms" (units: ms, s), or a table`.
+fn split_quantity(value: &str) -> Option<(&str, &str, &str)> {
+    let (quantity, rest) = value.split_once(" such as ")?;
+    let end = rest.find(')')? + 1;
+    rest[..end].contains("(units: ").then(|| (quantity, &rest[..end], &rest[end..]))
+}
+
+fn is_kind(section: &Section) -> bool {
+    section.table.starts_with("[workload] kind")
+}
+
+/// Moves the keys that several kinds of workload have to a section of their own, which it returns.
+fn move_shared_keys(all: &mut [Section]) -> Section {
+    let mut kinds: Vec<&mut Section> = all.iter_mut().filter(|section| is_kind(section)).collect();
+    let every: Vec<Key> = kinds.iter().flat_map(|kind| kind.keys.clone()).collect();
+    let is_shared = |key: &Key| {
+        let same_name: Vec<&Key> = every.iter().filter(|other| other.name == key.name).collect();
+        same_name.len() > 1 && same_name.iter().all(|other| *other == key)
+    };
+    let mut keys: Vec<Key> = Vec::new();
+    for kind in &mut kinds {
+        let (shared, own): (Vec<Key>, Vec<Key>) = kind.keys.drain(..).partition(is_shared);
+        kind.keys = own;
+        kind.inherited = shared.iter().map(|key| key.name.clone()).collect();
+        keys.extend(shared);
+    }
+    keys.sort_by(|a, b| a.name.cmp(&b.name));
+    keys.dedup();
+    let about = "Keys of several kinds of workload; each kind names those that it takes.".to_owned();
+    Section { table: "[workload]".to_owned(), about, keys, inherited: Vec::new() }
+}
+
 /// Returns whether the section matches the topic; the singular matches, too: `path` for `paths`.
 fn is_about(section: &Section, topic: &str) -> bool {
     let mut words = section.table.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -131,10 +183,12 @@ fn as_markdown(section: &Section) -> String {
     }
     if !inherited.is_empty() {
         let names: Vec<String> = inherited.iter().map(|name| format!("`{name}`")).collect();
-        text += &format!(
-            "- Also takes these keys of `[network]`, whose values are the defaults: {}.\n",
-            names.join(", ")
-        );
+        let of = if is_kind(section) {
+            " of `[workload]`"
+        } else {
+            " of `[network]`, whose values are the defaults"
+        };
+        text += &format!("- Also takes these keys{of}: {}.\n", names.join(", "));
     }
     text
 }
