@@ -16,8 +16,7 @@
 //! ends, `program_records` measures the connections of programs in them. `session` is an interactive guest,
 //! `session_step` its protocol, `shared_memory` the channel of that protocol in QEMU.
 //!
-//! The cost of a transaction and how to reduce it: `docs/kernel-cost.md`; the other engine:
-//! `docs/kernel-uml.md`.
+//! The two engines compared, and where the time goes: `docs/kernel.md`.
 
 mod archive;
 mod build;

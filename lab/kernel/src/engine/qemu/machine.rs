@@ -51,7 +51,7 @@ pub(super) struct Machine {
 
 /// Kernel options that disable features of a distribution's kernel without an effect on measurements: mitigations,
 /// accounting of stalls, clearing of memory before use, checks of copied memory, security modules, and tests of
-/// ciphers, which would continue in the background of each run. `docs/kernel-cost.md` gives the cost of each.
+/// ciphers, which would continue in the background of each run. `docs/kernel.md` gives the cost of each.
 const DISABLED_FEATURES: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
