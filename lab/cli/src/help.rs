@@ -10,21 +10,22 @@ use crate::Cli;
 use crate::failure::Failure;
 use crate::overview::OVERVIEW;
 use crate::terminal::say;
-use crate::{list, named_path, transport_option};
+use crate::{glossary, list, named_path, transport_option};
 
 const EXAMPLES: &str = "\
 Examples:
   hol help run         a command
   hol help network     a table of experiment files: keys, units, defaults
   hol help lifetime    an option of a transport, a flag or a key
+  hol help p99         a term of the reports
   hol help schema      a JSON Schema for editors, which then complete and check experiment files";
 
 /// Explain a command, a table of experiment files, or an option or key by its name
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Help {
-    /// A command, transport, option, path, flag, key, table or workload; `reference` for all keys of
-    /// experiment files, `schema` for their JSON Schema
+    /// A command, transport, option, path, flag, key, table, workload or term; `reference` for all keys of
+    /// experiment files, `schema` for their JSON Schema, `glossary` for all terms
     topic: Vec<String>,
 }
 
@@ -38,6 +39,7 @@ impl Help {
             [] => OVERVIEW.to_owned(),
             ["schema"] => serde_json::to_string_pretty(&schema()).map_err(Failure::failed)? + "\n",
             ["reference"] => whole_reference(),
+            ["glossary"] => glossary::all(),
             _ => {
                 let mut found: Vec<String> = Vec::new();
                 found.extend(command_help(&mut command, &words));
@@ -63,7 +65,7 @@ fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
     Some(command.render_long_help().to_string())
 }
 
-/// Describes everything that is called `word`, except for commands: a transport, tables, options, keys and flags.
+/// Describes everything that is called `word`, except for commands: a transport, tables, terms, options, keys and flags.
 fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let word = word.trim_start_matches('-');
     let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
@@ -73,14 +75,17 @@ fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let found = transport.into_iter().chain(named_path::explain(word)).chain(tables).chain(paths);
     let found: Vec<String> = found.collect();
     // A word that names a table does not also mean the keys of this name.
-    if found.is_empty() {
-        [describe_option(word), describe_key(&all, word), describe_flag(command, word)]
-            .into_iter()
-            .flatten()
-            .collect()
-    } else {
-        found
+    if !found.is_empty() {
+        return found;
     }
+    let option = hol_stack::option_name(word);
+    let found = [
+        glossary::explain(word),
+        describe_option(option),
+        describe_key(&all, word),
+        describe_flag(command, word),
+    ];
+    found.into_iter().flatten().collect()
 }
 
 /// Describes the option `word` of each transport that has it; `None` if none does.

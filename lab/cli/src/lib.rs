@@ -15,6 +15,7 @@ mod exec;
 mod executable;
 mod external;
 mod failure;
+mod glossary;
 mod help;
 mod init;
 mod kernel;

@@ -3,7 +3,7 @@
 use clap::Args;
 use hol_lab::Study;
 use hol_network::NamedPath;
-use hol_stack::{DEFAULT_STACK, Kind, stacks};
+use hol_stack::{DEFAULT_STACK, Kind, Stack, stacks};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -16,14 +16,14 @@ const EXAMPLES: &str = "\
 Examples:
   hol list           transports, workloads, stacks, studies
   hol list sctp      every option of a transport, its default and the source of it
-  hol list paths     rates, delays and queues of the paths by name
+  hol list paths     rates, delays and queues of the paths by name; also transports, workloads, stacks, studies
   hol list --json    everything, for programs";
 
 /// List transports, workloads, paths, stacks and studies; or the options of one transport.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct List {
-    /// Transport whose options are listed, or `paths`
+    /// Transport whose options are listed; or transports, workloads, paths, stacks, studies
     #[arg(value_name = "TRANSPORT", value_parser = topic)]
     topic: Option<Topic>,
     /// Print a JSON object for each entry, one per line
@@ -35,7 +35,17 @@ pub struct List {
 #[derive(Debug, Clone, Copy)]
 enum Topic {
     Options(Kind),
+    Group(Group),
+}
+
+/// Things of one kind that have names.
+#[derive(Debug, Clone, Copy)]
+enum Group {
+    Transports,
+    Workloads,
     Paths,
+    Stacks,
+    Studies,
 }
 
 /// An entry of the list.
@@ -53,10 +63,14 @@ struct Entry<'n> {
 }
 
 fn topic(name: &str) -> Result<Topic, String> {
-    let names = Kind::ALL.map(Kind::name).join(", ");
-    let found = Kind::ALL.into_iter().find(|kind| kind.name() == name.to_lowercase());
-    let found = found.map(Topic::Options).or((name == "paths").then_some(Topic::Paths));
-    found.ok_or_else(|| format!("unknown transport; use one of {names}, or `paths` for the named paths"))
+    let name = name.to_lowercase();
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name).map(Topic::Options);
+    let group = Group::ALL.into_iter().find(|group| group.name() == name).map(Topic::Group);
+    kind.or(group).ok_or_else(|| {
+        let (transports, groups) =
+            (Kind::ALL.map(Kind::name).join(", "), Group::ALL.map(Group::name).join(", "));
+        format!("unknown; use one of {transports}, or one of {groups}; `hol help {name}` may explain it")
+    })
 }
 
 impl List {
@@ -64,50 +78,96 @@ impl List {
     pub fn run(&self) -> Result<(), Failure> {
         match (self.topic, self.json) {
             (Some(Topic::Options(kind)), true) => print_options_json(kind),
-            (Some(Topic::Paths), true) => print_paths_json(),
-            (None, true) => print_json(),
             (Some(Topic::Options(kind)), false) => say(&options(kind)),
-            (Some(Topic::Paths), false) => {
+            (Some(Topic::Group(group)), true) => group.print_json(),
+            (Some(Topic::Group(Group::Paths)), false) => {
                 say(&format!(
                     "{}\nhol help NAME shows the settings of a path, and which of them are measured\n",
                     named_path::table()
                 ));
             }
-            (None, false) => say(&list_names()),
+            (Some(Topic::Group(group)), false) => say(&group.names()),
+            (None, true) => {
+                Group::ALL.into_iter().for_each(Group::print_json);
+                Kind::ALL.into_iter().for_each(print_options_json);
+            }
+            (None, false) => say(&Group::ALL.map(Group::names).join("\n")),
         }
         Ok(())
     }
 }
 
-/// Returns all names except for those of options.
-fn list_names() -> String {
-    let mut text = String::from("transports (hol list TRANSPORT shows its options):\n");
-    for kind in Kind::ALL {
-        text += &format!("  {:<18} {}\n", kind.name(), kind.about());
+impl Group {
+    const ALL: [Self; 5] = [Self::Transports, Self::Workloads, Self::Paths, Self::Stacks, Self::Studies];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Transports => "transports",
+            Self::Workloads => "workloads",
+            Self::Paths => "paths",
+            Self::Stacks => "stacks",
+            Self::Studies => "studies",
+        }
     }
-    text += "\nworkloads (--workload KIND; hol help KIND shows its keys):\n";
-    for kind in hol_workloads::Kind::all() {
-        text += &format!("  {:<18} {}\n", kind.workload().name(), kind.workload().about());
+
+    /// Returns how to use one of the names.
+    const fn use_of_names(self) -> &'static str {
+        match self {
+            Self::Transports => "hol list TRANSPORT shows its options",
+            Self::Workloads => "--workload KIND; hol help KIND shows its keys",
+            Self::Paths => "--path NAME; hol list paths shows their rates, delays and queues",
+            Self::Stacks => "option stack=NAME",
+            Self::Studies => "hol reproduce STUDY",
+        }
     }
-    text += "\npaths (--path NAME; hol list paths shows their rates, delays and queues):\n";
-    for path in NamedPath::ALL {
-        text += &format!("  {:<18} {}\n", path.name(), path.summary());
+
+    /// Returns each name with its description.
+    fn entries(self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Transports => Kind::ALL.map(|kind| (kind.name(), kind.about().to_owned())).to_vec(),
+            Self::Workloads => {
+                let kinds = hol_workloads::Kind::all();
+                kinds
+                    .iter()
+                    .map(|kind| (kind.workload().name(), kind.workload().about().to_owned()))
+                    .collect()
+            }
+            Self::Paths => {
+                NamedPath::ALL.iter().map(|path| (path.name(), path.summary().to_owned())).collect()
+            }
+            Self::Stacks => stacks().iter().map(|stack| (stack.name, describe_stack(stack))).collect(),
+            Self::Studies => Study::all().map(|(name, title)| (name, title.to_owned())).collect(),
+        }
     }
-    text += "\nstacks (option stack=NAME):\n";
-    for stack in stacks() {
-        let is_of_quic = Kind::Quic.stacks().next().is_some_and(|first| first.name == stack.name);
-        let default = match (stack.name == DEFAULT_STACK, is_of_quic) {
-            (true, _) => " (default)",
-            (false, true) => " (default of quic)",
-            (false, false) => "",
+
+    fn names(self) -> String {
+        let lines = self.entries().into_iter().map(|(name, about)| format!("  {name:<18} {about}\n"));
+        format!("{} ({}):\n{}", self.name(), self.use_of_names(), lines.collect::<String>())
+    }
+
+    fn print_json(self) {
+        let what = match self {
+            // The options of all transports follow as entries of their own.
+            Self::Transports => return,
+            Self::Workloads => "workload",
+            Self::Paths => "path",
+            Self::Stacks => "stack",
+            Self::Studies => "study",
         };
-        text += &format!("  {:<18} {}{default}\n", stack.name, first_comment(stack.text));
+        for (name, about) in self.entries() {
+            say(&json(&Entry { what, name, about: &about, transport: None, default: None }));
+        }
     }
-    text += "\nstudies (hol reproduce STUDY):\n";
-    for (name, title) in Study::all() {
-        text += &format!("  {name:<18} {title}\n");
-    }
-    text
+}
+
+fn describe_stack(stack: &Stack) -> String {
+    let is_of_quic = Kind::Quic.stacks().next().is_some_and(|first| first.name == stack.name);
+    let default = match (stack.name == DEFAULT_STACK, is_of_quic) {
+        (true, _) => " (default)",
+        (false, true) => " (default of quic)",
+        (false, false) => "",
+    };
+    format!("{}{default}", first_comment(stack.text))
 }
 
 /// Returns a transport's options with their default values.
@@ -118,27 +178,6 @@ pub fn options(kind: Kind) -> String {
         .map(transport_option::TransportOption::line)
         .collect::<String>();
     format!("{name}: {}. Options, as in {name}:KEY=VALUE,KEY=VALUE:\n{lines}", kind.about())
-}
-
-/// Prints the list as JSON, one object per line.
-fn print_json() {
-    Study::all().for_each(|(name, title)| print_entry("study", name, title));
-    print_paths_json();
-    for kind in hol_workloads::Kind::all() {
-        print_entry("workload", kind.workload().name(), kind.workload().about());
-    }
-    for stack in stacks() {
-        print_entry("stack", stack.name, first_comment(stack.text));
-    }
-    Kind::ALL.into_iter().for_each(print_options_json);
-}
-
-fn print_paths_json() {
-    NamedPath::ALL.iter().for_each(|path| print_entry("path", path.name(), path.summary()));
-}
-
-fn print_entry(what: &'static str, name: &str, about: &str) {
-    say(&json(&Entry { what, name, about, transport: None, default: None }));
 }
 
 fn print_options_json(kind: Kind) {

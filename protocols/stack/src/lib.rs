@@ -17,6 +17,7 @@ mod tls;
 pub use error::SpecError;
 pub use kind::Kind;
 pub use metrics_cache::MetricsCache;
+pub use options::option_name;
 pub use socket_style::SocketStyle;
 pub use spec::{Protocol, TransportSpec};
 pub use stacks::{DEFAULT_STACK, Stack, linux_version, stack, stack_of_linux, stacks};

@@ -12,6 +12,15 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError, Tls};
 
+/// Returns the name of an option that may be written with another: `cc` as in iperf3 and ss, `accecn` as in RFC 9768.
+pub fn option_name(written: &str) -> &str {
+    match written {
+        "cc" => "congestion",
+        "accecn" => "accurate_ecn",
+        name => name,
+    }
+}
+
 /// The options of a specification in their order; reading an option removes it.
 pub(crate) struct Options(Vec<(String, Option<String>)>);
 
@@ -23,12 +32,7 @@ impl Options {
                 Some((key, value)) => (key, Some(value.trim().to_owned())),
                 None => (option, None),
             };
-            // `cc` is the name in iperf3 and ss, AccECN that in RFC 9768.
-            let key = match key.trim() {
-                "cc" => "congestion",
-                "accecn" => "accurate_ecn",
-                key => key,
-            };
+            let key = option_name(key.trim());
             if options.iter().any(|(known, _)| known == key) {
                 return Err(SpecError::Repeated(key.to_owned()));
             }

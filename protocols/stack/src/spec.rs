@@ -250,6 +250,10 @@ fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
         );
         return Err(bad_value("streams", &values["streams"], problem));
     }
+    if reliability != Reliability::Full && !config.partial_reliability {
+        let problem = "lifetime and retransmissions need partial reliability (RFC 3758); remove this option";
+        return Err(bad_value("partial_reliability", &values["partial_reliability"], problem.to_owned()));
+    }
     Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, no_checksums })
 }
 
@@ -389,6 +393,10 @@ mod tests {
         let Protocol::Sctp { unordered, reliability, .. } = spec.protocol() else { panic!("not sctp") };
         assert_eq!((*unordered, *reliability), (true, Reliability::Lifetime(Duration::from_millis(100))));
         assert!(error("sctp:lifetime=1s,retransmissions=2").contains("lifetime and retransmissions exclude"));
+        for limit in ["lifetime=1s", "retransmissions=0"] {
+            let problem = error(&format!("sctp:{limit},partial_reliability=false"));
+            assert!(problem.contains("need partial reliability"), "{problem}");
+        }
     }
 
     #[test]

@@ -1,0 +1,153 @@
+//! The terms of reports and help texts: `hol help p99`, and docs/guide/glossary.md.
+
+/// Each term, with other names under which it is found, and its meaning.
+const TERMS: [(&str, &[&str], &str); 34] = [
+    (
+        "axis",
+        &["axes"],
+        "a key with several values; every combination of the axes of an experiment is a point",
+    ),
+    (
+        "carries the load",
+        &["load", "overload"],
+        "messages are delivered as fast as they are offered; otherwise waiting messages pile up, and a mean would depend only on the length of the run",
+    ),
+    (
+        "CI",
+        &["confidence", "interval"],
+        "confidence interval: with 95 %, the intervals of 19 of 20 such experiments contain the true value",
+    ),
+    (
+        "claim, verdict",
+        &["claims", "verdicts"],
+        "a statement of a paper that a study tests; whether it holds here",
+    ),
+    (
+        "collapsed",
+        &["collapse"],
+        "a run that ended early, fell more than a second behind its schedule, or had an ever longer backlog",
+    ),
+    ("cwnd", &["window"], "congestion window: how much a sender may have in flight (RFC 5681 section 2)"),
+    (
+        "discipline",
+        &["qdisc", "aqm"],
+        "how a queue chooses the packets to send, to drop or to mark: droptail, RED, CoDel, FQ-CoDel, PIE, DualPI2",
+    ),
+    ("engine", &[], "what a kernel runs on: QEMU or User-Mode Linux"),
+    ("experiment", &[], "one file: network, transports, workload and axes"),
+    (
+        "goodput",
+        &[],
+        "throughput without headers and retransmissions: octets that the receiving application gets per second",
+    ),
+    (
+        "head-of-line wait",
+        &["hol", "blocking"],
+        "time for which a complete message waits at the receiver for data that were sent before it",
+    ),
+    ("jitter", &[], "variation of the one-way delay (RFC 3393)"),
+    (
+        "late",
+        &[],
+        "delayed by an outage: slower than 99 % of the messages before it, and waiting when it ended",
+    ),
+    ("loss recovery", &["recovery"], "time from the first to the last transmission of a message's data"),
+    (
+        "message",
+        &["request", "reply", "object", "page", "frame"],
+        "what the application sends at once: a request, a reply, an object of a page, a frame",
+    ),
+    ("one-way delay", &["owd"], "propagation delay of one direction, without queues (RFC 7679)"),
+    ("outage", &["failover"], "longest time without a delivery around a disruption of the path"),
+    (
+        "p99",
+        &["p50", "p90", "p999", "percentile", "quantile", "tail"],
+        "99th percentile: 99 % of the messages of all runs are at most this slow",
+    ),
+    (
+        "paired",
+        &["pairs"],
+        "in the same repetition all transports meet the same random losses, so their difference varies less than either",
+    ),
+    ("path", &["link"], "what packets cross between client and server; a path has one link or several"),
+    ("point", &[], "one transport under one combination of the values of the axes"),
+    ("record", &["records"], "what happened to one message: when it was due, sent, received and delivered"),
+    (
+        "response time",
+        &["latency"],
+        "from the time at which a message is due until its reply has arrived; without replies, until it has been delivered",
+    ),
+    (
+        "RTO",
+        &["timeout", "timeouts"],
+        "retransmission timeout: the wait for an acknowledgment before data are sent again (RFC 6298, RFC 9260 section 6.3)",
+    ),
+    (
+        "RTT",
+        &["rtt"],
+        "round-trip time: from sending a packet until its acknowledgment; `--rtt` sets the part that is propagation",
+    ),
+    ("run, repetition", &["run", "repetitions", "repetition"], "one execution of a point with its own seed"),
+    ("seed", &[], "start of all random numbers: the same seed gives the same run, except in the live world"),
+    (
+        "ssthresh",
+        &[],
+        "slow-start threshold: above it the congestion window grows slowly (RFC 5681 section 3.1)",
+    ),
+    ("stack", &["stacks"], "a named set of defaults of the endpoints, such as linux-6.12; `hol list stacks`"),
+    (
+        "steady",
+        &["steady-state", "unsteady"],
+        "longer runs would have the same mean, as far as the results show",
+    ),
+    (
+        "stream",
+        &["streams"],
+        "an ordered sequence of messages; a loss delays only messages of its own stream",
+    ),
+    ("TSN", &["chunk"], "transmission sequence number of a data chunk of SCTP (RFC 9260 section 3.3.1)"),
+    (
+        "workload",
+        &["workloads"],
+        "what generates the messages: rpc, page, bulk, media and others; `hol list workloads`",
+    ),
+    (
+        "world",
+        &["worlds"],
+        "where a run takes place: model (simulated), kernel (Linux in virtual time), live (real networks)",
+    ),
+];
+
+/// Returns the entry of the term that `word` names.
+pub fn explain(word: &str) -> Option<String> {
+    let word = word.to_lowercase();
+    let is_named = |term: &str| term.to_lowercase().split(", ").any(|name| name == word);
+    let (term, _, meaning) =
+        TERMS.iter().find(|(term, others, _)| is_named(term) || others.contains(&word.as_str()))?;
+    Some(format!("{term}: {meaning}.\n"))
+}
+
+/// Returns all terms as Markdown.
+pub fn all() -> String {
+    TERMS.iter().map(|(term, _, meaning)| format!("- **{term}**: {meaning}.\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn terms_are_sorted_and_each_name_means_one_of_them() {
+        let sorted = |pair: &[(&str, &[&str], &str)]| pair[0].0.to_lowercase() < pair[1].0.to_lowercase();
+        assert!(TERMS.windows(2).all(sorted));
+        let names: Vec<&str> = TERMS
+            .iter()
+            .flat_map(|(term, others, _)| term.split(", ").chain(others.iter().copied()))
+            .collect();
+        let different: BTreeSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
+        assert!(names.iter().all(|name| explain(name).is_some()));
+        assert!(different.len() + 4 >= names.len(), "{names:?}");
+    }
+}
