@@ -49,7 +49,7 @@ const TERMS: [(&str, &[&str], &str); 34] = [
     (
         "late",
         &[],
-        "delayed by an outage: slower than 99 % of the messages before it, and waiting when it ended",
+        "delayed by an outage: overdue when it ended, or slower afterwards than 99 % of the messages before it",
     ),
     ("loss recovery", &["recovery"], "time from the first to the last transmission of a message's data"),
     (

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
-use hol_lab::LabError;
+use hol_lab::{LabError, reference};
 use toml::Table;
 
 use crate::comparison_flags::ComparisonFlags;
@@ -91,12 +91,14 @@ const NETWORK_KEYS: [Note; 12] = [
     ("mtu", "The longest IP packet.", "\"1500B\""),
 ];
 
-/// The keys of `[workload]`, in their order in the file.
-const WORKLOAD_KEYS: [Note; 6] = [
+/// The keys of `[workload]`, in their order in the file; a kind of workload has some of them.
+const WORKLOAD_KEYS: [Note; 8] = [
     ("kind", "Workload; `hol list` describes each.", "\"simco\""),
     ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
     ("arrivals", "Distribution of the intervals between messages: periodic or poisson.", "\"periodic\""),
-    ("size", "Octets per message; not for simco and media.", "\"128B\""),
+    ("request", "Octets per request, or sizes with weights as in { \"200B\" = 9, \"5kB\" = 1 }.", "\"200B\""),
+    ("reply", "Octets per reply, in the same forms.", "\"1kB\""),
+    ("size", "Octets per message.", "\"128B\""),
     ("start", "Time from the start of the run until the client connects.", "\"0s\""),
     (
         "late_limit",
@@ -170,12 +172,36 @@ fn format_file(mut keys: Table) -> String {
         "\n# The network between client and server.\n[network]{}",
         format_table(&NETWORK_KEYS, network)
     );
-    text += &format!("\n# The workload.\n[workload]{}", format_table(&WORKLOAD_KEYS, workload));
+    let notes = workload_notes(workload.get("kind").and_then(toml::Value::as_str).unwrap_or("simco"));
+    text += &format!("\n# The workload.\n[workload]{}", format_table(&notes, workload));
     text + &if sweep.is_empty() {
         SWEEP_COMMENT.to_owned()
     } else {
         format!("\n[sweep]{}", format_table(&[], sweep))
     }
+}
+
+/// Returns the notes of the keys that a kind of workload has, with its defaults.
+fn workload_notes(kind: &str) -> Vec<Note> {
+    let all = reference();
+    let section = all.iter().find(|section| section.table == format!("[workload] kind = \"{kind}\""));
+    let has = |name: &str| section.is_some_and(|section| section.keys.iter().any(|key| key.name == name));
+    let mut notes: Vec<Note> =
+        WORKLOAD_KEYS.into_iter().filter(|(name, ..)| *name == "kind" || has(name)).collect();
+    let own_default = match kind {
+        "rpc" => ("arrivals", "\"poisson\""),
+        "bulk" => ("size", "\"4096B\""),
+        "files" => ("size", "\"100B\""),
+        _ => ("", ""),
+    };
+    for note in notes.iter_mut().filter(|(name, ..)| *name == own_default.0) {
+        note.2 = own_default.1;
+    }
+    if kind == "page" {
+        // The document and the objects have sizes of their own.
+        notes.retain(|(name, ..)| !["request", "size"].contains(name));
+    }
+    notes
 }
 
 /// Returns a line for each key: the keys with a note first, and keys that are not set as comments.

@@ -11,6 +11,7 @@ use clap::Args;
 use hol_base::{ByteCount, Duration};
 use hol_lab::LabError;
 use hol_passive::{CapturedExchange, CapturedMessages, MessageReconstructor, PathLearner};
+use hol_stack::{Protocol, TransportSpec};
 use hol_workloads::{Exchange, WorkloadError};
 
 use crate::capture_file::{self, CaptureResult};
@@ -137,11 +138,25 @@ impl Replay {
     }
 }
 
+/// Returns SCTP with a send buffer that takes the longest message: Linux refuses a message that exceeds it.
+fn sctp_for(exchanges: &[Exchange]) -> String {
+    let sizes = exchanges.iter().flat_map(|exchange| [Some(exchange.octets), exchange.reply]).flatten();
+    let longest = sizes.map(|size| size.0).max().unwrap_or(0);
+    let default: TransportSpec = "sctp".parse().expect("sctp is a transport");
+    match default.protocol() {
+        Protocol::Sctp { config, .. } if longest > config.send_buffer.0 => {
+            format!("sctp:streams=8,send_buffer={}kB", (2 * longest).div_ceil(1000))
+        }
+        _ => "sctp:streams=8".to_owned(),
+    }
+}
+
 /// Returns the experiment file without its network.
 fn experiment_text(captured: &CapturedMessages, exchanges: &[Exchange]) -> String {
     let messages = exchanges.len() * REPETITIONS;
+    let sctp = sctp_for(exchanges);
     let mut text = format!(
-        "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Number of messages of all repetitions together; each repetition has all of them.\n\
+        "transports = [\"tcp\", \"{sctp}\", \"quic\"]\n# Number of messages of all repetitions together; each repetition has all of them.\n\
          messages = {messages}\nrepetitions = {REPETITIONS}\n\n[workload]\nkind = \"replay\"\n"
     );
     if captured.is_reversed {

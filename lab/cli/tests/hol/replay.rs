@@ -70,6 +70,19 @@ fn replayed_capture_runs_over_every_transport() {
 }
 
 #[test]
+fn replayed_messages_fit_into_the_send_buffer_of_sctp() {
+    let dir = tempfile::tempdir().unwrap();
+    let run =
+        ["--workload", "oneway", "--size", "300kB", "--rate", "2/s", "--count", "4", "--repetitions", "1"];
+    ok(dir.path(), &[&["trace", "sctp:send_buffer=1MB", "--pcap", "run.pcapng"][..], &run].concat());
+    ok(dir.path(), &["replay", "run.pcapng", "mine.toml"]);
+    let text = fs::read_to_string(dir.path().join("mine.toml")).unwrap();
+    assert!(text.contains("\"sctp:streams=8,send_buffer=600kB\""), "{text}");
+    let rows = ok(dir.path(), &["run", "mine.toml", "--json"]);
+    assert_eq!(rows.matches("\"failed\":0").count(), 3, "{rows}");
+}
+
+#[test]
 fn captures_without_messages_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("empty.pcap"), b"").unwrap();
