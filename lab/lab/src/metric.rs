@@ -179,7 +179,7 @@ pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         metric: Metric::Tail,
         name: "tail",
-        title: "99th percentile",
+        title: "mean 99th percentile of the runs",
         needs_load: true,
         column: "p99_ms",
         extract: Extract::Summary(|run| run.latency.quantile(0.99).map(|at| at.as_millis_f64())),

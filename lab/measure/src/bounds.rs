@@ -115,7 +115,8 @@ impl fmt::Display for Bounds {
             return Interval { mean: value, half_width: (high - low) / 2.0, n: 2 }.fmt(f);
         }
         let nearer = (value - low).min(high - value).max((high - low) / 100.0);
-        let digits = (1.0 - nearer.log10().floor()).clamp(0.0, 9.0) as usize;
+        let readable = 5.0 - value.abs().max(high.abs()).log10().floor();
+        let digits = (1.0 - nearer.log10().floor()).min(readable).clamp(0.0, 9.0) as usize;
         write!(f, "{value:.digits$} ({low:.digits$} to {high:.digits$})")
     }
 }
@@ -126,6 +127,12 @@ mod tests {
 
     /// SCTP-1024 at 1 % loss: nine similar runs, and one in which the send buffer was full.
     const SKEWED: [f64; 10] = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
+
+    #[test]
+    fn lopsided_interval_has_at_most_six_digits() {
+        let bounds = Bounds { value: 280.773_61, low: 280.773_6, high: 281.179_4 };
+        assert_eq!(bounds.to_string(), "280.774 (280.774 to 281.179)");
+    }
 
     #[test]
     fn interval_of_values_that_are_not_negative_ends_at_zero() {

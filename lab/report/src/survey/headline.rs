@@ -288,7 +288,7 @@ impl Line<'_, '_> {
     }
 
     /// Describes a range in which the challenger has the same outcome from `first` to `last`, and the difference at
-    /// both ends.
+    /// both ends; without an order, the smallest and the largest difference.
     fn describe_range(&self, first: usize, last: usize) -> String {
         let by = |index: usize| self.contests[index].1.describe_difference();
         let end = self.contests.len() - 1;
@@ -301,22 +301,32 @@ impl Line<'_, '_> {
         let place = match (first == 0, last == end) {
             (true, true) => format!(" at every {}", self.axis().map_or(String::new(), Axis::name)),
             _ if !self.is_ordered() => {
-                format!(" at {} to {}", self.describe_step(first), self.describe_step(last))
+                let steps: Vec<String> = (first..=last).map(|index| self.describe_step(index)).collect();
+                format!(" at {}", steps.join(", "))
             }
             (false, true) => format!(" from {} on", self.describe_step(first)),
             (true, false) => format!(" up to {}", self.describe_step(last)),
             (false, false) => format!(" from {} to {}", self.describe_step(first), self.describe_step(last)),
         };
-        match [by(first), by(last)] {
-            [one, other] if one == other => format!("{place} ({one})"),
-            [one, other] => {
+        let [one, other] = if self.is_ordered() { [first, last] } else { self.extremes(first, last) };
+        match [by(one), by(other)] {
+            [by, same] if by == same => format!("{place} ({by})"),
+            [by, more] => {
                 format!(
-                    "{place} ({one} at {}, {other} at {})",
-                    self.describe_step(first),
-                    self.describe_step(last)
+                    "{place} ({by} at {}, {more} at {})",
+                    self.describe_step(one),
+                    self.describe_step(other)
                 )
             }
         }
+    }
+
+    /// Returns the steps from `first` to `last` with the smallest and the largest difference.
+    fn extremes(&self, first: usize, last: usize) -> [usize; 2] {
+        let size = |index: usize| self.contests[index].1.gain().abs();
+        let mut steps: Vec<usize> = (first..=last).collect();
+        steps.sort_by(|a, b| size(*a).total_cmp(&size(*b)));
+        [steps[0], steps[steps.len() - 1]]
     }
 }
 
@@ -380,6 +390,27 @@ mod tests {
         );
         assert!(cross.main_sentences[0].contains(", faster at loss 10% (by 20"), "{cross:?}");
         assert!(cross.main_sentences[0].ends_with("`hol advise` finds the crossover."), "{cross:?}");
+    }
+
+    /// The values of such an axis have no order, so its first and last value are not the ends of anything.
+    #[test]
+    fn axis_of_names_shows_the_smallest_and_the_largest_difference() {
+        let cells =
+            [("droptail", 40.0), ("codel", 25.0), ("pie", 30.0)].into_iter().flat_map(|(discipline, ms)| {
+                [("TCP", 20.0), ("SCTP-8", ms)].map(|(name, ms)| {
+                    let mut cell = cell(name, 1.0, 100.0, &[ms, ms + 0.1, ms + 0.2, ms]);
+                    cell.conditions.axes = vec![("network.discipline".to_owned(), discipline.to_owned())];
+                    cell
+                })
+            });
+        let data = dataset(cells.collect());
+        let headline = Headline::of(&swept(&data));
+        let text = &headline.main_sentences[0];
+        assert!(text.starts_with("SCTP-8 is slower than TCP at every discipline (by 24.9"), "{text}");
+        assert!(
+            text.contains("at discipline codel, by 99.6") && text.contains("at discipline droptail)"),
+            "{text}"
+        );
     }
 
     #[test]
