@@ -8,25 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::resolved_transport;
 
-/// Background flows that compete with the measured one, all with the same workload.
+/// Flows that compete with the measured one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// Transport of the background flows. Default: that of the measured workload.
+    /// Default: that of the measured workload.
     #[serde(default, with = "resolved_transport::if_any", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
-    /// Workload of each background flow. Default `bulk`: a greedy sender.
+    /// Workload of each flow. Default `bulk`.
     #[serde(default = "default_workload")]
     pub workload: WorkloadSpec,
-    /// Number of messages that each background flow sends before it closes its connections. Default: the flow sends until the workload has
-    /// ended.
+    /// Messages per flow before it closes. Default: until the workload ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Number of background flows. Default 1.
+    /// Number of flows. Default 1.
     #[serde(default = "default_count")]
     pub count: u16,
-    /// Start each background flow at a random time, at most this time after the workload's `start`. Default 1 s.
+    /// Start each flow at random within this time after its workload's `start`. Default 1 s.
     #[serde(default = "default_spread")]
     pub spread: Duration,
 }

@@ -56,35 +56,33 @@ pub enum RecordsKept {
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Experiment", description = "An experiment of headofline, for `hol run`.")]
 pub(crate) struct ExperimentFile {
-    /// Title of the report. Default: the file's name.
+    /// Report title. Default: the file's name.
     pub(crate) title: Option<String>,
-    /// Seed of all random numbers; the same seed gives the same run, except in the live world. Default 1.
+    /// Seed of all random numbers; it determines a run, except in the live world. Default 1.
     #[serde(default = "default_seed")]
     seed: u64,
-    /// Number of messages of a point, over all its repetitions. Default 10,000; programs run once per repetition.
+    /// Messages per point, over all repetitions; not for programs. Default 10,000.
     #[schemars(with = "Option<u64>")]
     messages: Option<Spanned<u64>>,
-    /// Number of runs of a point, each with its own seed; `"5..40"`: as many as `precision` needs, within these limits. Default 10.
+    /// Runs per point, with different seeds; of a range, as many as `precision` needs. Default 10.
     #[serde(default = "default_repetitions")]
     #[schemars(with = "Option<Repetitions>")]
     repetitions: Spanned<Repetitions>,
-    /// Repeat until the half width of the 95 % confidence interval of the mean is at most this share of the mean; needs a range of
-    /// `repetitions`. Default: no requirement.
+    /// Half width of the mean's 95 % confidence interval to reach, relative to the mean; needs a range of `repetitions`.
     #[schemars(with = "Option<Ratio>")]
     precision: Option<Spanned<Ratio>>,
-    /// Count the deliveries in each interval of this length, for figures over time. Default none.
+    /// Interval of delivery counts, for figures over time.
     #[schemars(with = "Option<Duration>")]
     timeline: Option<Spanned<Duration>>,
-    /// Keep the records of all messages as Parquet files. Default none.
+    /// Message records to keep, as Parquet files. Default none.
     #[serde(default)]
     pub(crate) records: RecordsKept,
-    /// Record windows, round-trip times and queues at this interval, in Parquet files. Default none.
+    /// Record windows, RTTs and queues at this interval, in Parquet files.
     #[schemars(with = "Option<Duration>")]
     pub(crate) series: Option<Spanned<Duration>>,
-    /// World in which the runs take place: `"model"` (simulated); `"kernel"` (Linux in a virtual machine), `"kernel:6.1"` for that
-    /// version, `"kernel:uml"` for User-Mode Linux; `"live"` over this machine's loopback, `"live:namespaces"` over a path of network
-    /// namespaces, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"` between several hosts, each named
-    /// with its node, or `"live:HOST via ROUTER"` through a router. Default `model`.
+    /// World: `"model"` (simulated); `"kernel"` (Linux in a virtual machine), `"kernel:6.1"` (that version), `"kernel:uml"` (User-Mode
+    /// Linux); `"live"` (loopback), `"live:namespaces"`, `"live:HOST"` (to that host), `"live:server=HOST,cross=OTHER"` (hosts by node),
+    /// `"live:HOST via ROUTER"`. Default `model`.
     #[serde(default = "default_world")]
     #[schemars(with = "Option<String>")]
     pub(crate) world: Spanned<WorldName>,
@@ -94,39 +92,38 @@ pub(crate) struct ExperimentFile {
     /// Further figures of the report.
     #[serde(default, rename = "figure")]
     pub(crate) figures: Vec<figure::FigureTable>,
-    /// An ns script that defines the network. Its path is relative to this file.
+    /// Path of an ns script that defines the network, relative to this file.
     // Only a swept topology arrives here; otherwise it is read before, and removed.
     #[schemars(with = "Option<String>")]
     topology: Option<Spanned<IgnoredAny>>,
-    /// The network between the endpoints. Default a link of 100 Mbit/s and 10 ms.
+    /// Default: a link of 100 Mbit/s and 10 ms.
     #[serde(default = "default_network")]
     #[schemars(with = "Option<NetworkSpec>")]
     pub(crate) network: Spanned<NetworkSpec>,
-    /// Properties of nodes other than links, by name.
+    /// Node properties, by name.
     #[serde(default = "no_hosts")]
     #[schemars(with = "Option<BTreeMap<String, HostSpec>>")]
     hosts: Spanned<BTreeMap<String, HostSpec>>,
-    /// The workload: the application, its messages and their schedule. Default `simco`.
+    /// The application, its messages and their schedule. Default `simco`.
     #[schemars(with = "Option<WorkloadSpec>")]
     workload: Option<Spanned<WorkloadSpec>>,
-    /// Flows of other applications, which compete with the measured one.
+    /// Flows that compete with the measured one.
     #[serde(default)]
     #[schemars(with = "Vec<Background>")]
     background: Vec<Spanned<Background>>,
-    /// Requests that a server sends to other servers before it replies.
+    /// Requests that a server sends to others before it replies.
     #[serde(default)]
     #[schemars(with = "Vec<Onward>")]
     onward: Vec<Spanned<Onward>>,
-    /// Run unmodified programs on nodes. Kernel world only.
+    /// Unmodified programs on nodes. Kernel world only.
     #[serde(default, rename = "program")]
     #[schemars(with = "Vec<Program>")]
     programs: Vec<Spanned<Program>>,
-    /// Source of the programs and of the files that they need: `"host"` (this machine), a directory, or an archive of one (`.tar`).
-    /// Default `host`.
+    /// Source of programs and their files: `"host"` (this machine), a directory or its `.tar` archive. Default `host`.
     #[serde(default = "host_root")]
     #[schemars(with = "Option<String>")]
     root: Spanned<Root>,
-    /// Axes: a list of values for each dotted key; every combination is a point.
+    /// Axes: values by dotted key; every combination is a point.
     // Axes are removed before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     #[schemars(with = "Option<Axes>")]

@@ -14,7 +14,7 @@ use crate::point::Point;
 /// A figure that an experiment asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FigureRequest {
-    /// The swept key along the horizontal axis.
+    /// Swept key along the horizontal axis.
     pub over: String,
     /// The swept key with a panel for each value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,13 +28,13 @@ pub struct FigureRequest {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Figure")]
 pub(crate) struct FigureTable {
-    /// The swept key along the horizontal axis.
+    /// Swept key along the horizontal axis.
     #[schemars(with = "String")]
     over: Spanned<String>,
-    /// Draw one panel for each value of this swept key.
+    /// Swept key with a panel for each value.
     #[schemars(with = "Option<String>")]
     panels: Option<Spanned<String>>,
-    /// Name of the metric to draw, which may be one of `[program.metrics]`. Default `response-time`.
+    /// Metric to draw, also of `[program.metrics]`. Default `response-time`.
     #[schemars(with = "Option<String>", extend("examples" = METRICS))]
     metric: Option<Spanned<String>>,
 }

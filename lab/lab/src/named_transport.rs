@@ -69,15 +69,15 @@ impl JsonSchema for NamedTransport {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         const SPEC_DESCRIPTION: &str =
-            "Transport with its options, such as \"sctp:streams=8\"; `hol list` shows all.";
-        json_schema!({ "description": "A transport to compare, with a label, or with its own workload settings.", "anyOf": [
+            "Transport with options, such as \"sctp:streams=8\"; `hol list` shows all.";
+        json_schema!({ "description": "A transport with its own label or workload settings.", "anyOf": [
             { "type": "string", "description": SPEC_DESCRIPTION },
             {
                 "type": "object",
                 "properties": {
                     "spec": { "type": "string", "description": SPEC_DESCRIPTION },
                     "label": { "type": "string", "description": "Label in tables and figures. Default: `spec`." },
-                    "workload": { "type": "object", "description": "Keys of `[workload]` to override for this transport." },
+                    "workload": { "type": "object", "description": "Keys of `[workload]` for this transport." },
                 },
                 "required": ["spec"],
                 "additionalProperties": false,

@@ -7,16 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::resolved_transport;
 
-/// Requests of a server to another server, one for each request that it receives; a server with several such entries
-/// sends their requests one after another.
+/// A server's request to another for each that it receives; several entries follow one another.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Onward {
-    /// Transport of these requests. Default: that of the measured workload.
+    /// Default: that of the measured workload.
     #[serde(default, with = "resolved_transport::if_any", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
-    /// Workload of these requests: `from` is the server that sends them, `to` the server that replies.
+    /// Workload of these requests, from server `from` to server `to`.
     pub workload: WorkloadSpec,
 }
 

@@ -9,19 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::transit::Transit;
 
-/// The parameters of CoDel; the defaults are those of RFC 8289 sections 4.2 and 4.3, and of Linux.
+/// CoDel; defaults of RFC 8289 sections 4.2 and 4.3 and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodelSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
-    /// section 4.2). Default 100 ms.
+    /// Time above the target before drops: about the longest usual RTT. Default 100 ms.
     pub interval: Duration,
-    /// Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.
+    /// Mark ECN-capable packets instead of dropping. Default no.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
-    /// Mark every packet whose queueing delay exceeds this, if its endpoints support ECN; for DCTCP. Default off.
+    /// Mark ECN-capable packets queued longer than this, for DCTCP. Default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
 }

@@ -11,24 +11,23 @@ use serde::{Deserialize, Serialize};
 use crate::codel::{QueuedPacket, pop_front};
 use crate::transit::Transit;
 
-/// The parameters of DualPI2; the defaults are those of Linux (`dualpi2_reset_default`).
+/// DualPI2 (RFC 9332); defaults of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DualPi2Spec {
-    /// Target of the classic queue's delay. Default 15 ms.
+    /// Target delay of the classic queue. Default 15 ms.
     pub target: Duration,
-    /// Interval at which the probability is updated (`tc`: `tupdate`). Default 16 ms.
+    /// Interval of probability updates (`tc`: `tupdate`). Default 16 ms.
     pub update: Duration,
-    /// Weight of the deviation from the target, in Hz. Default 41/256, about 0.16.
+    /// Weight of the delay's deviation from the target, in Hz. Default 41/256.
     pub alpha: f64,
-    /// Weight of the change of the delay, in Hz. Default 819/256, about 3.2.
+    /// Weight of the delay's change, in Hz. Default 819/256.
     pub beta: f64,
     /// Mark packets that wait longer than this in the low-latency queue (`tc`: `step_thresh`). Default 1 ms.
     pub step: Duration,
-    /// Coupling factor: the low-latency queue's marking probability is at least this factor times the square root of the classic drop
-    /// probability (`tc`: `coupling_factor`, RFC 9332: k). Default 2.
+    /// Coupling factor between classic drops and low-latency marks (`tc`: `coupling_factor`, RFC 9332: k). Default 2.
     pub coupling: u8,
-    /// Minimum share of the rate for the classic queue, in percent (`tc`: `classic_protection`). Default 10.
+    /// Minimum share of the classic queue, in percent. Default 10.
     pub classic_protection: u8,
 }
 

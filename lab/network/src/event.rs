@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::loss::LossSpec;
 
-/// A change during the run: the link goes down or up, or one of its settings changes.
+/// A change of a link during the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventSpec {
     /// Time since the start of the run.
     pub at: Duration,
-    /// Direction in which the link changes. Default both.
+    /// Direction that changes. Default both.
     #[serde(default)]
     pub direction: LinkDirection,
-    /// Number of the path that changes, counted from 1. Default all.
+    /// Path that changes, counted from 1. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<usize>,
-    /// Name of the link or LAN that changes, in a network with `nodes`. Default all.
+    /// Link or LAN that changes. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// `true`: the link goes down, and packets on it are lost; `false`: it works again.
+    /// `true`: the link fails and loses its packets; `false`: it works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
-    /// The new bit rate, from the next bit on.
+    /// New bit rate, from the next bit on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
-    /// The new loss, from the next packet on.
+    /// New loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossSpec>,
-    /// The new delay, from the next packet on; packets keep their order.
+    /// New delay; packets keep their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
 }

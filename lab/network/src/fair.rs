@@ -12,24 +12,23 @@ use hol_wire::Address;
 use crate::codel::{Codel, CodelSpec, QueuedPacket, pop_front};
 use crate::transit::Transit;
 
-/// The parameters of FQ-CoDel; the defaults are those of RFC 8290 section 5.2, and of Linux.
+/// FQ-CoDel; defaults of RFC 8290 section 5.2 and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FairSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
-    /// section 4.2). Default 100 ms.
+    /// Time above the target before drops: about the longest usual RTT. Default 100 ms.
     pub interval: Duration,
-    /// Octets that a flow sends per turn, including the link-layer header. Default 1514.
+    /// Octets per flow and turn, including link-layer headers. Default 1514.
     pub quantum: ByteCount,
-    /// Mark packets instead of dropping them if their endpoints support ECN. Default yes, as in `tc`.
+    /// Mark ECN-capable packets instead of dropping. Default yes.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub ecn: bool,
-    /// Mark every packet whose queueing delay exceeds this, if its endpoints support ECN; for DCTCP. Default off.
+    /// Mark ECN-capable packets queued longer than this, for DCTCP. Default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
-    /// Number of queues; flows are spread over them by a hash of addresses and ports. Default 1024.
+    /// Number of queues, over which flows are hashed. Default 1024.
     pub flows: u32,
 }
 

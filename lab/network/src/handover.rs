@@ -25,7 +25,7 @@ use crate::event::{EventSpec, LinkDirection};
 use crate::identifier::{InterfaceId, LinkId};
 use crate::topology::{AddressChange, Medium, Route, RouteChange, Topology};
 
-/// The movement of a client from one path to another.
+/// The client's move between paths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HandoverSpec {
@@ -35,14 +35,12 @@ pub struct HandoverSpec {
     /// Length of the overlap, in which both paths work, in m. Default 5.
     #[serde(deserialize_with = "deserialize_positive")]
     pub overlap: f64,
-    /// Time from the start of the run until the client enters the overlap. Default 1 s.
+    /// Time at which the client enters the overlap. Default 1 s.
     pub at: Duration,
-    /// Time from entering the overlap until the client is reachable over the second path: association with the cell and
-    /// configuration. Default none.
+    /// Time from `at` until the client is reachable over the second path. Default none.
     pub attach: Duration,
-    /// What the handover changes. `"address"`: the client gets an address on the second path, and loses its address on the first when it
-    /// leaves that path. `"route"`: the client keeps its address, and both ends send over the second path from then on (mobility below the
-    /// transport, as with Mobile IP, a tunnel or GTP). Default `"address"`.
+    /// `"address"`: the client gets an address on the second path, and loses the other on leaving the first. `"route"`: it keeps its
+    /// address, and both ends send over the second path, as with Mobile IP. Default `"address"`.
     #[serde(skip_serializing_if = "HandoverChange::is_default")]
     pub changes: HandoverChange,
 }

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The packet loss of a link: which packets are lost.
+/// The packet loss of a link.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LossSpec {
@@ -31,11 +31,11 @@ pub enum LossSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct GilbertElliott {
-    /// Probability that a good link is bad for the next packet.
+    /// Probability of entering the bad state after a packet.
     pub good_to_bad: Ratio,
-    /// Probability that a bad link is good for the next packet; its inverse is the mean length of a burst.
+    /// Probability of leaving the bad state after a packet: 1 / mean burst length.
     pub bad_to_good: Ratio,
-    /// Loss in the good state. Default 0 %.
+    /// Loss in the good state. Default 0.
     #[schemars(with = "Option<Ratio>")]
     pub loss_good: Ratio,
     /// Loss in the bad state. Default 100 %.
@@ -53,11 +53,11 @@ pub struct GilbertElliott {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TimedBursts {
-    /// Mean time in the good state. The sum of `good_for` and `bad_for` is at least 100 ms.
+    /// Mean time in the good state; with `bad_for` at least 100 ms.
     pub good_for: Duration,
     /// Mean time in the bad state.
     pub bad_for: Duration,
-    /// Loss in the good state. Default 0 %.
+    /// Loss in the good state. Default 0.
     #[schemars(with = "Option<Ratio>")]
     pub loss_good: Ratio,
     /// Loss in the bad state. Default 100 %.
@@ -69,7 +69,7 @@ pub struct TimedBursts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExplicitLoss {
-    /// Drop the packets with these numbers, counted from 1 in the order of transmission on the link.
+    /// Packets to drop, counted from 1 in order of transmission.
     pub drop: Vec<u64>,
 }
 

@@ -11,20 +11,19 @@ use crate::codel::{QueuedPacket, pop_front};
 use crate::tap::TapEvent;
 use crate::transit::Transit;
 
-/// The parameters of PIE; the defaults are those of RFC 8033 sections 4.1 and 4.2, and of Linux.
+/// PIE; defaults of RFC 8033 sections 4.1 and 4.2 and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PieSpec {
-    /// Target of the queueing delay (RFC 8033: `QDELAY_REF`). Default 15 ms.
+    /// Target queueing delay (`QDELAY_REF`). Default 15 ms.
     pub target: Duration,
-    /// Interval at which the probability is updated (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
+    /// Interval of probability updates (`T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
     pub update: Duration,
-    /// Weight of the deviation from the target, in units of 1/16 per second, as in `tc`. Default 2.
+    /// Weight of the delay's deviation from the target, in 1/16 Hz as in `tc`. Default 2.
     pub alpha: u8,
-    /// Weight of the change of the delay, in the unit of `alpha`. Default 20.
+    /// Weight of the delay's change, in 1/16 Hz. Default 20.
     pub beta: u8,
-    /// Mark packets instead of dropping them if their endpoints support ECN and the probability is at most 10
-    /// %. Default no, as in `tc`.
+    /// Mark ECN-capable packets instead of dropping, up to a probability of 10 %. Default no.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
 }

@@ -15,13 +15,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PoliceSpec(pub Option<TokenBucket>);
 
-/// The parameters of a policer, which counts IP packets without link-layer headers.
+/// A policer, which counts IP packets without link-layer headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucket {
-    /// Rate at which the token bucket fills.
+    /// Fill rate of the token bucket.
     pub rate: BitRate,
-    /// Size of the token bucket, which is full at the start.
+    /// Size of the token bucket, full at the start.
     pub burst: ByteCount,
 }
 

@@ -7,25 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::Discipline;
 
-/// The parameters of random early detection; the defaults are ns-2's without automatic tuning.
+/// Random early detection; defaults of ns-2 without automatic tuning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedSpec {
     /// Average queue length below which no packet is dropped (ns-2: `thresh_`). Default 5 packets.
     pub min: QueueLimit,
-    /// Average queue length from which every packet is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    /// Average queue length from which all packets are dropped (ns-2: `maxthresh_`). Default 15 packets.
     pub max: QueueLimit,
-    /// The weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
+    /// Weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
     pub weight: f64,
-    /// Drop probability as the average approaches `max` (ns-2: 1/`linterm_`). Default 10 %.
+    /// Drop probability just below `max` (ns-2: 1/`linterm_`). Default 10 %.
     pub drop: Ratio,
-    /// Increase the probability from `drop` at `max` to 1 at twice `max` instead of jumping. Default no.
+    /// Above `max`, increase the probability linearly to 1 at twice `max`. Default no.
     pub gentle: bool,
-    /// Size of a typical packet: while the queue is empty, the average decays once per transmission time of such a
-    /// packet (ns-2: `mean_pktsize_`). Default 500 octets.
+    /// Typical packet size, which times the decay of the average while the queue is empty (ns-2: `mean_pktsize_`). Default 500 B.
     pub packet: ByteCount,
-    /// Mark packets instead of dropping them if their endpoints support ECN, even above `max` (ns-2:
-    /// `setbit_`; Linux: `ecn`). Default no.
+    /// Mark ECN-capable packets instead of dropping, even above `max` (ns-2: `setbit_`). Default no.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
 }

@@ -31,34 +31,31 @@ macro_rules! settings {
             $($(#[$doc])* pub $field: $kind,)*
         }
 
-        /// Settings that replace those of the table around them.
+        /// Settings that override the table around them.
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct Overrides {
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
         }
 
-        /// One of several parallel links between `client` and `server`, each with its own interfaces.
+        /// A parallel link between `client` and `server`, with its own interfaces.
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct PathSpec {
-            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
-            /// the paths; `hol help lte` shows the settings and sources of one. Default none.
+            /// Named path, which other keys override in both directions; `hol help lte` shows one.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
-            /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
+            /// Round-trip propagation delay, half in each direction; replaces `delay`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub rtt: Option<Duration>,
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
-            /// Overrides for the direction from client to server.
+            /// Overrides from client to server.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub up: Option<Overrides>,
-            /// Overrides for the direction from server to client.
+            /// Overrides from server to client.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
-            /// Use the path in MPTCP only while no other path works (RFC 8684 section 3.3.8). TCP uses only
-            /// the first path, and SCTP has only one active path anyway. Not allowed for the first path,
-            /// where connections start. Default no.
+            /// MPTCP uses the path only while no other works (RFC 8684 section 3.3.8). Not for the first path. Default no.
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             pub backup: bool,
         }
@@ -67,45 +64,42 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct LinkSpec {
-            /// The node at one end.
+            /// Node at one end.
             pub from: String,
-            /// The node at the other end.
+            /// Node at the other end.
             pub to: String,
             /// Name in events and drawings. Default `from-to`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// Addresses of `from` and `to`. Default 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and
-            /// fd00:0:0:i::2, on the i-th of all links and LANs.
+            /// Addresses of `from` and `to`. Default as in `paths`, where i counts all links and LANs.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
-            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
-            /// the paths; `hol help lte` shows the settings and sources of one. Default none.
+            /// Named path, which other keys override in both directions; `hol help lte` shows one.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
-            /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
+            /// Round-trip propagation delay, half in each direction; replaces `delay`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub rtt: Option<Duration>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
-            /// Overrides for the direction `from` → `to`.
+            /// Overrides from `from` to `to`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub up: Option<Overrides>,
-            /// Overrides for the direction `to` → `from`.
+            /// Overrides from `to` to `from`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
         }
 
-        /// A shared segment: each of its nodes reaches every other in one hop, and only one packet is sent at a time.
+        /// A shared segment, whose nodes are one hop apart and send one packet at a time.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct LanSpec {
-            /// The nodes on the segment.
+            /// Nodes on the segment.
             pub nodes: Vec<String>,
-            /// Name in events and drawings. Default the nodes, joined by hyphens.
+            /// Name in events and drawings. Default `nodes`, joined by hyphens.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// Addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, … for the i-th of
-            /// all links and LANs.
+            /// Addresses of `nodes`, in order. Default 10.0.i.1, … or fd00:0:0:i::1, …; i counts as in `links`.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
@@ -116,51 +110,47 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct NetworkSpec {
-            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
-            /// the paths; `hol help lte` shows the settings and sources of one. Default none.
+            /// Named path, which other keys override in both directions; `hol help lte` shows one.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
-            /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
+            /// Round-trip propagation delay, half in each direction; replaces `delay`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub rtt: Option<Duration>,
             $($(#[$doc])* pub $field: $kind,)*
-            /// Version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
+            /// IP version. Default `"v4"`.
             #[serde(skip_serializing_if = "Ip::is_default")]
             pub ip: Ip,
-            /// Overrides for the direction from client to server.
+            /// Overrides from client to server.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub up: Option<Overrides>,
-            /// Overrides for the direction from server to client.
+            /// Overrides from server to client.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
             /// Changes during the run.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub events: Vec<EventSpec>,
-            /// A trace of the link, as a file whose path is relative to the experiment file: a table (CSV) with `time` and some of `rate`,
-            /// `delay` and `loss`, or the times at which a packet may leave (mahimahi). One file per direction: `{ up = "a.csv", down =
+            /// Trace file of the link: CSV (`time` and some of `rate`, `delay`, `loss`) or mahimahi. Per direction: `{ up = "a.csv", down =
             /// "b.csv" }`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
-            /// Position in the trace at which a run begins: a time since the beginning of the trace, or `"random"`, which each run draws
-            /// from its seed, so that all transports of a repetition begin at the same position. The trace then goes on with its beginning
-            /// after its end, for ten minutes. Default: the beginning, and the last line of a table holds.
+            /// Position in the trace at which a run begins; `"random"`: one per repetition. The trace then repeats for ten minutes.
+            /// Default: the beginning; the last line of a CSV then holds.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace_start: Option<TraceStart>,
-            /// Move the client from the first of two paths to the second. Over QUIC, and over UDP in the
-            /// kernel world, only with `changes = "route"`.
+            /// Move the client between two paths. QUIC, and UDP in the kernel world, need `changes = "route"`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub handover: Option<HandoverSpec>,
             /// Parallel links between client and server. Path i has the addresses 10.0.i.1 and 10.0.i.2, or
             /// fd00:0:0:i::1 and fd00:0:0:i::2.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub paths: Vec<PathSpec>,
-            /// Names of all nodes, including `client` and `server`, of a network with `links` or `lans`.
+            /// All nodes, including `client` and `server`, for `links` and `lans`.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub nodes: Vec<String>,
-            /// Links between the nodes named in `nodes`.
+            /// Links between `nodes`.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub links: Vec<LinkSpec>,
-            /// LANs that several of the nodes named in `nodes` share.
+            /// LANs between `nodes`.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub lans: Vec<LanSpec>,
         }
@@ -270,45 +260,39 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
+    /// Bit rate. Default 100 Mbit/s.
     rate: BitRate = mbit(100),
     /// One-way propagation delay. Default 10 ms.
     delay: Duration = Duration::from_millis(10),
-    /// Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
-    /// order. At most 2 s in the kernel world. Default none.
-    jitter: Duration = Duration::ZERO,
-    /// Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
-    /// tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
-    jitter_distribution: Distribution = Distribution::Uniform,
-    /// Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
-    /// · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
-    /// Default 0 %.
-    jitter_correlation: Ratio = Ratio::ZERO,
-    /// Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
+    /// The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
     /// none.
+    jitter: Duration = Duration::ZERO,
+    /// Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    /// deviation. Negative delays become zero. Default `"uniform"`.
+    jitter_distribution: Distribution = Distribution::Uniform,
+    /// Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
+    jitter_correlation: Ratio = Ratio::ZERO,
+    /// Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
     loss: LossSpec = LossSpec::default(),
-    /// Probability that a packet arrives twice. Default 0.
+    /// Probability of a duplicate. Default 0.
     duplicate: Ratio = Ratio::ZERO,
-    /// Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
+    /// Probability that a packet is delayed by `reorder_by`. Default 0.
     reorder: Ratio = Ratio::ZERO,
     /// Additional delay of reordered packets; needs `reorder`. Default none.
     reorder_by: Duration = Duration::ZERO,
-    /// Probability that a packet arrives with a wrong checksum. Default 0.
+    /// Probability of a wrong checksum. Default 0.
     corrupt: Ratio = Ratio::ZERO,
-    /// Capacity of the queue, including the packet in transmission. Default 1000 packets.
+    /// Capacity, including the packet in transmission. Default 1000 packets.
     queue: QueueLimit = QueueLimit::Packets(1000),
-    /// Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
-    /// `{ red = { min = "5p", max = "15p" } }`.
+    /// Queueing discipline, with parameters as in `{ red = { min = "5p" } }`. Default `"droptail"`.
     discipline: Discipline = Discipline::DropTail,
-    /// Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
-    /// effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
+    /// Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
     police: PoliceSpec = PoliceSpec::default(),
-    /// Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
-    /// Default `"own"`: not shared.
+    /// Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     channel: String = Settings::OWN_CHANNEL.to_owned(),
-    /// Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    /// Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
     mtu: ByteCount = ByteCount(1500),
-    /// Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
+    /// Link-layer header. Default 14 B, as in `tc`.
     overhead: ByteCount = ByteCount(14),
 }
 

@@ -77,27 +77,27 @@ pub enum Better {
     More,
 }
 
-/// How to read a metric from the output or a file of a program.
+/// A metric read from a program's output or file.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Metric")]
 pub(crate) struct MetricTable {
-    /// Regular expression whose first group, or whole match without a group, is the number: `"took ([0-9.]+) ms"`.
+    /// Regular expression whose first group, or whole match, is the number: `"took ([0-9.]+) ms"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     regex: Option<String>,
-    /// JSONPath of the number: `"$.end.seconds"`, `"$.all[*]"`. Names, indices and wildcards of RFC 9535
+    /// JSONPath of the number, such as `"$.all[*]"`; names, indices and wildcards of RFC 9535.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     json: Option<String>,
-    /// Source of the text: `"stdout"`, `"stderr"`, or the absolute path of a file on the node. Default `stdout`.
+    /// Source: `"stdout"`, `"stderr"`, or an absolute path on the node. Default `stdout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    /// How to combine several matches: `first` or `last`, their `mean` or `sum`, the `min` or `max`. Default `mean`.
+    /// How to combine several matches. Default `mean`.
     #[serde(default)]
     take: MetricAggregation,
-    /// Unit of the metric. Default none.
+    /// Unit.
     #[serde(default)]
     unit: String,
-    /// Whether less or more is better. Default: determined by the unit.
+    /// Default: determined by the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     better: Option<Better>,
 }

@@ -9,36 +9,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::MetricReader;
 
-/// A program on a node. With `ready` the program is a service; otherwise the run lasts until the program ends.
+/// A program on a node. With `ready` it is a service; otherwise the run lasts until it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Node on which the program runs.
+    /// Node of the program.
     pub node: String,
-    /// Command to run: a list of words, or a line for the node's `/bin/sh`.
+    /// A list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
-    /// Time until the program starts: a service counts from the start of the run, another program from the time at which all services
-    /// are ready. Default 0.
+    /// Start, counted from the run's start for a service, otherwise from when all services are ready. Default 0.
     #[serde(default)]
     pub start: Duration,
-    /// Time at which to send SIGTERM to the program, counted like `start`. Default: a service gets SIGTERM when all other programs have
-    /// ended; other programs get none.
+    /// Time of SIGTERM, counted like `start`. Default: for services, when all other programs have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// Condition under which the program is ready. With this key the program is a service: the run does not wait for its end.
+    /// When the service is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
-    /// Working directory of the program. Default /root.
+    /// Working directory. Default /root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
-    /// Environment variables, in addition to `PATH`, `HOME` and `LANG`.
+    /// Environment variables besides `PATH`, `HOME` and `LANG`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Metrics read from the program's output or files, by name.
+    /// Metrics from output or files, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, crate::metric::MetricTable>")]
     pub metrics: BTreeMap<String, MetricReader>,
-    /// Files to add to the program's node, by absolute path.
+    /// Files to add to the node, by absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Content>,
 }
@@ -57,11 +55,11 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
-    /// Ready once a socket on the program's node listens on this port, whatever the transport.
+    /// A socket on the node listens on this port.
     Listens(u16),
-    /// Ready once the program has printed this text on standard output or standard error.
+    /// The program has printed this text on stdout or stderr.
     Prints(String),
-    /// Ready this long after the start of the program.
+    /// The program started this long ago.
     After(Duration),
 }
 
@@ -71,9 +69,9 @@ pub enum Ready {
 pub enum Content {
     /// A file with this text.
     Text(String),
-    /// A copy of this file or directory on the host.
+    /// This file or directory of the host.
     From(PathBuf),
-    /// A directory with the contents of this tar archive on the host.
+    /// The contents of this tar archive of the host.
     Tar(PathBuf),
     /// A file of this size with fixed content.
     Size(ByteCount),

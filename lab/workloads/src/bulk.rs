@@ -14,15 +14,14 @@ pub struct Bulk {
     /// Octets per message. Default 4,096.
     #[serde(default)]
     pub size: MessageSize<4096>,
-    /// Stop sending this long after the connections are open, even if messages remain. Messages that the transport has accepted by then
-    /// still arrive. Default never.
+    /// Stop sending this long after the connections open; accepted messages still arrive. Default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Duration>,
 }
 
 impl Padded for Bulk {
     const NAME: &'static str = "bulk";
-    const ABOUT: &'static str = "like oneway, but each message is sent as soon as the transport has accepted the previous one: a greedy sender";
+    const ABOUT: &'static str = "like oneway, as fast as the transport accepts messages: a greedy sender";
     const IS_ECHOED: bool = false;
     const KEYS: &'static [&'static str] = &["size", "lasts"];
 

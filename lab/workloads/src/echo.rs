@@ -13,7 +13,7 @@ pub struct Echo {
     /// The load: when messages are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Octets in each message and in its reply. Default 128.
+    /// Octets per message and reply. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }

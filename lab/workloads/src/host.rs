@@ -9,14 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PendingRequests, Processor};
 
-/// The `[hosts.NAME]` table of an experiment: properties of a node apart from its links.
+/// Node properties apart from links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostSpec {
-    /// How a middlebox on this host enforces its rules before it replies; `"nftables"` only in the kernel world. Default
-    /// `"none"`.
+    /// How a middlebox enforces rules before it replies; `"nftables"` only in the kernel world. Default `"none"`.
     pub filter: Filter,
-    /// Processing time of each message that an application on this host reads; messages are processed one after another. Default none.
+    /// Processing time per message that an application reads, one after another. Default none.
     pub service: Duration,
 }
 

@@ -17,18 +17,17 @@ pub struct Load {
     /// Message rate of each source. Default 100/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
-    /// Time between messages, instead of `rate`. `"0s"`: send each message as soon as the transport has
-    /// accepted the previous one.
+    /// Time between messages, instead of `rate`; `"0s"`: as fast as the transport accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// Distribution of the intervals between messages. Default `"periodic"`; for rpc `"poisson"`.
+    /// Intervals between messages. Default `"periodic"`; for rpc `"poisson"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Number of sources that send at the same times, each at `rate`, so messages are due in groups of this size. Default 1.
+    /// Sources that send at the same times, each at `rate`. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if the transport has not accepted a message this long after its scheduled time. The run ends at
-    /// the latest this time, or 120 s if that is longer, after the last scheduled message. Default: no limit.
+    /// Abort the run if a message waits longer than this for the transport; it ends at the latest this long (or 120 s if longer) after the
+    /// last. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }

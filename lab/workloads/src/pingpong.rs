@@ -10,14 +10,14 @@ use crate::{MessageSize, Pace};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pingpong {
-    /// Octets in each message and in its reply. Default 128.
+    /// Octets per message and reply. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }
 
 impl Padded for Pingpong {
     const NAME: &'static str = "pingpong";
-    const ABOUT: &'static str = "like echo, but each message waits for the reply to the previous one";
+    const ABOUT: &'static str = "like echo, but each message waits for the previous reply";
     const IS_ECHOED: bool = true;
 
     fn octets(&self) -> u64 {

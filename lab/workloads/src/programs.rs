@@ -11,11 +11,10 @@ use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, Workload
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// The times that are measured: those of programs (`"program"`), of connections (`"connection"`), or of HTTP/1
-    /// requests (`"transaction"`). Default `"program"`.
+    /// Whose times are measured; `"transaction"`: HTTP/1 requests. Default `"program"`.
     #[serde(default)]
     pub measure: Measure,
-    /// Virtual time after which programs that still run are ended. Default 10 min.
+    /// Virtual time limit of the programs. Default 10 min.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Duration>,
 }
@@ -46,7 +45,7 @@ impl Workload for Programs {
     }
 
     fn about(&self) -> &'static str {
-        "unmodified programs in the kernel world, of [[program]] or `hol exec`, whose run times, connections or requests are measured"
+        "unmodified programs of [[program]] or `hol exec`, in the kernel world"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -20,8 +20,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// Time, octets and reply octets of each message: `"12ms 200B 5kB"`, in ascending order. Without a third value there are no replies. A
-    /// run with more messages repeats the list. Default: one message of 128 octets with a reply of 128 octets.
+    /// Messages in ascending order: time, octets and octets of the reply, if any: `"12ms 200B 5kB"`. Longer runs repeat them. Default: 128
+    /// octets each way.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub exchanges: Exchanges,

@@ -23,28 +23,25 @@ pub struct Rpc {
     /// The load: when requests are due. By default a Poisson process.
     #[serde(flatten)]
     pub load: Load,
-    /// Octets per request: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
-    /// distribution as in `{ median = "2kB", sigma = 1.5, max = "100kB" }`, or a file with a size on each line as in
-    /// `{ file = "sizes.txt" }`. Default 200 octets.
+    /// Octets per request: a size, weights `{ "1kB" = 9, "200kB" = 1 }`, a log-normal `{ median = "2kB", sigma = 1.5 }`, or `{ file =
+    /// "sizes.txt" }`. Default 200.
     #[serde(default = "request")]
     pub request: Sizes,
-    /// Octets per reply, in the same forms as `request`. Default 1 kB.
+    /// Octets per reply, in the forms of `request`. Default 1 kB.
     #[serde(default = "reply")]
     pub reply: Sizes,
-    /// Mean time for which the server processes a request before it replies, exponentially distributed; requests are processed in parallel.
-    /// Default none.
+    /// Mean processing time of a request, exponentially distributed; in parallel. Default none.
     #[serde(default)]
     pub service: Duration,
-    /// Number of users, each of whom sends the next request after the reply to the previous one: a closed loop, without `rate`, `interval`,
-    /// `arrivals` and `sources`. Default: an open loop, in which requests are due regardless of replies.
+    /// Users, who each send a request after the previous reply (closed loop), instead of `rate`, `interval`, `arrivals` and `sources`.
+    /// Default: open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
     /// Mean time from a reply to the user's next request, exponentially distributed; needs `users`. Default
     /// none.
     #[serde(default)]
     pub think: Duration,
-    /// Octets of each request that the client writes separately before the rest, like a header: Nagle's algorithm then delays the rest
-    /// until they are acknowledged (RFC 9293 section 3.7.4). Default: one write.
+    /// Octets of each request written first, separately; Nagle's algorithm delays the rest (RFC 9293 section 3.7.4). Default: one write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<ByteCount>,
 }
@@ -98,7 +95,7 @@ impl Workload for Rpc {
     }
 
     fn about(&self) -> &'static str {
-        "requests and replies of any size: an open loop (Poisson arrivals) or a closed loop (users who wait for replies)"
+        "requests and replies of any size, in an open loop (Poisson arrivals) or a closed loop (users)"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -27,11 +27,11 @@ pub enum Sizes {
     Mix(BTreeMap<ByteCount, u32>),
 }
 
-/// A file with a size on each line, optionally followed by its number of occurrences.
+/// A file with a size on each line, optionally followed by a count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizesFile {
-    /// Name of the file, next to the experiment.
+    /// Path, relative to the experiment.
     pub file: String,
 }
 
@@ -39,11 +39,11 @@ pub struct SizesFile {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogNormal {
-    /// Median of the sizes.
+    /// Median.
     pub median: ByteCount,
-    /// Standard deviation of the logarithm of the size.
+    /// Standard deviation of the size's logarithm.
     pub sigma: f64,
-    /// Maximum size; larger draws are reduced to it. Default: the longest possible message. Its former name `most` is accepted, too.
+    /// Maximum, to which larger draws are reduced. Default: the longest message.
     #[serde(default, alias = "most", skip_serializing_if = "Option::is_none")]
     pub max: Option<ByteCount>,
 }

@@ -20,26 +20,26 @@ pub struct WorkloadSpec {
     /// The application, with its own settings.
     #[serde(flatten)]
     pub kind: Kind,
-    /// Node of the client, which connects and sends by the schedule. Default `client`.
+    /// Node of the client. Default `client`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Node of the server, which listens. Default `server`.
+    /// Node of the server. Default `server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Time from the start of the run until the client connects. Default 0.
+    /// Time at which the client connects. Default 0.
     #[serde(default)]
     pub start: Duration,
-    /// Delay the start by a random time of up to this length, drawn for each repetition. Default none.
+    /// Random delay of the start, up to this, per repetition. Default none.
     ///
     /// A host's timers expire at the ticks of its clock. If nothing else is random, runs that start at the same tick
     /// are identical, and an interval of ± 0 has no meaning (phase effects: Floyd and Jacobson 1992). 256 ms is one
     /// slot of Linux's timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
     #[serde(default)]
     pub spread: Duration,
-    /// End the run if a connection is not open after this time. Default: wait as long as the transport tries.
+    /// Time limit for opening a connection; then the run ends. Default: the transport's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
-    /// Whether the server listens; otherwise connections are refused. Default true.
+    /// Whether the server listens or refuses connections. Default true.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub listens: bool,
 }

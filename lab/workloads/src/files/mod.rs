@@ -22,15 +22,13 @@ use store::FileServer;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Files {
-    /// Number of files in a batch; an experiment's `messages` counts batches. Default 100.
+    /// Files per batch; `messages` counts batches. Default 100.
     pub files: u32,
     /// Octets per file. Default 100.
     pub size: ByteCount,
-    /// Octets of a file per request or reply; one block is in flight. Default 16573, the block size of
-    /// smbclient 3.0 with a Samba server whose `max xmit` is 16644.
+    /// Octets of a file per request or reply, one in flight. Default 16573, as in smbclient 3.0.
     pub block: ByteCount,
-    /// Operations on each file, in this order, before the next file: `"put"`, `"get"`, `"remove"`. Default: all three.
-    /// Its former name `deeds` is accepted, too.
+    /// Operations on each file, in this order. Default: all three.
     #[serde(alias = "deeds")]
     pub operations: Vec<FileOperation>,
 }
@@ -103,8 +101,7 @@ impl Workload for Files {
     }
 
     fn about(&self) -> &'static str {
-        "a client puts files on a server, gets them back and removes them, one request at a time as over SMB; stored \
-         and returned files are compared with the original"
+        "a client puts, gets and removes files, one request at a time as over SMB; their content is checked"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

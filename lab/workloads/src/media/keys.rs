@@ -11,21 +11,19 @@ use super::fec::Fec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Media {
-    /// Bit rate of the MP3, one of those of MPEG-1 layer III: 32 to 320 kbit/s. Default 192 kbit/s.
+    /// Bit rate of MPEG-1 layer III, 32 to 320 kbit/s. Default 192 kbit/s.
     pub bitrate: BitRate,
-    /// What an RTP packet contains: `mpa`, an MP3 frame (RFC 2250), or `adu`, a self-contained unit (RFC 3119). Default `mpa`.
+    /// RTP packets contain MP3 frames (`mpa`, RFC 2250) or self-contained units (`adu`, RFC 3119). Default `mpa`.
     pub packing: Packing,
-    /// Number of units in an interleaving cycle, which sends the units with odd numbers first, then the others; 1: no interleaving.
-    /// Default 1.
+    /// Units per interleaving cycle, odd ones first; needs `adu`. Default 1: none.
     pub interleave: u8,
-    /// Parity packets: `"5/7"` sends two for every five, `"ulpfec:5/6"` one for every five (RFC 5109).
-    /// Default none.
+    /// Parity packets: `"5/7"` sends two for every five, `"ulpfec:5/6"` one (RFC 5109).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub fec: Option<Fec>,
-    /// Jitter buffer: time from the arrival of the first packet until its playout. Default 200 ms.
+    /// Jitter buffer: delay of the first packet's playout. Default 200 ms.
     pub buffer: Duration,
-    /// Octets of the longest packet, including the RTP header. Default 1400.
+    /// Longest packet, including the RTP header. Default 1400 B.
     pub packet: ByteCount,
 }
 

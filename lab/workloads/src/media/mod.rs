@@ -52,8 +52,7 @@ impl Workload for Media {
     }
 
     fn about(&self) -> &'static str {
-        "MP3 over RTP into a jitter buffer: frames unchanged (packing mpa, RFC 2250), or independent units (adu, \
-         RFC 3119), interleaved or with parity; a frame that misses its playout time is lost"
+        "MP3 over RTP into a jitter buffer; frames that miss their playout time are lost"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -10,36 +10,29 @@ use crate::Sizes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Page {
-    /// How requests and responses share the connections. Default `"multiplexed"`.
+    /// How requests share connections; `"close"`: one per file; `"multiplexed"`: as in HTTP/2. Default `"multiplexed"`.
     pub way: ConnectionReuse,
-    /// Octets of the document, which names the objects. `"0B"`: no document; all objects are known from the
-    /// beginning. Default 30 kB.
+    /// Octets of the document, which names the objects; `"0B"`: none, all objects are known. Default 30 kB.
     pub document: ByteCount,
-    /// Number of files in addition to the document. Default 12.
+    /// Files besides the document. Default 12.
     pub objects: u16,
-    /// Octets per object: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
-    /// distribution as in `{ median = "10kB", sigma = 1.5 }`, or a file with a size on each line as in
-    /// `{ file = "sizes.txt" }`. Default 20 kB.
+    /// Octets per object, in the forms of `request` of rpc. Default 20 kB.
     pub size: Sizes,
-    /// Depth of the references: with 1 the document references all objects; with 2 it references half of them,
-    /// which reference the rest, and so on. Default 1.
+    /// Depth of references; 2: the document references half of the objects, which reference the rest. Default 1.
     pub waves: u16,
     /// Octets per request. Default 400.
     pub request: ByteCount,
-    /// Octets of a response before its body. Default 300.
+    /// Octets before a response's body. Default 300.
     pub head: ByteCount,
-    /// Time that the server needs before each response, for all requests in parallel. Default none.
+    /// Server time before each response, in parallel. Default none.
     pub think: Duration,
-    /// Time from the end of a page, with all connections closed, to the start of the next. Default 1 s.
+    /// Pause between pages, with all connections closed. Default 1 s.
     pub pause: Duration,
-    /// Send requests before the connection is open, if the transport allows that: SCTP sends the request
-    /// with the COOKIE ECHO, which saves a round trip (RFC 9260 section 5.1). Default no.
+    /// Send requests before the connection is open; SCTP: with the COOKIE ECHO (RFC 9260 section 5.1). Default no.
     pub early: bool,
-    /// Use a pair of streams per file: the request on one, the response on the next. Default no: the response uses the stream of its
-    /// request.
+    /// Use one stream for a file's request and the next for its response. Default no.
     pub pair: bool,
-    /// Reopen a failed connection and request incomplete files again from the beginning, like a browser whose host changes networks.
-    /// Default no: a failed connection ends the run.
+    /// Reopen a failed connection and request incomplete files again. Default no: the run ends.
     pub reopen: bool,
 }
 

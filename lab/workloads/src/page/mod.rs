@@ -39,8 +39,7 @@ impl Workload for Page {
     }
 
     fn about(&self) -> &'static str {
-        "a browser loads pages (a document and its objects), each over new connections: one per file (`way = \"close\"`), \
-         kept alive, pipelined, or multiplexed as in HTTP/2; over SCTP on all streams of the transport"
+        "a browser loads pages (a document and its objects), each over new connections, with SCTP over all their streams"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

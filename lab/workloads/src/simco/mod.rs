@@ -28,8 +28,7 @@ pub struct Simco {
     /// The load: when requests are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Weights of the requests: `{ enable = 2, lifetime = 1, delete = 1 }`. If no
-    /// established rule can be changed, `enable` is sent instead of `lifetime` or `delete`. Default only `enable`.
+    /// Weights of the requests; without a rule to change, always `enable`. Default only `enable`.
     #[serde(default, skip_serializing_if = "RequestMix::only_enables")]
     pub mix: RequestMix,
 }
@@ -40,9 +39,7 @@ impl Workload for Simco {
     }
 
     fn about(&self) -> &'static str {
-        "requests to a middlebox, which grants them (RFC 4540): to enable a rule, or --mix \
-                                 enable=2,lifetime=1,delete=1; in the kernel world with --filter nftables, so that each \
-                                 rule is in force before the reply"
+        "requests to a middlebox (RFC 4540) to enable rules, or a --mix; --filter nftables enforces them in the kernel world"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
