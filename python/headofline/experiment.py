@@ -67,7 +67,7 @@ Content2 = TypedDict(
 
 class Content3(TypedDict, closed=True):
     """
-    A directory with the contents of this tar archive on the host.
+    The contents of this tar archive of the host.
     """
 
     tar: str
@@ -100,35 +100,34 @@ class ExplicitLoss(TypedDict, closed=True):
 
     drop: list[int]
     """
-    Drop the packets with these numbers, counted from 1 in the order of transmission on the link.
+    Packets to drop, counted from 1 in order of transmission.
     """
 
 
 class FairSpec(TypedDict, closed=True):
     """
-    The parameters of FQ-CoDel; the defaults are those of RFC 8290 section 5.2, and of Linux.
+    FQ-CoDel; defaults of RFC 8290 section 5.2 and of Linux.
     """
 
     ce_threshold: NotRequired[Duration]
     """
-    Mark every packet whose queueing delay exceeds this, if its endpoints support ECN; for DCTCP. Default off.
+    Mark ECN-capable packets queued longer than this, for DCTCP. Default off.
     """
     ecn: NotRequired[bool]
     """
-    Mark packets instead of dropping them if their endpoints support ECN. Default yes, as in `tc`.
+    Mark ECN-capable packets instead of dropping. Default yes.
     """
     flows: NotRequired[int]
     """
-    Number of queues; flows are spread over them by a hash of addresses and ports. Default 1024.
+    Number of queues, over which flows are hashed. Default 1024.
     """
     interval: NotRequired[Duration]
     """
-    Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
-    section 4.2). Default 100 ms.
+    Time above the target before drops: about the longest usual RTT. Default 100 ms.
     """
     quantum: NotRequired[ByteCount]
     """
-    Octets that a flow sends per turn, including the link-layer header. Default 1514.
+    Octets per flow and turn, including link-layer headers. Default 1514.
     """
     target: NotRequired[Duration]
     """
@@ -143,15 +142,15 @@ class Figure(TypedDict, closed=True):
 
     metric: NotRequired[str]
     """
-    Name of the metric to draw, which may be one of `[program.metrics]`. Default `response-time`.
+    Metric to draw, also of `[program.metrics]`. Default `response-time`.
     """
     over: str
     """
-    The swept key along the horizontal axis.
+    Swept key along the horizontal axis.
     """
     panels: NotRequired[str]
     """
-    Draw one panel for each value of this swept key.
+    Swept key with a panel for each value.
     """
 
 
@@ -181,23 +180,21 @@ What changes when the client moves.
 
 class HandoverSpec(TypedDict, closed=True):
     """
-    The movement of a client from one path to another.
+    The client's move between paths.
     """
 
     at: NotRequired[Duration]
     """
-    Time from the start of the run until the client enters the overlap. Default 1 s.
+    Time at which the client enters the overlap. Default 1 s.
     """
     attach: NotRequired[Duration]
     """
-    Time from entering the overlap until the client is reachable over the second path: association with the cell and
-    configuration. Default none.
+    Time from `at` until the client is reachable over the second path. Default none.
     """
     changes: NotRequired[HandoverChange]
     """
-    What the handover changes. `"address"`: the client gets an address on the second path, and loses its address on the first when it
-    leaves that path. `"route"`: the client keeps its address, and both ends send over the second path from then on (mobility below the
-    transport, as with Mobile IP, a tunnel or GTP). Default `"address"`.
+    `"address"`: the client gets an address on the second path, and loses the other on leaving the first. `"route"`: it keeps its
+    address, and both ends send over the second path, as with Mobile IP. Default `"address"`.
     """
     overlap: NotRequired[float]
     """
@@ -211,17 +208,16 @@ class HandoverSpec(TypedDict, closed=True):
 
 class HostSpec(TypedDict, closed=True):
     """
-    The `[hosts.NAME]` table of an experiment: properties of a node apart from its links.
+    Node properties apart from links.
     """
 
     filter: NotRequired[Filter]
     """
-    How a middlebox on this host enforces its rules before it replies; `"nftables"` only in the kernel world. Default
-    `"none"`.
+    How a middlebox enforces rules before it replies; `"nftables"` only in the kernel world. Default `"none"`.
     """
     service: NotRequired[Duration]
     """
-    Processing time of each message that an application on this host reads; messages are processed one after another. Default none.
+    Processing time per message that an application reads, one after another. Default none.
     """
 
 
@@ -244,15 +240,15 @@ class LogNormal(TypedDict, closed=True):
 
     max: NotRequired[ByteCount]
     """
-    Maximum size; larger draws are reduced to it. Default: the longest possible message. Its former name `most` is accepted, too.
+    Maximum, to which larger draws are reduced. Default: the longest message.
     """
     median: ByteCount
     """
-    Median of the sizes.
+    Median.
     """
     sigma: float
     """
-    Standard deviation of the logarithm of the size.
+    Standard deviation of the size's logarithm.
     """
 
 
@@ -338,29 +334,28 @@ class Pair(TypedDict, closed=True):
 
 class PieSpec(TypedDict, closed=True):
     """
-    The parameters of PIE; the defaults are those of RFC 8033 sections 4.1 and 4.2, and of Linux.
+    PIE; defaults of RFC 8033 sections 4.1 and 4.2 and of Linux.
     """
 
     alpha: NotRequired[int]
     """
-    Weight of the deviation from the target, in units of 1/16 per second, as in `tc`. Default 2.
+    Weight of the delay's deviation from the target, in 1/16 Hz as in `tc`. Default 2.
     """
     beta: NotRequired[int]
     """
-    Weight of the change of the delay, in the unit of `alpha`. Default 20.
+    Weight of the delay's change, in 1/16 Hz. Default 20.
     """
     ecn: NotRequired[bool]
     """
-    Mark packets instead of dropping them if their endpoints support ECN and the probability is at most 10
-    %. Default no, as in `tc`.
+    Mark ECN-capable packets instead of dropping, up to a probability of 10 %. Default no.
     """
     target: NotRequired[Duration]
     """
-    Target of the queueing delay (RFC 8033: `QDELAY_REF`). Default 15 ms.
+    Target queueing delay (`QDELAY_REF`). Default 15 ms.
     """
     update: NotRequired[Duration]
     """
-    Interval at which the probability is updated (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
+    Interval of probability updates (`T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
     """
 
 
@@ -378,7 +373,7 @@ a percentage from "0%" to "100%"
 
 class Ready1(TypedDict, closed=True):
     """
-    Ready once a socket on the program's node listens on this port, whatever the transport.
+    A socket on the node listens on this port.
     """
 
     listens: int
@@ -386,7 +381,7 @@ class Ready1(TypedDict, closed=True):
 
 class Ready2(TypedDict, closed=True):
     """
-    Ready once the program has printed this text on standard output or standard error.
+    The program has printed this text on stdout or stderr.
     """
 
     prints: str
@@ -394,7 +389,7 @@ class Ready2(TypedDict, closed=True):
 
 class Ready3(TypedDict, closed=True):
     """
-    Ready this long after the start of the program.
+    The program started this long ago.
     """
 
     after: Duration
@@ -414,25 +409,24 @@ Which records of single messages are kept in addition to the summaries.
 
 class RedSpec(TypedDict, closed=True):
     """
-    The parameters of random early detection; the defaults are ns-2's without automatic tuning.
+    Random early detection; defaults of ns-2 without automatic tuning.
     """
 
     drop: NotRequired[Ratio]
     """
-    Drop probability as the average approaches `max` (ns-2: 1/`linterm_`). Default 10 %.
+    Drop probability just below `max` (ns-2: 1/`linterm_`). Default 10 %.
     """
     ecn: NotRequired[bool]
     """
-    Mark packets instead of dropping them if their endpoints support ECN, even above `max` (ns-2:
-    `setbit_`; Linux: `ecn`). Default no.
+    Mark ECN-capable packets instead of dropping, even above `max` (ns-2: `setbit_`). Default no.
     """
     gentle: NotRequired[bool]
     """
-    Increase the probability from `drop` at `max` to 1 at twice `max` instead of jumping. Default no.
+    Above `max`, increase the probability linearly to 1 at twice `max`. Default no.
     """
     max: NotRequired[QueueLimit]
     """
-    Average queue length from which every packet is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    Average queue length from which all packets are dropped (ns-2: `maxthresh_`). Default 15 packets.
     """
     min: NotRequired[QueueLimit]
     """
@@ -440,12 +434,11 @@ class RedSpec(TypedDict, closed=True):
     """
     packet: NotRequired[ByteCount]
     """
-    Size of a typical packet: while the queue is empty, the average decays once per transmission time of such a
-    packet (ns-2: `mean_pktsize_`). Default 500 octets.
+    Typical packet size, which times the decay of the average while the queue is empty (ns-2: `mean_pktsize_`). Default 500 B.
     """
     weight: NotRequired[float]
     """
-    The weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
+    Weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
     """
 
 
@@ -454,7 +447,7 @@ Repetitions: TypeAlias = int | str
 
 class RequestMix(TypedDict, closed=True):
     """
-    Weights of the requests: with `{ enable = 2, lifetime = 1, delete = 1 }` half of them enable a rule.
+    Weights of the requests.
     """
 
     delete: NotRequired[int]
@@ -473,12 +466,12 @@ class RequestMix(TypedDict, closed=True):
 
 class SizesFile(TypedDict, closed=True):
     """
-    A file with a size on each line, optionally followed by its number of occurrences.
+    A file with a size on each line, optionally followed by a count.
     """
 
     file: str
     """
-    Name of the file, next to the experiment.
+    Path, relative to the experiment.
     """
 
 
@@ -499,7 +492,7 @@ class TimedBursts(TypedDict, closed=True):
     """
     good_for: Duration
     """
-    Mean time in the good state. The sum of `good_for` and `bad_for` is at least 100 ms.
+    Mean time in the good state; with `bad_for` at least 100 ms.
     """
     loss_bad: NotRequired[Ratio]
     """
@@ -507,22 +500,22 @@ class TimedBursts(TypedDict, closed=True):
     """
     loss_good: NotRequired[Ratio]
     """
-    Loss in the good state. Default 0 %.
+    Loss in the good state. Default 0.
     """
 
 
 class TokenBucket(TypedDict, closed=True):
     """
-    The parameters of a policer, which counts IP packets without link-layer headers.
+    A policer, which counts IP packets without link-layer headers.
     """
 
     burst: ByteCount
     """
-    Size of the token bucket, which is full at the start.
+    Size of the token bucket, full at the start.
     """
     rate: BitRate
     """
-    Rate at which the token bucket fills.
+    Fill rate of the token bucket.
     """
 
 
@@ -534,7 +527,7 @@ TraceStart: TypeAlias = Literal['random'] | Duration
 
 class Transport1(TypedDict, closed=True):
     """
-    A transport to compare, with a label, or with its own workload settings.
+    A transport with its own label or workload settings.
     """
 
     label: NotRequired[str]
@@ -543,17 +536,17 @@ class Transport1(TypedDict, closed=True):
     """
     spec: str
     """
-    Transport with its options, such as "sctp:streams=8"; `hol list` shows all.
+    Transport with options, such as "sctp:streams=8"; `hol list` shows all.
     """
     workload: NotRequired[dict[str, Any]]
     """
-    Keys of `[workload]` to override for this transport.
+    Keys of `[workload]` for this transport.
     """
 
 
 Transport: TypeAlias = str | Transport1
 """
-A transport to compare, with a label, or with its own workload settings.
+A transport with its own label or workload settings.
 """
 
 
@@ -776,21 +769,20 @@ WorkloadWhoseKindIsSwept = TypedDict(
 
 class CodelSpec(TypedDict, closed=True):
     """
-    The parameters of CoDel; the defaults are those of RFC 8289 sections 4.2 and 4.3, and of Linux.
+    CoDel; defaults of RFC 8289 sections 4.2 and 4.3 and of Linux.
     """
 
     ce_threshold: NotRequired[Duration]
     """
-    Mark every packet whose queueing delay exceeds this, if its endpoints support ECN; for DCTCP. Default off.
+    Mark ECN-capable packets queued longer than this, for DCTCP. Default off.
     """
     ecn: NotRequired[bool]
     """
-    Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.
+    Mark ECN-capable packets instead of dropping. Default no.
     """
     interval: NotRequired[Duration]
     """
-    Time for which the delay must exceed the target before packets are dropped; choose about the longest usual round-trip time (RFC 8289
-    section 4.2). Default 100 ms.
+    Time above the target before drops: about the longest usual RTT. Default 100 ms.
     """
     target: NotRequired[Duration]
     """
@@ -805,25 +797,24 @@ Distribution: TypeAlias = (
 
 class DualPi2Spec(TypedDict, closed=True):
     """
-    The parameters of DualPI2; the defaults are those of Linux (`dualpi2_reset_default`).
+    DualPI2 (RFC 9332); defaults of Linux.
     """
 
     alpha: NotRequired[float]
     """
-    Weight of the deviation from the target, in Hz. Default 41/256, about 0.16.
+    Weight of the delay's deviation from the target, in Hz. Default 41/256.
     """
     beta: NotRequired[float]
     """
-    Weight of the change of the delay, in Hz. Default 819/256, about 3.2.
+    Weight of the delay's change, in Hz. Default 819/256.
     """
     classic_protection: NotRequired[int]
     """
-    Minimum share of the rate for the classic queue, in percent (`tc`: `classic_protection`). Default 10.
+    Minimum share of the classic queue, in percent. Default 10.
     """
     coupling: NotRequired[int]
     """
-    Coupling factor: the low-latency queue's marking probability is at least this factor times the square root of the classic drop
-    probability (`tc`: `coupling_factor`, RFC 9332: k). Default 2.
+    Coupling factor between classic drops and low-latency marks (`tc`: `coupling_factor`, RFC 9332: k). Default 2.
     """
     step: NotRequired[Duration]
     """
@@ -831,11 +822,11 @@ class DualPi2Spec(TypedDict, closed=True):
     """
     target: NotRequired[Duration]
     """
-    Target of the classic queue's delay. Default 15 ms.
+    Target delay of the classic queue. Default 15 ms.
     """
     update: NotRequired[Duration]
     """
-    Interval at which the probability is updated (`tc`: `tupdate`). Default 16 ms.
+    Interval of probability updates (`tc`: `tupdate`). Default 16 ms.
     """
 
 
@@ -851,11 +842,11 @@ class GilbertElliott(TypedDict, closed=True):
 
     bad_to_good: Ratio
     """
-    Probability that a bad link is good for the next packet; its inverse is the mean length of a burst.
+    Probability of leaving the bad state after a packet: 1 / mean burst length.
     """
     good_to_bad: Ratio
     """
-    Probability that a good link is bad for the next packet.
+    Probability of entering the bad state after a packet.
     """
     loss_bad: NotRequired[Ratio]
     """
@@ -863,13 +854,13 @@ class GilbertElliott(TypedDict, closed=True):
     """
     loss_good: NotRequired[Ratio]
     """
-    Loss in the good state. Default 0 %.
+    Loss in the good state. Default 0.
     """
 
 
 LossSpec: TypeAlias = Ratio | GilbertElliott | TimedBursts | ExplicitLoss
 """
-The packet loss of a link: which packets are lost.
+The packet loss of a link.
 """
 
 
@@ -892,46 +883,44 @@ PoliceSpec: TypeAlias = Literal['none'] | TokenBucket
 
 class Program(TypedDict, closed=True):
     """
-    A program on a node. With `ready` the program is a service; otherwise the run lasts until the program ends.
+    A program on a node. With `ready` it is a service; otherwise the run lasts until it ends.
     """
 
     command: Command
     """
-    Command to run: a list of words, or a line for the node's `/bin/sh`.
+    A list of words, or a line for the node's `/bin/sh`.
     """
     directory: NotRequired[str]
     """
-    Working directory of the program. Default /root.
+    Working directory. Default /root.
     """
     env: NotRequired[dict[str, str]]
     """
-    Environment variables, in addition to `PATH`, `HOME` and `LANG`.
+    Environment variables besides `PATH`, `HOME` and `LANG`.
     """
     files: NotRequired[dict[str, Content]]
     """
-    Files to add to the program's node, by absolute path.
+    Files to add to the node, by absolute path.
     """
     metrics: NotRequired[dict[str, Metric]]
     """
-    Metrics read from the program's output or files, by name.
+    Metrics from output or files, by name.
     """
     node: str
     """
-    Node on which the program runs.
+    Node of the program.
     """
     ready: NotRequired[Ready]
     """
-    Condition under which the program is ready. With this key the program is a service: the run does not wait for its end.
+    When the service is ready.
     """
     start: NotRequired[Duration]
     """
-    Time until the program starts: a service counts from the start of the run, another program from the time at which all services
-    are ready. Default 0.
+    Start, counted from the run's start for a service, otherwise from when all services are ready. Default 0.
     """
     stop: NotRequired[Duration]
     """
-    Time at which to send SIGTERM to the program, counted like `start`. Default: a service gets SIGTERM when all other programs have
-    ended; other programs get none.
+    Time of SIGTERM, counted like `start`. Default: for services, when all other programs have ended.
     """
 
 
@@ -1015,29 +1004,28 @@ The application, its nodes and its start; the keys of its kind are in the same t
 
 class Background(TypedDict, closed=True):
     """
-    Background flows that compete with the measured one, all with the same workload.
+    Flows that compete with the measured one.
     """
 
     count: NotRequired[int]
     """
-    Number of background flows. Default 1.
+    Number of flows. Default 1.
     """
     messages: NotRequired[int]
     """
-    Number of messages that each background flow sends before it closes its connections. Default: the flow sends until the workload has
-    ended.
+    Messages per flow before it closes. Default: until the workload ends.
     """
     spread: NotRequired[Duration]
     """
-    Start each background flow at a random time, at most this time after the workload's `start`. Default 1 s.
+    Start each flow at random within this time after its workload's `start`. Default 1 s.
     """
     transport: NotRequired[str]
     """
-    Transport of the background flows. Default: that of the measured workload.
+    Default: that of the measured workload.
     """
     workload: NotRequired[WorkloadSpec]
     """
-    Workload of each background flow. Default `bulk`: a greedy sender.
+    Workload of each flow. Default `bulk`.
     """
 
 
@@ -1056,7 +1044,7 @@ Discipline: TypeAlias = (
 
 class EventSpec(TypedDict, closed=True):
     """
-    A change during the run: the link goes down or up, or one of its settings changes.
+    A change of a link during the run.
     """
 
     at: Duration
@@ -1065,52 +1053,50 @@ class EventSpec(TypedDict, closed=True):
     """
     delay: NotRequired[Duration]
     """
-    The new delay, from the next packet on; packets keep their order.
+    New delay; packets keep their order.
     """
     direction: NotRequired[LinkDirection]
     """
-    Direction in which the link changes. Default both.
+    Direction that changes. Default both.
     """
     down: NotRequired[bool]
     """
-    `true`: the link goes down, and packets on it are lost; `false`: it works again.
+    `true`: the link fails and loses its packets; `false`: it works again.
     """
     link: NotRequired[str]
     """
-    Name of the link or LAN that changes, in a network with `nodes`. Default all.
+    Link or LAN that changes. Default all.
     """
     loss: NotRequired[LossSpec]
     """
-    The new loss, from the next packet on.
+    New loss.
     """
     path: NotRequired[int]
     """
-    Number of the path that changes, counted from 1. Default all.
+    Path that changes, counted from 1. Default all.
     """
     rate: NotRequired[BitRate]
     """
-    The new bit rate, from the next bit on.
+    New bit rate, from the next bit on.
     """
 
 
 class LanSpec(TypedDict, closed=True):
     """
-    A shared segment: each of its nodes reaches every other in one hop, and only one packet is sent at a time.
+    A shared segment, whose nodes are one hop apart and send one packet at a time.
     """
 
     addresses: NotRequired[list[str]]
     """
-    Addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, … for the i-th of
-    all links and LANs.
+    Addresses of `nodes`, in order. Default 10.0.i.1, … or fd00:0:0:i::1, …; i counts as in `links`.
     """
     channel: NotRequired[str]
     """
-    Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
-    Default `"own"`: not shared.
+    Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
-    Probability that a packet arrives with a wrong checksum. Default 0.
+    Probability of a wrong checksum. Default 0.
     """
     delay: NotRequired[Duration]
     """
@@ -1118,66 +1104,61 @@ class LanSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
-    `{ red = { min = "5p", max = "15p" } }`.
+    Queueing discipline, with parameters as in `{ red = { min = "5p" } }`. Default `"droptail"`.
     """
     duplicate: NotRequired[Ratio]
     """
-    Probability that a packet arrives twice. Default 0.
+    Probability of a duplicate. Default 0.
     """
     jitter: NotRequired[Duration]
     """
-    Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
-    order. At most 2 s in the kernel world. Default none.
+    The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
+    none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
-    · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
-    Default 0 %.
+    Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
-    tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
+    Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    deviation. Negative delays become zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
-    none.
+    Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
     """
     name: NotRequired[str]
     """
-    Name in events and drawings. Default the nodes, joined by hyphens.
+    Name in events and drawings. Default `nodes`, joined by hyphens.
     """
     nodes: list[str]
     """
-    The nodes on the segment.
+    Nodes on the segment.
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
+    Link-layer header. Default 14 B, as in `tc`.
     """
     police: NotRequired[PoliceSpec]
     """
-    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
-    effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
+    Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
-    Capacity of the queue, including the packet in transmission. Default 1000 packets.
+    Capacity, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
+    Bit rate. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
@@ -1187,33 +1168,31 @@ class LanSpec(TypedDict, closed=True):
 
 class Onward(TypedDict, closed=True):
     """
-    Requests of a server to another server, one for each request that it receives; a server with several such entries
-    sends their requests one after another.
+    A server's request to another for each that it receives; several entries follow one another.
     """
 
     transport: NotRequired[str]
     """
-    Transport of these requests. Default: that of the measured workload.
+    Default: that of the measured workload.
     """
     workload: WorkloadSpec
     """
-    Workload of these requests: `from` is the server that sends them, `to` the server that replies.
+    Workload of these requests, from server `from` to server `to`.
     """
 
 
 class Overrides(TypedDict, closed=True):
     """
-    Settings that replace those of the table around them.
+    Settings that override the table around them.
     """
 
     channel: NotRequired[str]
     """
-    Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
-    Default `"own"`: not shared.
+    Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
-    Probability that a packet arrives with a wrong checksum. Default 0.
+    Probability of a wrong checksum. Default 0.
     """
     delay: NotRequired[Duration]
     """
@@ -1221,58 +1200,53 @@ class Overrides(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
-    `{ red = { min = "5p", max = "15p" } }`.
+    Queueing discipline, with parameters as in `{ red = { min = "5p" } }`. Default `"droptail"`.
     """
     duplicate: NotRequired[Ratio]
     """
-    Probability that a packet arrives twice. Default 0.
+    Probability of a duplicate. Default 0.
     """
     jitter: NotRequired[Duration]
     """
-    Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
-    order. At most 2 s in the kernel world. Default none.
+    The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
+    none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
-    · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
-    Default 0 %.
+    Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
-    tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
+    Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    deviation. Negative delays become zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
-    none.
+    Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
+    Link-layer header. Default 14 B, as in `tc`.
     """
     police: NotRequired[PoliceSpec]
     """
-    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
-    effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
+    Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
-    Capacity of the queue, including the packet in transmission. Default 1000 packets.
+    Capacity, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
+    Bit rate. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
@@ -1282,23 +1256,20 @@ class Overrides(TypedDict, closed=True):
 
 class PathSpec(TypedDict, closed=True):
     """
-    One of several parallel links between `client` and `server`, each with its own interfaces.
+    A parallel link between `client` and `server`, with its own interfaces.
     """
 
     backup: NotRequired[bool]
     """
-    Use the path in MPTCP only while no other path works (RFC 8684 section 3.3.8). TCP uses only
-    the first path, and SCTP has only one active path anyway. Not allowed for the first path,
-    where connections start. Default no.
+    MPTCP uses the path only while no other works (RFC 8684 section 3.3.8). Not for the first path. Default no.
     """
     channel: NotRequired[str]
     """
-    Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
-    Default `"own"`: not shared.
+    Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
-    Probability that a packet arrives with a wrong checksum. Default 0.
+    Probability of a wrong checksum. Default 0.
     """
     delay: NotRequired[Duration]
     """
@@ -1306,67 +1277,61 @@ class PathSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
-    `{ red = { min = "5p", max = "15p" } }`.
+    Queueing discipline, with parameters as in `{ red = { min = "5p" } }`. Default `"droptail"`.
     """
     down: NotRequired[Overrides]
     """
-    Overrides for the direction from server to client.
+    Overrides from server to client.
     """
     duplicate: NotRequired[Ratio]
     """
-    Probability that a packet arrives twice. Default 0.
+    Probability of a duplicate. Default 0.
     """
     jitter: NotRequired[Duration]
     """
-    Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
-    order. At most 2 s in the kernel world. Default none.
+    The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
+    none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
-    · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
-    Default 0 %.
+    Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
-    tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
+    Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    deviation. Negative delays become zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
-    none.
+    Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
+    Link-layer header. Default 14 B, as in `tc`.
     """
     path: NotRequired[NamedPath]
     """
-    A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
-    the paths; `hol help lte` shows the settings and sources of one. Default none.
+    Named path, which other keys override in both directions; `hol help lte` shows one.
     """
     police: NotRequired[PoliceSpec]
     """
-    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
-    effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
+    Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
-    Capacity of the queue, including the packet in transmission. Default 1000 packets.
+    Capacity, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
+    Bit rate. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
@@ -1374,11 +1339,11 @@ class PathSpec(TypedDict, closed=True):
     """
     rtt: NotRequired[Duration]
     """
-    Round-trip propagation delay, instead of `delay`: half of it in each direction.
+    Round-trip propagation delay, half in each direction; replaces `delay`.
     """
     up: NotRequired[Overrides]
     """
-    Overrides for the direction from client to server.
+    Overrides from client to server.
     """
 
 
@@ -1421,12 +1386,11 @@ class NetworkSpec(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
-    Default `"own"`: not shared.
+    Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
-    Probability that a packet arrives with a wrong checksum. Default 0.
+    Probability of a wrong checksum. Default 0.
     """
     delay: NotRequired[Duration]
     """
@@ -1434,16 +1398,15 @@ class NetworkSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
-    `{ red = { min = "5p", max = "15p" } }`.
+    Queueing discipline, with parameters as in `{ red = { min = "5p" } }`. Default `"droptail"`.
     """
     down: NotRequired[Overrides]
     """
-    Overrides for the direction from server to client.
+    Overrides from server to client.
     """
     duplicate: NotRequired[Ratio]
     """
-    Probability that a packet arrives twice. Default 0.
+    Probability of a duplicate. Default 0.
     """
     events: NotRequired[list[EventSpec]]
     """
@@ -1451,58 +1414,53 @@ class NetworkSpec(TypedDict, closed=True):
     """
     handover: NotRequired[HandoverSpec]
     """
-    Move the client from the first of two paths to the second. Over QUIC, and over UDP in the
-    kernel world, only with `changes = "route"`.
+    Move the client between two paths. QUIC, and UDP in the kernel world, need `changes = "route"`.
     """
     ip: NotRequired[Ip]
     """
-    Version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
+    IP version. Default `"v4"`.
     """
     jitter: NotRequired[Duration]
     """
-    Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
-    order. At most 2 s in the kernel world. Default none.
+    The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
+    none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
-    · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
-    Default 0 %.
+    Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
-    tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
+    Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    deviation. Negative delays become zero. Default `"uniform"`.
     """
     lans: NotRequired[list[LanSpec]]
     """
-    LANs that several of the nodes named in `nodes` share.
+    LANs between `nodes`.
     """
     links: NotRequired[list[LinkSpec]]
     """
-    Links between the nodes named in `nodes`.
+    Links between `nodes`.
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
-    none.
+    Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
     """
     nodes: NotRequired[list[str]]
     """
-    Names of all nodes, including `client` and `server`, of a network with `links` or `lans`.
+    All nodes, including `client` and `server`, for `links` and `lans`.
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets of the link-layer header of each packet. Default 14, as `tc` counts for Ethernet.
+    Link-layer header. Default 14 B, as in `tc`.
     """
     path: NotRequired[NamedPath]
     """
-    A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
-    the paths; `hol help lte` shows the settings and sources of one. Default none.
+    Named path, which other keys override in both directions; `hol help lte` shows one.
     """
     paths: NotRequired[list[PathSpec]]
     """
@@ -1511,20 +1469,19 @@ class NetworkSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`; `reorder` takes
-    effect after it. In the kernel world not together with `duplicate`. Default `"none"`.
+    Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
-    Capacity of the queue, including the packet in transmission. Default 1000 packets.
+    Capacity, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
+    Bit rate. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
@@ -1532,23 +1489,21 @@ class NetworkSpec(TypedDict, closed=True):
     """
     rtt: NotRequired[Duration]
     """
-    Round-trip propagation delay, instead of `delay`: half of it in each direction.
+    Round-trip propagation delay, half in each direction; replaces `delay`.
     """
     trace: NotRequired[TraceSpec]
     """
-    A trace of the link, as a file whose path is relative to the experiment file: a table (CSV) with `time` and some of `rate`,
-    `delay` and `loss`, or the times at which a packet may leave (mahimahi). One file per direction: `{ up = "a.csv", down =
+    Trace file of the link: CSV (`time` and some of `rate`, `delay`, `loss`) or mahimahi. Per direction: `{ up = "a.csv", down =
     "b.csv" }`.
     """
     trace_start: NotRequired[TraceStart]
     """
-    Position in the trace at which a run begins: a time since the beginning of the trace, or `"random"`, which each run draws
-    from its seed, so that all transports of a repetition begin at the same position. The trace then goes on with its beginning
-    after its end, for ten minutes. Default: the beginning, and the last line of a table holds.
+    Position in the trace at which a run begins; `"random"`: one per repetition. The trace then repeats for ten minutes.
+    Default: the beginning; the last line of a CSV then holds.
     """
     up: NotRequired[Overrides]
     """
-    Overrides for the direction from client to server.
+    Overrides from client to server.
     """
 
 
@@ -1559,7 +1514,7 @@ class Experiment(TypedDict, closed=True):
 
     background: NotRequired[list[Background]]
     """
-    Flows of other applications, which compete with the measured one.
+    Flows that compete with the measured one.
     """
     figure: NotRequired[list[Figure]]
     """
@@ -1567,65 +1522,63 @@ class Experiment(TypedDict, closed=True):
     """
     hosts: NotRequired[dict[str, HostSpec]]
     """
-    Properties of nodes other than links, by name.
+    Node properties, by name.
     """
     messages: NotRequired[int]
     """
-    Number of messages of a point, over all its repetitions. Default 10,000; programs run once per repetition.
+    Messages per point, over all repetitions; not for programs. Default 10,000.
     """
     network: NotRequired[NetworkSpec]
     """
-    The network between the endpoints. Default a link of 100 Mbit/s and 10 ms.
+    Default: a link of 100 Mbit/s and 10 ms.
     """
     onward: NotRequired[list[Onward]]
     """
-    Requests that a server sends to other servers before it replies.
+    Requests that a server sends to others before it replies.
     """
     precision: NotRequired[Ratio]
     """
-    Repeat until the half width of the 95 % confidence interval of the mean is at most this share of the mean; needs a range of
-    `repetitions`. Default: no requirement.
+    Half width of the mean's 95 % confidence interval to reach, relative to the mean; needs a range of `repetitions`.
     """
     program: NotRequired[list[Program]]
     """
-    Run unmodified programs on nodes. Kernel world only.
+    Unmodified programs on nodes. Kernel world only.
     """
     records: NotRequired[RecordsKept]
     """
-    Keep the records of all messages as Parquet files. Default none.
+    Message records to keep, as Parquet files. Default none.
     """
     repetitions: NotRequired[Repetitions]
     """
-    Number of runs of a point, each with its own seed; `"5..40"`: as many as `precision` needs, within these limits. Default 10.
+    Runs per point, with different seeds; of a range, as many as `precision` needs. Default 10.
     """
     root: NotRequired[str]
     """
-    Source of the programs and of the files that they need: `"host"` (this machine), a directory, or an archive of one (`.tar`).
-    Default `host`.
+    Source of programs and their files: `"host"` (this machine), a directory or its `.tar` archive. Default `host`.
     """
     seed: NotRequired[int]
     """
-    Seed of all random numbers; the same seed gives the same run, except in the live world. Default 1.
+    Seed of all random numbers; it determines a run, except in the live world. Default 1.
     """
     series: NotRequired[Duration]
     """
-    Record windows, round-trip times and queues at this interval, in Parquet files. Default none.
+    Record windows, RTTs and queues at this interval, in Parquet files.
     """
     sweep: NotRequired[Axes]
     """
-    Axes: a list of values for each dotted key; every combination is a point.
+    Axes: values by dotted key; every combination is a point.
     """
     timeline: NotRequired[Duration]
     """
-    Count the deliveries in each interval of this length, for figures over time. Default none.
+    Interval of delivery counts, for figures over time.
     """
     title: NotRequired[str]
     """
-    Title of the report. Default: the file's name.
+    Report title. Default: the file's name.
     """
     topology: NotRequired[str]
     """
-    An ns script that defines the network. Its path is relative to this file.
+    Path of an ns script that defines the network, relative to this file.
     """
     transports: list[Transport]
     """
@@ -1633,14 +1586,13 @@ class Experiment(TypedDict, closed=True):
     """
     workload: NotRequired[WorkloadSpec]
     """
-    The workload: the application, its messages and their schedule. Default `simco`.
+    The application, its messages and their schedule. Default `simco`.
     """
     world: NotRequired[str]
     """
-    World in which the runs take place: `"model"` (simulated); `"kernel"` (Linux in a virtual machine), `"kernel:6.1"` for that
-    version, `"kernel:uml"` for User-Mode Linux; `"live"` over this machine's loopback, `"live:namespaces"` over a path of network
-    namespaces, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"` between several hosts, each named
-    with its node, or `"live:HOST via ROUTER"` through a router. Default `model`.
+    World: `"model"` (simulated); `"kernel"` (Linux in a virtual machine), `"kernel:6.1"` (that version), `"kernel:uml"` (User-Mode
+    Linux); `"live"` (loopback), `"live:namespaces"`, `"live:HOST"` (to that host), `"live:server=HOST,cross=OTHER"` (hosts by node),
+    `"live:HOST via ROUTER"`. Default `model`.
     """
     zip: NotRequired[Axes]
     """
