@@ -3,7 +3,7 @@
 use hol_base::Seed;
 use hol_network::{Ip, NetworkSpec};
 use hol_scenario::{RunError, Scenario};
-use hol_sockets::{Assignment, Sysctl, assignments, setting};
+use hol_sockets::{FlowParameters, Sysctl, flow_parameters, setting};
 use hol_stack::Kind;
 use hol_traffic::Unsupported;
 use hol_workloads::Filter;
@@ -71,9 +71,9 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
 
 /// Checks that every flow's protocol is available with its options.
 fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
-    let assignments = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
-    for assignment in &assignments {
-        let transport = &assignment.transport;
+    let flow_parameters = flow_parameters(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
+    for parameters in &flow_parameters {
+        let transport = &parameters.transport;
         if transport.kind() == Kind::Unix && path != Path::Loopback {
             let why = "both ends of a UNIX socket are on one host; use tcp, or omit --peer";
             return Err(unsupported_error(&transport.to_string(), why));
@@ -91,9 +91,9 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
                 return Err(unsupported_error(&transport.to_string(), why));
             }
         }
-        assignment
+        parameters
             .check()
-            .and_then(|()| assignment.probe())
+            .and_then(|()| parameters.probe())
             .map_err(|problem| unsupported_error(&transport.to_string(), problem))?;
     }
     Ok(())
@@ -101,8 +101,8 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
 
 /// Checks that every flow's protocol is available.
 pub(crate) fn check_protocols(scenario: &Scenario) -> Result<(), RunError> {
-    let all = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
-    let probe = |flow: &Assignment| {
+    let all = flow_parameters(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
+    let probe = |flow: &FlowParameters| {
         flow.probe().map_err(|problem| unsupported_error(&flow.transport.to_string(), problem))
     };
     all.iter().try_for_each(probe)

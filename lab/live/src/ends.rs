@@ -71,17 +71,23 @@ impl Ends {
         check::check_supported(&scenario, Path::Between).map_err(|why| why.to_string())?;
         let placement =
             placement.seen_by(self.address_pair).ok_or("the plan refers to a host that it does not list")?;
-        let mut assignments = placement.assignments(&scenario, Seed(seed))?;
-        let here = placement.local_ends(&assignments);
-        self.ports.map_or(Ok(()), |ports| ports.assign(&mut assignments, &here))?;
+        let mut flow_parameters = placement.flow_parameters(&scenario, Seed(seed))?;
+        let here = placement.local_ends(&flow_parameters);
+        self.ports.map_or(Ok(()), |ports| ports.assign(&mut flow_parameters, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // If sending fails, the thread that receives notices it, too.
         let tell: Arc<ReportOf> = Arc::new(move |flow: usize, report: PeerReport| {
             drop(send(&outbox, &Reply::ServerReport(flow, report)));
         });
         let secret = self.secret.of_run(&run);
-        let listening =
-            LocalEnds::listen(&scenario, assignments, &here, secret, (&tell, &self.local_reports), interval);
+        let listening = LocalEnds::listen(
+            &scenario,
+            flow_parameters,
+            &here,
+            secret,
+            (&tell, &self.local_reports),
+            interval,
+        );
         let (ends, ports) = listening.map_err(|problem| problem.to_string())?;
         self.local_ends = Some(ends);
         Ok(ports)

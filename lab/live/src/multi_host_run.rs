@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::{PeerHostReport, Run, RunError, Scenario};
-use hol_sockets::{Assignment, EndResult, LocalEnds, ReportOf, joined};
+use hol_sockets::{EndResult, FlowParameters, LocalEnds, ReportOf, joined};
 use hol_stack::Kind;
 use hol_traffic::Unsupported;
 
@@ -44,7 +44,7 @@ pub(crate) struct HostRun<'a> {
     interval: Option<Duration>,
     placement: Placement,
     /// The sockets and addresses of each flow.
-    assignments: Vec<Assignment>,
+    flow_parameters: Vec<FlowParameters>,
 }
 
 impl<'a> HostRun<'a> {
@@ -58,14 +58,14 @@ impl<'a> HostRun<'a> {
         let address_pairs = sessions.iter().map(|session| session.address_pair()).collect();
         let placement = others.placement(scenario, address_pairs)?;
         let plain = plain(scenario);
-        let assignments = placement.assignments(&plain, seed).map_err(|why| others.refused(&why))?;
+        let flow_parameters = placement.flow_parameters(&plain, seed).map_err(|why| others.refused(&why))?;
         let path = match &others.via {
             None => Bottleneck::default(),
             Some(_) => {
                 Bottleneck::of(scenario).map_err(|Unsupported { what, why }| unsupported_error(&what, why))?
             }
         };
-        Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, assignments })
+        Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, flow_parameters })
     }
 
     /// Calls `ask` for each of the other hosts.
@@ -90,16 +90,16 @@ impl<'a> HostRun<'a> {
 
     /// Returns the index of the host with the measured flow's server.
     fn server_host(&self) -> usize {
-        self.placement.hosts(&self.assignments[0])[1] - 1
+        self.placement.hosts(&self.flow_parameters[0])[1] - 1
     }
 
     /// Returns the addresses of both ends of each flow, the one on the measured client's side of the router first.
     pub(crate) fn address_pairs(&self) -> Vec<[IpAddr; 2]> {
-        let of = |flow: &Assignment| {
+        let of = |flow: &FlowParameters| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
             if self.path.has_near(flow.workload.client_node()) { ends } else { [ends[1], ends[0]] }
         };
-        self.assignments.iter().map(of).collect()
+        self.flow_parameters.iter().map(of).collect()
     }
 
     /// Performs the run. The clocks are compared before the path is shaped, because a shorter round trip reduces their uncertainty.
@@ -132,7 +132,7 @@ impl<'a> HostRun<'a> {
             })?);
         }
         let (runs, disordered) =
-            joined(&self.assignments, here, link_direction_counters).ok_or_else(|| {
+            joined(&self.flow_parameters, here, link_direction_counters).ok_or_else(|| {
                 self.others.peers[server_host].run_failed("the results of the two hosts do not match")
             })?;
         let mut run = to_run(runs, self.scenario);
@@ -144,7 +144,7 @@ impl<'a> HostRun<'a> {
     /// Returns the results of a host's ends, converted to this host's clock; `None` if they belong to another host's ends.
     fn on_local_clock(&self, host: usize, results: Ends, clocks: &Clocks) -> Option<Ends> {
         let by_our_clock = |(flow, half): (usize, EndResult)| {
-            let [client, server] = self.placement.hosts(self.assignments.get(flow)?);
+            let [client, server] = self.placement.hosts(self.flow_parameters.get(flow)?);
             let owner = if half.verdict.is_some() { client } else { server };
             (owner == host).then_some(())?;
             Some((flow, half.from_remote(|time| clocks.local_time(time))?))
@@ -181,10 +181,10 @@ impl<'a> HostRun<'a> {
             let relay = relay.clone();
             Arc::new(move |flow, news| relay.deliver(flow, news))
         };
-        let here = self.placement.local_ends(&self.assignments);
+        let here = self.placement.local_ends(&self.flow_parameters);
         let listening = LocalEnds::listen(
             scenario,
-            self.assignments.clone(),
+            self.flow_parameters.clone(),
             &here,
             secret,
             (&tell, &relay.local_reports),
@@ -201,8 +201,8 @@ impl<'a> HostRun<'a> {
                 run,
             })
         })?;
-        for (flow, assignment) in self.assignments.iter().enumerate() {
-            if let Some(there) = self.placement.hosts(assignment)[1].checked_sub(1) {
+        for (flow, parameters) in self.flow_parameters.iter().enumerate() {
+            if let Some(there) = self.placement.hosts(parameters)[1].checked_sub(1) {
                 ports[flow] = theirs[there].get(flow).copied().unwrap_or_default();
             }
         }
@@ -225,14 +225,14 @@ impl<'a> HostRun<'a> {
 
     /// Returns the source and the destination of each flow's reports.
     fn routes(&self) -> BTreeMap<usize, Route> {
-        let of = |assignment: &Assignment| {
-            let [client, server] = self.placement.hosts(assignment);
+        let of = |parameters: &FlowParameters| {
+            let [client, server] = self.placement.hosts(parameters);
             Route {
                 from: server,
                 to: client.checked_sub(1).map(|there| self.sessions[there].report_sender()),
             }
         };
-        self.assignments.iter().map(of).enumerate().collect()
+        self.flow_parameters.iter().map(of).enumerate().collect()
     }
 
     /// Collects the results of all ends, local and of each other host.
@@ -256,9 +256,12 @@ impl<'a> HostRun<'a> {
             &run.summary.run_end,
             &self.others.peers[server_host].address.host,
         ));
-        let beside =
-            self.assignments.iter().skip(1).zip(run.summary.background.iter().zip(&run.background_records));
-        for (Assignment { transport, workload, .. }, (flow, records)) in beside {
+        let beside = self
+            .flow_parameters
+            .iter()
+            .skip(1)
+            .zip(run.summary.background.iter().zip(&run.background_records));
+        for (FlowParameters { transport, workload, .. }, (flow, records)) in beside {
             let has_begun = workload.start.as_nanos() < run.summary.ended.as_nanos();
             // UDP has no connection that could fail.
             let is_lost =

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::{Scenario, Side};
-use hol_sockets::{Assignment, EndAddresses, assignments};
+use hol_sockets::{EndAddresses, FlowParameters, flow_parameters};
 use hol_stack::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -46,8 +46,8 @@ impl Placement {
     }
 
     /// Returns the hosts of a flow's client and server.
-    pub(crate) fn hosts(&self, assignment: &Assignment) -> [usize; 2] {
-        let ends = [assignment.workload.client_node(), assignment.workload.server_node()];
+    pub(crate) fn hosts(&self, parameters: &FlowParameters) -> [usize; 2] {
+        let ends = [parameters.workload.client_node(), parameters.workload.server_node()];
         ends.map(|node| self.nodes.get(node).copied().unwrap_or(LOCAL_HOST))
     }
 
@@ -69,39 +69,43 @@ impl Placement {
     }
 
     /// Returns all flows. The kernel chooses the ports.
-    pub(crate) fn assignments(&self, scenario: &Scenario, seed: Seed) -> Result<Vec<Assignment>, String> {
+    pub(crate) fn flow_parameters(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+    ) -> Result<Vec<FlowParameters>, String> {
         self.check(scenario)?;
         let mut all = flows(scenario, seed);
-        for assignment in &mut all {
-            let [client, server] = self.hosts(assignment);
+        for parameters in &mut all {
+            let [client, server] = self.hosts(parameters);
             let [near, far] = [self.address(client, server), self.address(server, client)];
-            check_reachable(assignment, [near, far])?;
-            (assignment.client.addresses, assignment.server.addresses) = (vec![near], vec![far]);
-            (assignment.is_batching, assignment.reports_receive_time) = (true, true);
-            if matches!(assignment.transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
-                assignment.workload.connect_timeout.get_or_insert(CONNECT_TIMEOUT);
+            check_reachable(parameters, [near, far])?;
+            (parameters.client.addresses, parameters.server.addresses) = (vec![near], vec![far]);
+            (parameters.is_batching, parameters.reports_receive_time) = (true, true);
+            if matches!(parameters.transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
+                parameters.workload.connect_timeout.get_or_insert(CONNECT_TIMEOUT);
             }
         }
         Ok(all)
     }
 
     /// Returns which end of each flow is on this host, if any.
-    pub(crate) fn local_ends(&self, assignments: &[Assignment]) -> Vec<Option<Side>> {
-        let end = |assignment: &Assignment| match self.hosts(assignment) {
+    pub(crate) fn local_ends(&self, flow_parameters: &[FlowParameters]) -> Vec<Option<Side>> {
+        let end = |parameters: &FlowParameters| match self.hosts(parameters) {
             [client, _] if client == self.own => Some(Side::Client),
             [_, server] if server == self.own => Some(Side::Server),
             _ => None,
         };
-        assignments.iter().map(end).collect()
+        flow_parameters.iter().map(end).collect()
     }
 }
 
 /// Returns all flows without addresses, since an end's address depends on the other's.
-fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
-    assignments(scenario, seed, |_, _| EndAddresses { addresses: Vec::new(), port: 0 })
+fn flows(scenario: &Scenario, seed: Seed) -> Vec<FlowParameters> {
+    flow_parameters(scenario, seed, |_, _| EndAddresses { addresses: Vec::new(), port: 0 })
 }
 
-fn same_host_error(Assignment { workload, .. }: &Assignment) -> String {
+fn same_host_error(FlowParameters { workload, .. }: &FlowParameters) -> String {
     let (from, to) = (workload.client_node(), workload.server_node());
     format!(
         "both ends of the flow from {from:?} to {to:?} would be on one host; assign one of the nodes to another host (--peer NODE=HOST)"
@@ -109,7 +113,10 @@ fn same_host_error(Assignment { workload, .. }: &Assignment) -> String {
 }
 
 /// Rejects a flow between addresses that cannot reach each other: of different IP versions, or only one of them local.
-fn check_reachable(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) -> Result<(), String> {
+fn check_reachable(
+    FlowParameters { workload, .. }: &FlowParameters,
+    [near, far]: [IpAddr; 2],
+) -> Result<(), String> {
     if near.is_ipv4() == far.is_ipv4() && near.is_loopback() == far.is_loopback() {
         return Ok(());
     }
@@ -154,7 +161,7 @@ mod tests {
     }
 
     fn sites(placement: &Placement) -> Result<Vec<[IpAddr; 2]>, String> {
-        let all = placement.assignments(&scenario(), Seed(1))?;
+        let all = placement.flow_parameters(&scenario(), Seed(1))?;
         Ok(all.iter().map(|flow| [flow.client.addresses[0], flow.server.addresses[0]]).collect())
     }
 
@@ -169,8 +176,8 @@ mod tests {
     #[test]
     fn each_end_is_on_exactly_one_host() {
         let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
-        let assignments = all.assignments(&scenario(), Seed(1)).unwrap();
-        let here = |own| Placement { own, ..all.clone() }.local_ends(&assignments);
+        let flow_parameters = all.flow_parameters(&scenario(), Seed(1)).unwrap();
+        let here = |own| Placement { own, ..all.clone() }.local_ends(&flow_parameters);
         assert_eq!(here(0), [Some(Side::Client), None]);
         assert_eq!(here(1), [Some(Side::Server), Some(Side::Client)]);
         assert_eq!(here(2), [None, Some(Side::Server)]);

@@ -4,7 +4,7 @@ use hol_scenario::Side;
 use std::fmt;
 use std::str::FromStr;
 
-use hol_sockets::Assignment;
+use hol_sockets::FlowParameters;
 
 /// A range of ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,11 @@ impl fmt::Display for Ports {
 
 impl Ports {
     /// Assigns each local server a port, whatever its protocol.
-    pub(crate) fn assign(self, assignments: &mut [Assignment], here: &[Option<Side>]) -> Result<(), String> {
+    pub(crate) fn assign(
+        self,
+        flow_parameters: &mut [FlowParameters],
+        here: &[Option<Side>],
+    ) -> Result<(), String> {
         let (has, wanted) =
             (self.last - self.first + 1, here.iter().filter(|end| **end == Some(Side::Server)).count());
         if wanted > usize::from(has) {
@@ -44,8 +48,8 @@ impl Ports {
                 "this host needs {wanted} ports for its servers, and --ports {self} has {has}; start `hol live serve` with a longer range"
             ));
         }
-        let servers = assignments.iter_mut().zip(here).filter(|(_, end)| **end == Some(Side::Server));
-        servers.zip(self.first..=self.last).for_each(|((assignment, _), port)| assignment.server.port = port);
+        let servers = flow_parameters.iter_mut().zip(here).filter(|(_, end)| **end == Some(Side::Server));
+        servers.zip(self.first..=self.last).for_each(|((parameters, _), port)| parameters.server.port = port);
         Ok(())
     }
 }

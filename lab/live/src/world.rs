@@ -6,7 +6,9 @@ use std::thread;
 
 use hol_base::Seed;
 use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World};
-use hol_sockets::{Assignment, FlowRuns, RunLinks, RunStart, SocketsError, Stop, assignments, run_linked};
+use hol_sockets::{
+    FlowParameters, FlowRuns, RunLinks, RunStart, SocketsError, Stop, flow_parameters, run_linked,
+};
 use serde_json::{Value, json};
 
 use crate::check::{self, Path};
@@ -60,10 +62,13 @@ impl Live {
         if let Some(others) = &self.others {
             return others.run(scenario, seed, interval, goes_on);
         }
-        let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
-        assignments.iter_mut().for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
+        let mut flow_parameters = flow_parameters(scenario, seed, |_, _| loopback(scenario.network.ip));
+        flow_parameters
+            .iter_mut()
+            .for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
         let stop = Stop::new().map_err(|problem| run_error(&problem.into()))?;
-        let (runs, went_on) = run_while(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
+        let (runs, went_on) =
+            run_while(goes_on, &stop, || run_all(scenario, &flow_parameters, &stop, interval));
         let runs = runs.map_err(|problem| run_error(&problem))?;
         if went_on { Ok(to_run(runs, scenario)) } else { Err(RunError::Interrupted) }
     }
@@ -178,16 +183,17 @@ fn run_while<T: Send>(
 /// Runs all flows, each from its own start.
 fn run_all(
     scenario: &Scenario,
-    assignments: &[Assignment],
+    flow_parameters: &[FlowParameters],
     stop: &Stop,
     interval: Option<hol_base::Duration>,
 ) -> Result<FlowRuns, SocketsError> {
     let run = |flow: usize, links: RunLinks<'_>| {
-        let assignment: &Assignment = &assignments[flow];
-        stop.wait(assignment.workload.start)?;
-        run_linked(assignment, links, &mut |_| Ok(()))
+        let parameters: &FlowParameters = &flow_parameters[flow];
+        stop.wait(parameters.workload.start)?;
+        run_linked(parameters, links, &mut |_| Ok(()))
     };
     let measured = |links: RunLinks<'_>| Ok((run(0, RunLinks { stop: Some(stop), ..links })?, ()));
     let beginning = RunStart::default();
-    FlowRuns::of(scenario, assignments, (&beginning, stop), interval, run, measured).map(|(runs, ())| runs)
+    FlowRuns::of(scenario, flow_parameters, (&beginning, stop), interval, run, measured)
+        .map(|(runs, ())| runs)
 }

@@ -9,8 +9,8 @@ use hol_system as system;
 use hol_wire::Ecn;
 use socket2::{MsgHdr, Protocol, Socket, Type};
 
-use crate::assignment::EndAddresses;
 use crate::error::SocketsError;
+use crate::flow_parameters::EndAddresses;
 use crate::ip_options::IpOptions;
 use crate::transceiver::{self, ConnectionFault, Family, failed_to};
 use crate::turns::{read_up_to, reads_per_turn};

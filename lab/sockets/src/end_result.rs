@@ -6,9 +6,9 @@ use hol_scenario::{FilterReport, ReadDelays, RunEnd, Sample, Side};
 use hol_workloads::{Ledger, LedgerJoin};
 use serde::{Deserialize, Serialize};
 
-use crate::assignment::{Counts, FlowRun, PathChange};
 use crate::clock::epoch_of;
 use crate::compact_sample::CompactSenderSample;
+use crate::flow_parameters::{Counts, FlowRun, PathChange};
 
 /// The result of one end of a finished flow: plain data that can be sent to the host where the ends are
 /// joined.

@@ -14,12 +14,12 @@ use hol_wire::Ecn;
 use hol_workloads::{ConnectionId, Output, Progress};
 use socket2::Socket;
 
-use crate::assignment::{Assignment, EndAddresses, Ending, FlowRun, PathChange};
 use crate::clock::{Alarm, Clock};
 use crate::datagrams::{self, DatagramBatch};
 use crate::end_result::{EndResult, LocalData, Verdict};
 use crate::error::SocketsError;
 use crate::filter::Filter;
+use crate::flow_parameters::{EndAddresses, Ending, FlowParameters, FlowRun, PathChange};
 use crate::flow_side::{ConnectionProgress, FlowSide};
 use crate::flow_supervisor::FlowSupervisor;
 use crate::host_addresses::HostAddresses;
@@ -36,7 +36,7 @@ pub(crate) type Enter<'p> = &'p mut dyn FnMut(Side) -> io::Result<()>;
 
 /// The event loop of a flow, with one or both ends.
 pub(crate) struct EventLoop<'p> {
-    pub(crate) assignment: &'p Assignment,
+    pub(crate) parameters: &'p FlowParameters,
     pub(crate) enter: Enter<'p>,
     pub(crate) clock: Clock,
     pub(crate) alarm: Alarm,
@@ -104,7 +104,7 @@ impl EventLoop<'_> {
     /// Joins the ledgers of both ends, reads the sockets' counters, and ends the connections.
     pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
         let [client, server] = self.end_results(ended)?;
-        let Assignment { transport, workload, .. } = self.assignment;
+        let FlowParameters { transport, workload, .. } = self.parameters;
         let joined = client.join(server, workload.ledger_join(transport.gives_up()));
         let (run, _) = joined.expect("the client's end has the rules");
         self.end_connections()?;
@@ -168,7 +168,7 @@ impl EventLoop<'_> {
 
     /// Ends the connections as configured; dropping a socket alone would close it in order.
     pub(crate) fn end_connections(mut self) -> Result<(), SocketsError> {
-        if self.assignment.ending == Ending::Abort {
+        if self.parameters.ending == Ending::Abort {
             self.client.abort().and_then(|()| self.server.abort()).map_err(failed_to("set SO_LINGER"))?;
         }
         Ok(())
@@ -303,7 +303,7 @@ impl EventLoop<'_> {
     fn accept_next(&mut self) -> Result<(), ConnectionFault> {
         let Some(listener) = &self.listener else { return Ok(()) };
         let (from, transceiver) =
-            match self.opener.accept(listener, &self.assignment.client, self.host_addresses.is_some()) {
+            match self.opener.accept(listener, &self.parameters.client, self.host_addresses.is_some()) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 other => other?,
             };
@@ -317,7 +317,7 @@ impl EventLoop<'_> {
     /// are unknown here.
     fn is_from_client(&self, from: Option<SocketAddr>) -> bool {
         if self.is_single_ended {
-            return from.is_some_and(|from| self.assignment.client.addresses.contains(&from.ip()));
+            return from.is_some_and(|from| self.parameters.client.addresses.contains(&from.ip()));
         }
         self.client_ports.contains(&from.map_or(0, |from| from.port()))
     }
@@ -398,7 +398,7 @@ impl EventLoop<'_> {
 
     /// Returns whether the client has an address.
     fn has_address(&self) -> bool {
-        let Assignment { client, .. } = self.assignment;
+        let FlowParameters { client, .. } = self.parameters;
         self.host_addresses
             .as_ref()
             .is_none_or(|host_addresses| client.addresses.iter().any(|own| host_addresses.has(*own)))
@@ -419,7 +419,7 @@ impl EventLoop<'_> {
     /// Starts to connect from the client, from the port after that of the last connection; after port 65535
     /// the kernel chooses.
     fn connect(&mut self) -> Result<(), SocketsError> {
-        let [EndAddresses { port, addresses: own }, server] = [&self.assignment.client, &self.server_site];
+        let [EndAddresses { port, addresses: own }, server] = [&self.parameters.client, &self.server_site];
         let number = self.client.connection_count() as u16;
         let port = if *port == 0 { 0 } else { port.checked_add(number).unwrap_or(0) };
         let is_here =
@@ -432,7 +432,7 @@ impl EventLoop<'_> {
         self.client_ports.push(port);
         let client = self.opener.transceiver(socket, &to);
         self.client.add(&self.poller, client, self.clock.now()).map_err(failed_to("wait for a socket"))?;
-        if !self.opener.accepts() && self.assignment.workload.listens && !self.is_single_ended {
+        if !self.opener.accepts() && self.parameters.workload.listens && !self.is_single_ended {
             self.add_local_client(&EndAddresses { port, ..from })?;
         }
         Ok(())
@@ -458,7 +458,7 @@ impl EventLoop<'_> {
     fn poll_application(&mut self, end: Side) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
-            if self.assignment.is_batching && self.flow_side(end).sent_this_turn == MAX_AT_ONCE {
+            if self.parameters.is_batching && self.flow_side(end).sent_this_turn == MAX_AT_ONCE {
                 return self.set_wake(end, now, now);
             }
             match self.flow_side(end).application.poll(now) {

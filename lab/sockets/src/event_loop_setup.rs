@@ -10,11 +10,11 @@ use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Filter as FilterKind, Host, Processor, RuleEnforcer};
 use socket2::Socket;
 
-use crate::assignment::{Assignment, EndAddresses};
 use crate::clock::{Alarm, Clock};
 use crate::error::SocketsError;
 use crate::event_loop::{Enter, EventLoop};
 use crate::filter::Filter;
+use crate::flow_parameters::{EndAddresses, FlowParameters};
 use crate::flow_side::FlowSide;
 use crate::flow_supervisor::{FlowSupervisor, Reporter};
 use crate::host_addresses::HostAddresses;
@@ -54,16 +54,16 @@ impl LocalEnd<'_> {
     }
 }
 
-/// Creates the event loop of an assignment with its listening server. Afterwards the thread is in the client's network.
+/// Creates the event loop of an parameters with its listening server. Afterwards the thread is in the client's network.
 pub(crate) fn event_loop<'p>(
-    assignment: &'p Assignment,
+    parameters: &'p FlowParameters,
     here: LocalEnd<'p>,
     links: RunLinks<'_>,
     enter: Enter<'p>,
 ) -> Result<EventLoop<'p>, SocketsError> {
-    let Assignment { transport, workload, messages, seed, server, server_host, .. } = assignment;
+    let FlowParameters { transport, workload, messages, seed, server, server_host, .. } = parameters;
     let stream_layout = stream_layout(transport);
-    let opener = opener(assignment, &here);
+    let opener = opener(parameters, &here);
     let poller = Poller::new().map_err(failed_to("create an epoll instance"))?;
     let alarm = Alarm::new().map_err(failed_to("create a timer"))?;
     poller.add(&alarm, Token::Alarm, Interest::Read).map_err(failed_to("wait for the timer"))?;
@@ -89,7 +89,7 @@ pub(crate) fn event_loop<'p>(
     }
     enter(Side::Client).map_err(failed_to("enter the client's network"))?;
 
-    let host_addresses = assignment.client_moves.then(HostAddresses::watch).transpose();
+    let host_addresses = parameters.client_moves.then(HostAddresses::watch).transpose();
     let host_addresses = host_addresses.map_err(failed_to("subscribe to changes of the host's addresses"))?;
     let watched = host_addresses
         .as_ref()
@@ -131,9 +131,9 @@ pub(crate) fn event_loop<'p>(
         beginning.note(&clock, workload.start);
     }
     let [client, server] = [(client, 0), (server, 1)]
-        .map(|(application, end)| with_processor(application, assignment.processors[end].clone(), &clock));
-    let held = (opener.has_timers(), assignment.is_batching);
-    let waits = || assignment.reports_receive_time.then(|| ReadDelayRecorder::since(clock.origin()));
+        .map(|(application, end)| with_processor(application, parameters.processors[end].clone(), &clock));
+    let held = (opener.has_timers(), parameters.is_batching);
+    let waits = || parameters.reports_receive_time.then(|| ReadDelayRecorder::since(clock.origin()));
     let rules = || FlowSupervisor::Rules(Flow::new(FlowLimits::new(workload, transport, Time::ZERO)));
     let (is_single_ended, supervisor, peer_reports) = match here {
         LocalEnd::Both => (false, rules(), None),
@@ -145,7 +145,7 @@ pub(crate) fn event_loop<'p>(
     });
     watched.map_err(failed_to("wait for the other host"))?;
     Ok(EventLoop {
-        assignment,
+        parameters,
         enter,
         alarm,
         poller,
@@ -189,9 +189,9 @@ fn listen(
 }
 
 /// Listens briefly on a port of the kernel's choice.
-pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
-    let anywhere = EndAddresses { port: 0, ..assignment.server.clone() };
-    let opener = opener(assignment, &LocalEnd::Both);
+pub(crate) fn probe(parameters: &FlowParameters) -> Result<(), SocketsError> {
+    let anywhere = EndAddresses { port: 0, ..parameters.server.clone() };
+    let opener = opener(parameters, &LocalEnd::Both);
     opener.listen(&opener.server_address(&anywhere)).map(drop)
 }
 
@@ -207,10 +207,10 @@ fn with_processor(
     }
 }
 
-fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
-    let framing_fn = assignment.workload.framing_fn(stream_layout(&assignment.transport));
-    let (is_batching, reports_receive_time) = (assignment.is_batching, assignment.reports_receive_time);
-    match assignment.transport.protocol() {
+fn opener(parameters: &FlowParameters, here: &LocalEnd<'_>) -> Box<dyn Opener> {
+    let framing_fn = parameters.workload.framing_fn(stream_layout(&parameters.transport));
+    let (is_batching, reports_receive_time) = (parameters.is_batching, parameters.reports_receive_time);
+    match parameters.transport.protocol() {
         Protocol::Tcp { config, .. } => Box::new(Tcp {
             family: Tcp::FAMILY,
             config: config.clone(),
@@ -246,8 +246,8 @@ fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
         Protocol::Quic { config, mapping, .. } => {
             // Each host counts its endpoints from zero, so the seeds must differ.
             let seed = match here {
-                LocalEnd::Server(..) => assignment.seed.derive("server"),
-                LocalEnd::Both | LocalEnd::Client(..) => assignment.seed,
+                LocalEnd::Server(..) => parameters.seed.derive("server"),
+                LocalEnd::Both | LocalEnd::Client(..) => parameters.seed,
             };
             Box::new(OverUdp(Quic::new(config, *mapping, framing_fn, seed, here.shared(), is_batching)))
         }

@@ -10,7 +10,7 @@ use hol_transport::DeliveryTimes;
 use hol_wire::Ecn;
 use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
 
-use crate::assignment::Counts;
+use crate::flow_parameters::Counts;
 use crate::host_addresses::Change;
 use crate::read_delays::ReadDelayRecorder;
 use crate::token::Token;
@@ -500,7 +500,7 @@ mod tests {
     use hol_workloads::{Ledger, Output, Progress, WorkloadSpec};
 
     use super::*;
-    use crate::assignment::EndAddresses;
+    use crate::flow_parameters::EndAddresses;
     use crate::transceiver::Opener;
     use crate::unix::Unix;
 

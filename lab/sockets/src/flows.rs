@@ -8,7 +8,9 @@ use hol_scenario::{FIRST_CLIENT_PORT, OnwardLinks, Sample, Scenario, server_port
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 
-use crate::{Assignment, EndAddresses, Ending, FlowRun, RunLinks, RunStart, SocketsError, Stop, WakeSignal};
+use crate::{
+    EndAddresses, Ending, FlowParameters, FlowRun, RunLinks, RunStart, SocketsError, Stop, WakeSignal,
+};
 
 /// The properties that differ between the flows.
 struct StreamKind<'s> {
@@ -22,11 +24,11 @@ struct StreamKind<'s> {
 
 /// Returns the measured flow, background flows, then onward flows. `site` returns the addresses of a node,
 /// with a port that no other flow uses.
-pub fn assignments(
+pub fn flow_parameters(
     scenario: &Scenario,
     seed: Seed,
     site: impl Fn(&str, u16) -> EndAddresses,
-) -> Vec<Assignment> {
+) -> Vec<FlowParameters> {
     let Scenario { transport, messages, .. } = scenario;
     let background = scenario.background_flows(seed).map(|flow| StreamKind {
         transport: flow.transport,
@@ -54,14 +56,14 @@ pub fn assignments(
     };
     let mut client_port = FIRST_CLIENT_PORT;
     let processors = scenario.processors();
-    let assignment = |(index, own): (usize, StreamKind<'_>)| {
+    let parameters = |(index, own): (usize, StreamKind<'_>)| {
         let StreamKind { transport, workload, messages, seed, ending, host } = own;
         let ends = [workload.client_node(), workload.server_node()];
         let processors = ends.map(|name| processors.get(name).cloned());
         let [client, server] = [site(ends[0], client_port), site(ends[1], server_port(index))];
         client_port = client_port.saturating_add(transport.connections());
         let (transport, server_host) = (transport.clone(), host);
-        Assignment {
+        FlowParameters {
             transport,
             workload,
             messages,
@@ -76,7 +78,7 @@ pub fn assignments(
             reports_receive_time: false,
         }
     };
-    [measured].into_iter().chain(background).chain(onward).enumerate().map(assignment).collect()
+    [measured].into_iter().chain(background).chain(onward).enumerate().map(parameters).collect()
 }
 
 /// The results of all flows; times of records count from the start of the run.
@@ -93,16 +95,16 @@ impl FlowRuns {
     /// or the first flow has ended. Each flow is sampled once per `interval`, if given.
     pub fn of<T, E: From<SocketsError> + From<io::Error>>(
         scenario: &Scenario,
-        assignments: &[Assignment],
+        flow_parameters: &[FlowParameters],
         (beginning, stop): (&RunStart, &Stop),
         interval: Option<Duration>,
         other: impl Fn(usize, RunLinks<'_>) -> Result<FlowRun, SocketsError> + Sync,
         measured: impl FnOnce(RunLinks<'_>) -> Result<(FlowRun, T), E>,
     ) -> Result<(Self, T), E> {
         let mut run_links =
-            run_links(scenario, assignments.len(), stop, beginning, interval)?.into_iter().enumerate();
+            run_links(scenario, flow_parameters.len(), stop, beginning, interval)?.into_iter().enumerate();
         let (_, own) = run_links.next().expect("a scenario has a flow that is measured");
-        if assignments.iter().all(|assignment| !assignment.workload.start.is_zero()) {
+        if flow_parameters.iter().all(|parameters| !parameters.workload.start.is_zero()) {
             // Otherwise events before the first flow would wait for it.
             beginning.begin();
         }
@@ -120,13 +122,13 @@ impl FlowRuns {
         raised?;
         let mut flows = vec![run];
         flows.extend(others.into_iter().collect::<Result<Vec<_>, SocketsError>>()?);
-        Ok((Self::with_times_of_run(flows, assignments), result))
+        Ok((Self::with_times_of_run(flows, flow_parameters), result))
     }
 
     /// Shifts times, which count from each flow's first attempt to connect, to times since the start of the
     /// run: the earliest first attempt minus its flow's start time.
-    pub(crate) fn with_times_of_run(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
-        let due = assignments.iter().map(|assignment| assignment.workload.start.as_nanos());
+    pub(crate) fn with_times_of_run(mut flows: Vec<FlowRun>, flow_parameters: &[FlowParameters]) -> Self {
+        let due = flow_parameters.iter().map(|parameters| parameters.workload.start.as_nanos());
         let epoch =
             flows.iter().zip(due).map(|(run, due)| run.epoch.saturating_sub(due)).min().unwrap_or_default();
         for (flow, run) in (0..).zip(&mut flows) {

@@ -12,7 +12,6 @@
 //! written = first sent = last sent and arrived = delivered, and all delay except the time behind schedule
 //! counts as `network`.
 
-mod assignment;
 mod clock;
 mod compact_sample;
 mod datagrams;
@@ -21,6 +20,7 @@ mod error;
 mod event_loop;
 mod event_loop_setup;
 mod filter;
+mod flow_parameters;
 mod flow_side;
 mod flow_supervisor;
 mod flows;
@@ -59,12 +59,12 @@ use std::io;
 use event_loop_setup::LocalEnd;
 use hol_scenario::Side;
 
-pub use assignment::{Assignment, Counts, EndAddresses, Ending, FlowRun, PathChange};
 pub use clock::{clocksource, monotonic};
 pub use compact_sample::CompactSenderSample;
 pub use end_result::{EndResult, Verdict};
 pub use error::{SocketsError, Unsupported};
-pub use flows::{FlowRuns, assignments};
+pub use flow_parameters::{Counts, EndAddresses, Ending, FlowParameters, FlowRun, PathChange};
+pub use flows::{FlowRuns, flow_parameters};
 pub use local_ends::{LocalEnds, ReportOf, ReportRouter, joined};
 pub use peer_report::{PeerReport, ReportCallback, ReportReceiver, ReportSender};
 pub use run_links::RunLinks;
@@ -74,23 +74,23 @@ pub use stop::Stop;
 pub use tuning::{Sysctl, check_workload, requested_sysctls, sysctls};
 pub use wake_signal::WakeSignal;
 
-/// Runs `assignment` on this machine's kernel and clock. `enter` moves the calling thread to the network of
+/// Runs `parameters` on this machine's kernel and clock. `enter` moves the calling thread to the network of
 /// an end's sockets; the thread is left in the client's.
 pub fn run(
-    assignment: &Assignment,
+    parameters: &FlowParameters,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
-    run_linked(assignment, RunLinks::default(), enter)
+    run_linked(parameters, RunLinks::default(), enter)
 }
 
-/// Runs `assignment` as [`run`] does, connected to other runs.
+/// Runs `parameters` as [`run`] does, connected to other runs.
 pub fn run_linked(
-    assignment: &Assignment,
+    parameters: &FlowParameters,
     links: RunLinks<'_>,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
-    assignment.check()?;
-    let mut event_loop = event_loop_setup::event_loop(assignment, LocalEnd::Both, links, enter)?;
+    parameters.check()?;
+    let mut event_loop = event_loop_setup::event_loop(parameters, LocalEnd::Both, links, enter)?;
     let ended = event_loop.run()?;
     event_loop.finish(ended)
 }
@@ -98,34 +98,34 @@ pub fn run_linked(
 /// Runs only the client's end of a flow whose server listens on another host. `reports` delivers the server's
 /// reports; `secret` is known only to the two hosts.
 pub fn run_client(
-    assignment: &Assignment,
+    parameters: &FlowParameters,
     (reports, secret): (ReportReceiver, &[u8; 32]),
     links: RunLinks<'_>,
 ) -> Result<EndResult, SocketsError> {
-    assignment.check()?;
-    run_one_end(assignment, LocalEnd::Client(reports, secret), links, &mut |_| ())
+    parameters.check()?;
+    run_one_end(parameters, LocalEnd::Client(reports, secret), links, &mut |_| ())
 }
 
 /// Runs only the server's end of a flow until it is stopped. `listens` gets the port; `send_report` sends
 /// reports to the client's host.
 pub fn run_server(
-    assignment: &Assignment,
+    parameters: &FlowParameters,
     (send_report, secret): (ReportCallback<'_>, &[u8; 32]),
     links: RunLinks<'_>,
     listens: &mut dyn FnMut(u16),
 ) -> Result<EndResult, SocketsError> {
-    assignment.check()?;
-    run_one_end(assignment, LocalEnd::Server(send_report, secret), links, listens)
+    parameters.check()?;
+    run_one_end(parameters, LocalEnd::Server(send_report, secret), links, listens)
 }
 
 fn run_one_end(
-    assignment: &Assignment,
+    parameters: &FlowParameters,
     here: LocalEnd<'_>,
     links: RunLinks<'_>,
     listens: &mut dyn FnMut(u16),
 ) -> Result<EndResult, SocketsError> {
     let stay = &mut |_| Ok(());
-    let mut event_loop = event_loop_setup::event_loop(assignment, here, links, stay)?;
+    let mut event_loop = event_loop_setup::event_loop(parameters, here, links, stay)?;
     listens(event_loop.server_site.port);
     let ended = event_loop.run()?;
     let end_result = event_loop.end_result(ended)?;
@@ -133,7 +133,7 @@ fn run_one_end(
     Ok(end_result)
 }
 
-impl Assignment {
+impl FlowParameters {
     /// Checks that this kernel has the protocol.
     pub fn probe(&self) -> Result<(), SocketsError> {
         event_loop_setup::probe(self)

@@ -11,7 +11,7 @@ use hol_scenario::{OnwardLinks, Scenario, Side};
 use crate::end_result::EndResult;
 use crate::flows::{FlowRuns, SharedRequests, shared_requests};
 use crate::peer_report::{PeerReport, ReportReceiver, ReportSender};
-use crate::{Assignment, RunLinks, SocketsError, Stop, run_client, run_server};
+use crate::{FlowParameters, RunLinks, SocketsError, Stop, run_client, run_server};
 
 /// A function that reports an event of a local server to the other host.
 pub type ReportOf = dyn Fn(usize, PeerReport) + Send + Sync;
@@ -43,7 +43,7 @@ pub struct LocalEnds {
     secret: [u8; 32],
     interval: Option<Duration>,
     /// Clients that have not yet started.
-    waiting: Vec<(usize, Assignment, SharedRequests)>,
+    waiting: Vec<(usize, FlowParameters, SharedRequests)>,
     /// Routes reports to the clients that have started.
     report_router: ReportRouter,
     clients: Ends,
@@ -73,13 +73,13 @@ impl LocalEnds {
     /// for others.
     pub fn listen(
         scenario: &Scenario,
-        assignments: Vec<Assignment>,
+        flow_parameters: Vec<FlowParameters>,
         here: &[Option<Side>],
         secret: [u8; 32],
         (send_report, report_router): (&Arc<ReportOf>, &ReportRouter),
         interval: Option<Duration>,
     ) -> Result<(Self, Vec<u16>), SocketsError> {
-        let flows = assignments.len();
+        let flows = flow_parameters.len();
         let (clients, servers) = (Ends::new()?, Ends::new()?);
         let (waiting, ended_clients) = (Vec::new(), channel());
         report_router.forget();
@@ -94,14 +94,14 @@ impl LocalEnds {
         };
         let shared_requests = shared_requests(scenario, flows)?;
         let (listens, listening) = channel();
-        for (flow, ((assignment, shared), end)) in
-            assignments.into_iter().zip(shared_requests).zip(here).enumerate()
+        for (flow, ((parameters, shared), end)) in
+            flow_parameters.into_iter().zip(shared_requests).zip(here).enumerate()
         {
             match end {
                 None => {}
-                Some(Side::Client) => local_ends.waiting.push((flow, assignment, shared)),
+                Some(Side::Client) => local_ends.waiting.push((flow, parameters, shared)),
                 Some(Side::Server) => {
-                    local_ends.serve(flow, assignment, shared, Arc::clone(send_report), listens.clone());
+                    local_ends.serve(flow, parameters, shared, Arc::clone(send_report), listens.clone());
                 }
             }
         }
@@ -117,7 +117,7 @@ impl LocalEnds {
     fn serve(
         &mut self,
         flow: usize,
-        assignment: Assignment,
+        parameters: FlowParameters,
         shared: SharedRequests,
         send_report: Arc<ReportOf>,
         listens: Sender<(usize, u16)>,
@@ -136,7 +136,7 @@ impl LocalEnds {
             };
             let send_report = Box::new(move |report| send_report(flow, report));
             // If a server fails, the wait for the ports must end too.
-            run_server(&assignment, (send_report, &secret), links, &mut |port| {
+            run_server(&parameters, (send_report, &secret), links, &mut |port| {
                 if let Some(listens) = listens.take() {
                     let _ = listens.send((flow, port));
                 }
@@ -146,8 +146,8 @@ impl LocalEnds {
 
     /// Starts the local clients; their servers listen at these ports, by flow.
     pub fn start(&mut self, ports: &[u16]) -> Result<(), SocketsError> {
-        for (flow, mut assignment, shared) in std::mem::take(&mut self.waiting) {
-            assignment.server.port = ports.get(flow).copied().unwrap_or_default();
+        for (flow, mut parameters, shared) in std::mem::take(&mut self.waiting) {
+            parameters.server.port = ports.get(flow).copied().unwrap_or_default();
             let (peer_reports, report_sender) = ReportReceiver::new()?;
             self.report_router.add(flow, report_sender);
             let (secret, interval, ended_clients) =
@@ -163,8 +163,8 @@ impl LocalEnds {
                     interval,
                 };
                 let _notifier = EndNotifier(flow, ended_clients);
-                stop.wait(assignment.workload.start)?;
-                run_client(&assignment, (peer_reports, &secret), links)
+                stop.wait(parameters.workload.start)?;
+                run_client(&parameters, (peer_reports, &secret), links)
             });
         }
         Ok(())
@@ -226,22 +226,22 @@ impl Drop for LocalEnds {
 /// Joins the local ends with those from other hosts, whose times are on this host's clock; `None` if they do
 /// not match. Also returns how many times were in the wrong order according to the clocks.
 pub fn joined(
-    assignments: &[Assignment],
+    flow_parameters: &[FlowParameters],
     here: Vec<(usize, EndResult)>,
     there: Vec<(usize, EndResult)>,
 ) -> Option<(FlowRuns, u64)> {
-    let mut local_ends: Vec<[Option<EndResult>; 2]> = assignments.iter().map(|_| [None, None]).collect();
+    let mut local_ends: Vec<[Option<EndResult>; 2]> = flow_parameters.iter().map(|_| [None, None]).collect();
     // Local data take precedence.
     for (flow, half) in there.into_iter().chain(here) {
         let end = usize::from(half.verdict.is_none());
         local_ends.get_mut(flow)?[end] = Some(half);
     }
     let (mut flows, mut wrong) = (Vec::new(), 0);
-    for (assignment, [client, server]) in assignments.iter().zip(local_ends) {
-        let reading = assignment.workload.ledger_join(assignment.transport.gives_up());
+    for (parameters, [client, server]) in flow_parameters.iter().zip(local_ends) {
+        let reading = parameters.workload.ledger_join(parameters.transport.gives_up());
         let (run, more) = client?.join(server?, reading)?;
         flows.push(run);
         wrong += more;
     }
-    Some((FlowRuns::with_times_of_run(flows, assignments), wrong))
+    Some((FlowRuns::with_times_of_run(flows, flow_parameters), wrong))
 }

@@ -3,8 +3,8 @@
 
 use socket2::{Protocol, Socket, Type};
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::stream::{Connection, StreamKind};
 use crate::tcp::{self, Tcp};
 use crate::transceiver::{ConnectionFault, Family, Opener, SenderState, Transceiver};

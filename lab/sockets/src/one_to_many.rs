@@ -12,8 +12,8 @@ use hol_system as system;
 use hol_workloads::Outgoing;
 use socket2::{MsgHdr, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::sctp::{Association, Sctp};
 use crate::sctp_structures as structures;
 use crate::transceiver::{

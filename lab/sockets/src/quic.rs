@@ -15,9 +15,9 @@ use hol_wire::{Address, Ecn, ip_header, udp};
 use hol_workloads::{FramingFn, Outgoing};
 use socket2::Socket;
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::ip_options::IpOptions;
 use crate::over_udp;
 use crate::transceiver::{ConnectionFault, SenderState, SocketEvent};

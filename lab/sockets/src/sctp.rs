@@ -11,8 +11,8 @@ use hol_transport::Reliability;
 use hol_workloads::{DeliveryOptions, Outgoing};
 use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::host_addresses::Change;
 use crate::mobile_association::{self, MobileAssociation};
 use crate::sctp_structures::{self as structures, SOL_SCTP};

@@ -9,9 +9,9 @@ use hol_sctp::{Config, Scheduler};
 use hol_transport::{PathState, PathStatus, Reliability};
 use socket2::Socket;
 
-use crate::assignment::Counts;
 use crate::clock::jiffy;
 use crate::error::SocketsError;
+use crate::flow_parameters::Counts;
 use crate::transceiver::{ConnectionFault, SenderState, SocketEvent, failed_to};
 use crate::tuning;
 use hol_system::{self as system, u16_at, u32_at};

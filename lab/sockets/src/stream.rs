@@ -9,7 +9,7 @@ use hol_transport::{DeliveryTimes, Framer};
 use hol_workloads::{FramingFn, Outgoing};
 use socket2::Socket;
 
-use crate::assignment::Counts;
+use crate::flow_parameters::Counts;
 use crate::host_addresses::Change;
 use crate::receive_timestamps::TimestampedReader;
 use crate::transceiver::{ConnectionFault, SendOutcome, SenderState, SocketEvent, Transceiver};

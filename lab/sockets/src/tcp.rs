@@ -8,8 +8,8 @@ use hol_transport::PathState;
 use hol_workloads::FramingFn;
 use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::host_addresses::Change;
 use crate::receive_timestamps;
 use crate::stream::{Connection, Stream, StreamKind};

@@ -10,8 +10,8 @@ use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::host_addresses::Change;
 use crate::ip_options::unspecified;
 

@@ -237,7 +237,7 @@ const SCTP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("auth_hash", Fixed(BUILT_IN)),
     ("addip", Socket),
     ("asconf_apart", Fixed(BUILT_IN)),
-    ("asconf_keeps_lookup", Fixed(BUILT_IN)),
+    ("asconf_keeps_lookup_address", Fixed(BUILT_IN)),
     ("deleted_flight_moves", Fixed(BUILT_IN)),
     ("heartbeat", Socket),
     ("heartbeat_holds_rtt", Fixed(BUILT_IN)),

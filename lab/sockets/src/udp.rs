@@ -9,9 +9,9 @@ use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::Socket;
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::receive_timestamps::{self, TimestampedReader};
 use crate::transceiver::{
     ConnectionFault, Opener, SendOutcome, SocketEvent, Transceiver, complete_or_blocked,

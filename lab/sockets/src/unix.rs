@@ -6,8 +6,8 @@ use std::{io, process};
 use hol_workloads::FramingFn;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::stream::{Connection, Stream, StreamKind};
 use crate::tcp::Tcp;
 use crate::transceiver::{self, ConnectionFault, Opener, Transceiver, failed_to};

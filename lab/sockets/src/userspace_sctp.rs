@@ -16,9 +16,9 @@ use hol_wire::{Address, Ecn, Transport};
 use hol_workloads::{DeliveryOptions, Outgoing};
 use socket2::Socket;
 
-use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
+use crate::flow_parameters::{Counts, EndAddresses};
 use crate::ip_options::unspecified;
 use crate::over_udp;
 use crate::transceiver::{SenderState, failed_to};

@@ -172,7 +172,8 @@ pub struct Config {
     /// 4.1.1).
     pub asconf_apart: bool,
     /// Refuse to delete the address by which an ASCONF from an unknown address was looked up. RFC 5061 section 5.3.2.
-    pub asconf_keeps_lookup: bool,
+    #[serde(alias = "asconf_keeps_lookup")]
+    pub asconf_keeps_lookup_address: bool,
     /// Count data in flight to an address that the peer deletes as sent to another one, where they wait for the T3-rtx
     /// timer of that address or for miss indications; otherwise the data are lost.
     pub deleted_flight_moves: bool,

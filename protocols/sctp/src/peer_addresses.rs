@@ -44,7 +44,7 @@ impl Endpoint {
         let mut responses = Vec::new();
         // From an unknown address: the address by which the association was found.
         let lookup = self.paths.index_of(source).is_none().then_some(asconf.lookup);
-        let protected = lookup.filter(|_| self.config.asconf_keeps_lookup);
+        let protected = lookup.filter(|_| self.config.asconf_keeps_lookup_address);
         for request in &asconf.requests {
             let correlation = request.correlation;
             match self.change(now, source, protected, request) {

@@ -12,11 +12,13 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError, Tls};
 
-/// Returns the name of an option that may be written with another: `cc` as in iperf3 and ss, `accecn` as in RFC 9768.
+/// Returns the name of an option that may be written with another: `cc` as in iperf3 and ss, `accecn` as in RFC 9768, or a former
+/// name.
 pub fn option_name(written: &str) -> &str {
     match written {
         "cc" => "congestion",
         "accecn" => "accurate_ecn",
+        "asconf_keeps_lookup" => "asconf_keeps_lookup_address",
         name => name,
     }
 }

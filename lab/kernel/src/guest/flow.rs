@@ -8,7 +8,7 @@ use std::time::Duration;
 use hol_base::{Duration as Span, Seed, Time};
 use hol_measure::Record;
 use hol_scenario::{RunEnd, Scenario, Side};
-use hol_sockets::{Assignment, EndAddresses, FlowRun, FlowRuns, RunLinks, RunStart, SocketsError, Stop};
+use hol_sockets::{EndAddresses, FlowParameters, FlowRun, FlowRuns, RunLinks, RunStart, SocketsError, Stop};
 use nix::sched::{CloneFlags, setns};
 
 use super::GuestError;
@@ -21,7 +21,7 @@ use crate::job::FlowReport;
 /// The flows, and the namespaces of each flow's client and server.
 #[derive(Debug)]
 pub(super) struct Flows<'t> {
-    assignments: Vec<Assignment>,
+    flow_parameters: Vec<FlowParameters>,
     networks: Vec<[&'t File; 2]>,
 }
 
@@ -33,25 +33,27 @@ pub(super) fn all_flows<'t>(
     seed: Seed,
 ) -> Flows<'t> {
     let node = |name: &str| network.node(name).expect("the host has checked the scenario");
-    let mut assignments = hol_sockets::assignments(scenario, seed, |name, port| EndAddresses {
+    let mut flow_parameters = hol_sockets::flow_parameters(scenario, seed, |name, port| EndAddresses {
         addresses: network.addresses(node(name)),
         port,
     });
     if is_local_kernel() {
         // Delays of the socket layer take real time here, as in the live world.
-        assignments.iter_mut().for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
+        flow_parameters
+            .iter_mut()
+            .for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
     }
-    let networks = assignments.iter().map(|Assignment { workload, .. }| {
+    let networks = flow_parameters.iter().map(|FlowParameters { workload, .. }| {
         [workload.client_node(), workload.server_node()].map(|name| &topology.node(node(name)).file)
     });
-    Flows { networks: networks.collect(), assignments }
+    Flows { networks: networks.collect(), flow_parameters }
 }
 
 impl Flows<'_> {
     fn run(&self, flow: usize, links: RunLinks<'_>) -> Result<FlowRun, SocketsError> {
-        let (assignment, [client, server]) = (&self.assignments[flow], self.networks[flow]);
-        wait(Duration::from_nanos(assignment.workload.start.as_nanos())).map_err(io::Error::from)?;
-        hol_sockets::run_linked(assignment, links, &mut |end| {
+        let (parameters, [client, server]) = (&self.flow_parameters[flow], self.networks[flow]);
+        wait(Duration::from_nanos(parameters.workload.start.as_nanos())).map_err(io::Error::from)?;
+        hol_sockets::run_linked(parameters, links, &mut |end| {
             let network = if end == Side::Client { client } else { server };
             Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
         })
@@ -82,7 +84,7 @@ pub(super) fn run(
     };
     let other = |flow, links: RunLinks<'_>| flows.run(flow, links);
     let (runs, output) =
-        FlowRuns::of(scenario, &flows.assignments, (beginning, &stop), interval, other, measured)?;
+        FlowRuns::of(scenario, &flows.flow_parameters, (beginning, &stop), interval, other, measured)?;
     Ok(Outcome { runs, output })
 }
 

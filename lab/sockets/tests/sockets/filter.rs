@@ -3,22 +3,22 @@
 use std::process::Command;
 
 use hol_scenario::FilterReport;
-use hol_sockets::{Assignment, EndAddresses, FlowRun, run};
+use hol_sockets::{EndAddresses, FlowParameters, FlowRun, run};
 use hol_workloads::{Filter, HostSpec, RequestMix, Simco, WorkloadSpec};
 
 use crate::namespaces::enter;
 use crate::pair::Pair;
-use crate::{assert_complete, assignment};
+use crate::{assert_complete, parameters};
 
 fn filtered(pair: &Pair, transport: &str, mix: RequestMix) -> FlowRun {
     let [client, server] =
         Pair::ADDRESSES.map(|address| EndAddresses { addresses: vec![address.into()], port: 0 });
-    let assignment = assignment(transport, "simco");
-    let load = assignment.workload.load().expect("simco has a load").clone();
+    let parameters = parameters(transport, "simco");
+    let load = parameters.workload.load().expect("simco has a load").clone();
     let workload = WorkloadSpec::new(Simco { mix, load });
     let server_host = HostSpec { filter: Filter::Nftables, ..HostSpec::default() };
-    let assignment = Assignment { client, server, workload, server_host, messages: 300, ..assignment };
-    run(&assignment, &mut |end| enter(pair, end)).unwrap_or_else(|problem| panic!("{transport}: {problem}"))
+    let parameters = FlowParameters { client, server, workload, server_host, messages: 300, ..parameters };
+    run(&parameters, &mut |end| enter(pair, end)).unwrap_or_else(|problem| panic!("{transport}: {problem}"))
 }
 
 #[test]

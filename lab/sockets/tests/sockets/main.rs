@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use hol_base::{Frequency, Seed};
 use hol_measure::Outcome;
 use hol_scenario::{RunEnd, Side};
-use hol_sockets::{Assignment, EndAddresses, Ending, FlowRun, SocketsError, run};
+use hol_sockets::{EndAddresses, Ending, FlowParameters, FlowRun, SocketsError, run};
 use hol_workloads::{HostSpec, WorkloadSpec};
 
 use crate::namespaces::enter;
@@ -20,13 +20,13 @@ fn loopback() -> EndAddresses {
     EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 }
 }
 
-/// Returns an assignment of 30 messages at 1000/s over the loopback interface.
-fn assignment(transport: &str, kind: &str) -> Assignment {
+/// Returns an parameters of 30 messages at 1000/s over the loopback interface.
+fn parameters(transport: &str, kind: &str) -> FlowParameters {
     let mut workload: WorkloadSpec = toml::from_str(&format!("kind = '{kind}'")).unwrap();
     if let Some(load) = workload.load_mut() {
         load.rate = Frequency::new(1000.0);
     }
-    Assignment {
+    FlowParameters {
         transport: transport.parse().unwrap(),
         workload,
         messages: 30,
@@ -42,8 +42,8 @@ fn assignment(transport: &str, kind: &str) -> Assignment {
     }
 }
 
-fn here(assignment: &Assignment) -> Result<FlowRun, SocketsError> {
-    run(assignment, &mut |_| Ok(()))
+fn here(parameters: &FlowParameters) -> Result<FlowRun, SocketsError> {
+    run(parameters, &mut |_| Ok(()))
 }
 
 #[track_caller]
@@ -58,7 +58,7 @@ fn assert_complete(run: &FlowRun, messages: u64) {
 
 fn assert_every_workload_runs(transport: &str) {
     for kind in ["simco", "echo", "pingpong", "oneway"] {
-        let run = here(&assignment(transport, kind)).unwrap();
+        let run = here(&parameters(transport, kind)).unwrap();
         eprintln!("{transport} {kind}: {:?} {:?}", run.client, run.records[9].latency());
         assert_complete(&run, 30);
     }
@@ -86,9 +86,9 @@ fn every_workload_runs_over_sctp() {
 /// Checks that waits are known only if requested, and no longer than the run. Their length depends on the
 /// machine.
 fn assert_read_delays_are_recorded_on_request(transport: &str) {
-    let plain = assignment(transport, "echo");
+    let plain = parameters(transport, "echo");
     assert_eq!(here(&plain).unwrap().waits, [None; 2], "{transport}");
-    let asking = Assignment { reports_receive_time: true, ..plain };
+    let asking = FlowParameters { reports_receive_time: true, ..plain };
     // A busy kernel starts to record timestamps some time after they were enabled.
     let mut runs = (0..100).map(|_| here(&asking).unwrap());
     let run_with_waits = runs.find_map(|run| run.waits[0].zip(run.waits[1]).map(|waits| (run, waits)));
@@ -113,7 +113,7 @@ fn read_delays_of_mptcp_are_recorded_on_request() {
 }
 
 fn assert_streams_are_apart(transport: &str) {
-    let run = here(&assignment(transport, "echo")).unwrap();
+    let run = here(&parameters(transport, "echo")).unwrap();
     let streams: Vec<u16> = run.records[..8].iter().map(|record| record.stream).collect();
     assert_eq!(streams, [0, 1, 2, 3, 0, 1, 2, 3], "{transport}");
 }
@@ -132,8 +132,8 @@ fn parallel_associations_keep_their_streams_apart() {
 /// Checks that messages larger than the send buffer, which are sent in parts, arrive complete.
 fn assert_large_messages_arrive_complete(transport: &str) {
     let workload = toml::from_str("kind = 'echo'\nrate = '1000/s'\nsize = '8MiB'").unwrap();
-    let assignment = Assignment { messages: 4, workload, ..assignment(transport, "echo") };
-    assert_complete(&here(&assignment).unwrap(), 4);
+    let parameters = FlowParameters { messages: 4, workload, ..parameters(transport, "echo") };
+    assert_complete(&here(&parameters).unwrap(), 4);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn messages_larger_than_the_send_buffer_go_out_in_parts_over_mptcp() {
 }
 
 fn assert_packets_are_counted(transport: &str) {
-    let run = here(&assignment(transport, "pingpong")).unwrap();
+    let run = here(&parameters(transport, "pingpong")).unwrap();
     for counts in [run.client, run.server] {
         assert!(counts.packets_sent >= 30 && counts.packets_received >= 30, "{transport}: {counts:?}");
     }
@@ -167,7 +167,7 @@ fn packets_of_mptcp_are_counted() {
 
 #[test]
 fn the_messages_keep_to_their_schedule() {
-    let run = here(&assignment("tcp", "echo")).unwrap();
+    let run = here(&parameters("tcp", "echo")).unwrap();
     let gaps = run.records.windows(2).map(|pair| pair[1].scheduled.since(pair[0].scheduled).as_nanos());
     assert!(gaps.into_iter().all(|gap| gap == 1_000_000));
     assert!(run.connected.unwrap() < run.records[0].scheduled && run.records[29].scheduled < run.ended);
@@ -179,13 +179,13 @@ fn a_namespace_that_cannot_be_entered_is_named() {
         Side::Server => Ok(()),
         Side::Client => Err(std::io::ErrorKind::PermissionDenied.into()),
     };
-    let error = run(&assignment("tcp", "echo"), &mut refuse).unwrap_err();
+    let error = run(&parameters("tcp", "echo"), &mut refuse).unwrap_err();
     assert_eq!(error.to_string(), "cannot enter the client's network: permission denied");
 }
 
 #[test]
 fn sctp_runs_or_is_refused_with_a_remedy() {
-    match here(&assignment("sctp", "echo")) {
+    match here(&parameters("sctp", "echo")) {
         Ok(run) => assert_complete(&run, 30),
         Err(error) => {
             let text = error.to_string();
@@ -207,16 +207,16 @@ fn impossible_runs_are_refused_before_any_socket_is_opened() {
         ("sctp:lifetime=500us", "lifetime=500us: Linux supports only whole milliseconds"),
     ] {
         let mut enter = |_| panic!("{transport} is opened");
-        let error = run(&assignment(transport, "echo"), &mut enter).unwrap_err().to_string();
+        let error = run(&parameters(transport, "echo"), &mut enter).unwrap_err().to_string();
         assert!(error.starts_with("the kernel does not support ") && error.contains(expected), "{error}");
     }
-    let mut large = assignment("udp", "echo");
+    let mut large = parameters("udp", "echo");
     large.workload = toml::from_str("kind = 'echo'\nsize = '65508B'").unwrap();
     assert!(here(&large).unwrap_err().to_string().contains("65507"));
-    let nothing = Assignment { messages: 0, ..assignment("tcp", "echo") };
+    let nothing = FlowParameters { messages: 0, ..parameters("tcp", "echo") };
     assert!(matches!(here(&nothing), Err(SocketsError::NoMessages)));
     let nowhere =
-        Assignment { server: EndAddresses { addresses: vec![], port: 0 }, ..assignment("udp", "echo") };
+        FlowParameters { server: EndAddresses { addresses: vec![], port: 0 }, ..parameters("udp", "echo") };
     assert_eq!(here(&nowhere).unwrap_err().to_string(), "the server has no address; give it at least one");
 }
 
@@ -228,8 +228,8 @@ fn assert_namespaces_may_be_two(transports: &[&str]) {
             Pair::ADDRESSES.map(|address| EndAddresses { addresses: vec![address.into()], port: 0 });
         let server = EndAddresses { port: 7626, ..server };
         let client = EndAddresses { port: 49152, ..client };
-        let assignment = Assignment { client, server, ..assignment(transport, "simco") };
-        let run = run(&assignment, &mut |end| enter(&pair, end));
+        let parameters = FlowParameters { client, server, ..parameters(transport, "simco") };
+        let run = run(&parameters, &mut |end| enter(&pair, end));
         assert_complete(&run.unwrap_or_else(|problem| panic!("{transport}: {problem}")), 30);
     }
 }
@@ -255,6 +255,7 @@ fn the_two_ends_of_sctp_may_be_in_two_namespaces() {
 #[test]
 fn an_address_without_an_interface_is_refused_by_name() {
     let elsewhere = EndAddresses { addresses: vec![Ipv4Addr::new(203, 0, 113, 9).into()], port: 7 };
-    let error = here(&Assignment { server: elsewhere, ..assignment("tcp", "echo") }).unwrap_err().to_string();
+    let error =
+        here(&FlowParameters { server: elsewhere, ..parameters("tcp", "echo") }).unwrap_err().to_string();
     assert!(error.starts_with("cannot bind TCP to 203.0.113.9:7: "), "{error}");
 }

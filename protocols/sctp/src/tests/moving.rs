@@ -695,7 +695,7 @@ fn peer_moves_late(script: &mut Script, keys: &Authentication) {
 fn deletion_of_the_lookup_address_can_be_refused() {
     // RFC 5061 sections 5.3.2 and 4.3.5.
     for keeps in [false, true] {
-        let (mut script, keys) = established(Config { asconf_keeps_lookup: keeps, ..mobile() }, &[]);
+        let (mut script, keys) = established(Config { asconf_keeps_lookup_address: keeps, ..mobile() }, &[]);
         peer_moves_late(&mut script, &keys);
         let (_, answer) = take_acks(&mut script).remove(0);
         let is_refused = answer.responses.iter().any(|response| match response {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// The parameters of one flow: a workload over a transport between two ends.
 #[derive(Debug, Clone)]
-pub struct Assignment {
+pub struct FlowParameters {
     /// The transport.
     pub transport: TransportSpec,
     /// The workload.
