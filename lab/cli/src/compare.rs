@@ -244,7 +244,7 @@ fn format_results(results: &[PointResult], overrides: &str) -> String {
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
     text += &verdicts(&cells);
     text += &describe_classes(&cells);
-    text += "\nwhere the time goes, mean of a message:\n";
+    text += "\nwhere the time goes (mean per message):\n";
     let rows: Vec<_> =
         cells.iter().map(|cell| (format!("  {}", cell.transport), describe_delay(cell))).collect();
     let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
