@@ -56,7 +56,7 @@ pub(crate) enum EndReason {
     Closed,
     #[error("lost: {0}")]
     Lost(#[from] io::Error),
-    #[error("the agent has not read {0} octets, more than `output` of [limits]")]
+    #[error("the agent has not read {0} octets, more than `agent-backlog` of [limits]")]
     Flooded(usize),
     #[error(
         "the unread octets of all agents exceed `backlog` of [limits]; {0} of them were for this agent, one of the slowest"
@@ -178,7 +178,7 @@ impl Connection {
         self.line.advance(now);
         let flushed = self.line.flush()?;
         let waiting = self.waiting();
-        if waiting > limits.output {
+        if waiting > limits.agent_backlog {
             return Err(EndReason::Flooded(waiting));
         }
         self.interest = if self.line.is_to_write() { Interest::Write } else { Interest::Read };

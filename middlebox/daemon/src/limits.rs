@@ -15,7 +15,7 @@ pub struct Limits {
     pub connections: usize,
     /// Maximum number of octets queued for an agent that does not read. The agent is read again only when none are
     /// queued, so these are the replies of one turn, for which half is reserved, and notifications.
-    pub output: usize,
+    pub agent_backlog: usize,
     /// Maximum number of octets queued for all agents together. Beyond that, those with the most are disconnected.
     pub backlog: usize,
     /// Maximum time for which an agent may read none of its queued octets.
@@ -24,7 +24,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 10_000, output: 1 << 20, backlog: 32 << 20, patience: Duration::from_secs(60) }
+        Self {
+            connections: 10_000,
+            agent_backlog: 1 << 20,
+            backlog: 32 << 20,
+            patience: Duration::from_secs(60),
+        }
     }
 }
 
@@ -37,13 +42,13 @@ impl Limits {
     pub(crate) const TURN_WORK: u64 = 10_000_000;
     /// The work of one agent before other agents get their turn, in the same units.
     pub(crate) const AGENT_SHARE: u64 = 1_000_000;
-    /// Minimum of `output`: half of it holds the longest list, which is the longest reply.
-    pub(crate) const MIN_OUTPUT: u64 = 2 << 16;
+    /// Minimum of `agent_backlog`: half of it holds the longest list, which is the longest reply.
+    pub(crate) const MIN_AGENT_BACKLOG: u64 = 2 << 16;
 
-    /// Returns the number of octets of answers that end a turn. The other half of `output` holds the longest answer and
+    /// Returns the number of octets of answers that end a turn. The other half of `agent_backlog` holds the longest answer and
     /// notifications, so no agent is disconnected for the volume of its own requests.
     pub(crate) fn turn_octets(&self) -> usize {
-        (self.output / 2).min(Self::MAX_TURN_OCTETS)
+        (self.agent_backlog / 2).min(Self::MAX_TURN_OCTETS)
     }
 
     /// Raises the limit of open files to the maximum; fails if it is too low for the connections and the sockets of SCTP over UDP.

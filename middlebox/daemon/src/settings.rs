@@ -199,7 +199,8 @@ pub struct LimitSettings {
     /// Maximum number of elements of all rules in the packet filter.
     pub elements: usize,
     /// Maximum number of octets queued for an agent that does not read.
-    pub output: ByteCount,
+    #[serde(rename = "agent-backlog", alias = "output")]
+    pub agent_backlog: ByteCount,
     /// Maximum number of octets queued for all agents together.
     pub backlog: ByteCount,
     /// Maximum time for which an agent may read none of its queued octets.
@@ -266,10 +267,10 @@ impl NatSettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        let Limits { connections, output, backlog, patience } = Limits::default();
+        let Limits { connections, agent_backlog, backlog, patience } = Limits::default();
         let (rules, elements) = (300_000, 300_000);
-        let [output, backlog] = [output, backlog].map(|octets| ByteCount(octets as u64));
-        Self { connections, rules, elements, output, backlog, patience }
+        let [agent_backlog, backlog] = [agent_backlog, backlog].map(|octets| ByteCount(octets as u64));
+        Self { connections, rules, elements, agent_backlog, backlog, patience }
     }
 }
 
@@ -408,6 +409,6 @@ mod tests {
             assert!(documented(setting), "{setting}");
         }
         assert_eq!(settings.max_lifetime, Settings::default().max_lifetime);
-        assert_eq!(settings.limits.output, LimitSettings::default().output);
+        assert_eq!(settings.limits.agent_backlog, LimitSettings::default().agent_backlog);
     }
 }

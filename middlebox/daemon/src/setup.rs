@@ -28,8 +28,8 @@ use rustls::version::TLS13;
 
 use crate::audit::{cause, write_end};
 use crate::clock::Clock;
-use crate::endpoint::Endpoint;
 use crate::listeners::{Listeners, is_sctp_missing};
+use crate::endpoint::Endpoint;
 use crate::port_mapping::{PortMapper, public_address};
 use crate::rule_store::RuleStore;
 use crate::sctp_port::SctpPort;
@@ -458,8 +458,8 @@ impl Settings {
     fn limits(&self) -> Limits {
         let connections = self.limits.connections;
         let octets = |count: ByteCount| usize::try_from(count.0).unwrap_or(usize::MAX);
-        let (output, backlog) = (octets(self.limits.output), octets(self.limits.backlog));
-        Limits { connections, output, backlog, patience: self.limits.patience }
+        let (agent_backlog, backlog) = (octets(self.limits.agent_backlog), octets(self.limits.backlog));
+        Limits { connections, agent_backlog, backlog, patience: self.limits.patience }
     }
 
     /// Restores the recorded rules. A rule that the current settings do not permit ends. A full disk does not prevent
@@ -646,7 +646,7 @@ impl Settings {
     }
 
     fn check_limits(&self) -> Result<(), SetupError> {
-        let LimitSettings { connections, rules, elements, output, backlog, patience } = &self.limits;
+        let LimitSettings { connections, rules, elements, agent_backlog, backlog, patience } = &self.limits;
         let second = Duration::from_secs(1);
         let too_little = [
             ("max-lifetime", "1s", self.max_lifetime < second),
@@ -654,7 +654,7 @@ impl Settings {
             ("[limits] rules", "1", *rules == 0),
             ("[limits] elements", "1", *elements == 0),
             ("[limits] backlog", "1MiB", backlog.0 < 1 << 20),
-            ("[limits] output", "128KiB", output.0 < Limits::MIN_OUTPUT),
+            ("[limits] agent-backlog", "128KiB", agent_backlog.0 < Limits::MIN_AGENT_BACKLOG),
             ("[limits] patience", "1s", *patience < second),
             ("[standby] patience", "1ms", self.standby.patience < Duration::from_millis(1)),
         ];

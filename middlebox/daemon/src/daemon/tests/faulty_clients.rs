@@ -107,7 +107,7 @@ fn a_client_that_never_reads_is_disconnected() {
     let status = agent.agent.ask(Request::Prs { pid }).unwrap();
     ask_without_reading(world, &mut agent.socket, &status);
     let waiting = world.daemon.connections.queued_octets();
-    assert!(0 < waiting && waiting < Limits::default().output, "{waiting}");
+    assert!(0 < waiting && waiting < Limits::default().agent_backlog, "{waiting}");
     assert!(!world.turn(), "nothing is read or written");
     world.skip(Limits::default().patience);
     assert_eq!(world.daemon.connections.len(), 0);
@@ -116,7 +116,7 @@ fn a_client_that_never_reads_is_disconnected() {
 
 #[test]
 fn notifications_for_a_client_that_never_reads_are_limited() {
-    let limits = Limits { output: 10_000, ..Limits::default() };
+    let limits = Limits { agent_backlog: 10_000, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let (mut deaf, mut busy) = (world.agent(), world.agent());
     let status = deaf.agent.ask(Request::Prs { pid: Pid(0) }).unwrap();

@@ -167,13 +167,13 @@ fn many_long_lists_are_answered_without_delaying_other_agents() {
             Err(_) => drop(world.turn()),
         }
         let waiting = world.daemon.connections.queued_octets();
-        assert!(waiting <= Limits::default().output, "{waiting}");
+        assert!(waiting <= Limits::default().agent_backlog, "{waiting}");
     }
 }
 
 #[test]
 fn an_agent_beyond_its_share_waits_behind_others() {
-    let limits = Limits { output: 2 << 16, ..Limits::default() };
+    let limits = Limits { agent_backlog: 2 << 16, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let mut busy = [world.agent(), world.agent(), world.agent()];
     for port in 0..8000 {
