@@ -18,14 +18,14 @@ const TERMS: [(&str, &[&str], &str); 34] = [
         "confidence interval: with 95 %, the intervals of 19 of 20 such experiments contain the true value",
     ),
     (
-        "claim, verdict",
-        &["claims", "verdicts"],
-        "a statement of a paper that a study tests; whether it holds here",
+        "claim",
+        &["claims", "verdict", "verdicts"],
+        "a statement of a paper that a study tests; its verdict says whether it holds here",
     ),
     (
         "collapsed",
         &["collapse"],
-        "a run that ended early, fell more than a second behind its schedule, or had an ever longer backlog",
+        "said of a run that ended early, fell more than a second behind its schedule, or had an ever longer backlog",
     ),
     ("cwnd", &["window"], "congestion window: how much a sender may have in flight (RFC 5681 section 2)"),
     (
@@ -49,7 +49,7 @@ const TERMS: [(&str, &[&str], &str); 34] = [
     (
         "late",
         &[],
-        "delayed by an outage: overdue when it ended, or slower afterwards than 99 % of the messages before it",
+        "said of a message that an outage delayed: overdue when that ended, or slower afterwards than 99 % of the messages before it",
     ),
     ("loss recovery", &["recovery"], "time from the first to the last transmission of a message's data"),
     (
@@ -62,20 +62,20 @@ const TERMS: [(&str, &[&str], &str); 34] = [
     (
         "p99",
         &["p50", "p90", "p999", "percentile", "quantile", "tail"],
-        "99th percentile: 99 % of the messages of all runs are at most this slow",
+        "99th percentile: 99 % of the messages of all runs take at most this long",
     ),
     (
         "paired",
         &["pairs"],
-        "in the same repetition all transports meet the same random losses, so their difference varies less than either",
+        "compared run by run: in the same repetition all transports meet the same random losses, so their difference varies less than either",
     ),
-    ("path", &["link"], "what packets cross between client and server; a path has one link or several"),
+    ("path", &["link"], "the link or links that packets cross between client and server"),
     ("point", &[], "one transport under one combination of the values of the axes"),
     ("record", &["records"], "what happened to one message: when it was due, sent, received and delivered"),
     (
         "response time",
         &["latency"],
-        "from the time at which a message is due until its reply has arrived; without replies, until it has been delivered",
+        "time from when a message is due until its reply has arrived or, without replies, until it has been delivered",
     ),
     (
         "RTO",
@@ -85,20 +85,28 @@ const TERMS: [(&str, &[&str], &str); 34] = [
     (
         "RTT",
         &["rtt"],
-        "round-trip time: from sending a packet until its acknowledgment; `--rtt` sets the part that is propagation",
+        "round-trip time, from sending a packet until its acknowledgment; `--rtt` sets the part that is propagation",
     ),
     ("run, repetition", &["run", "repetitions", "repetition"], "one execution of a point with its own seed"),
-    ("seed", &[], "start of all random numbers: the same seed gives the same run, except in the live world"),
+    (
+        "seed",
+        &[],
+        "the number from which all random numbers derive: the same seed gives the same run, except in the live world",
+    ),
     (
         "ssthresh",
         &[],
         "slow-start threshold: above it the congestion window grows slowly (RFC 5681 section 3.1)",
     ),
-    ("stack", &["stacks"], "a named set of defaults of the endpoints, such as linux-6.12; `hol list stacks`"),
+    (
+        "stack",
+        &["stacks"],
+        "a named set of defaults of the endpoints, such as linux-6.12; `hol list stacks` shows all",
+    ),
     (
         "steady",
         &["steady-state", "unsteady"],
-        "longer runs would have the same mean, as far as the results show",
+        "said of a point whose mean would be the same in longer runs, as far as the results show",
     ),
     (
         "stream",
@@ -109,7 +117,7 @@ const TERMS: [(&str, &[&str], &str); 34] = [
     (
         "workload",
         &["workloads"],
-        "what generates the messages: rpc, page, bulk, media and others; `hol list workloads`",
+        "what generates the messages: rpc, page, bulk, media and others; `hol list workloads` shows all",
     ),
     (
         "world",

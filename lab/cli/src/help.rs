@@ -70,7 +70,7 @@ fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let word = word.trim_start_matches('-');
     let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
     let all = reference();
-    let tables = all.iter().filter(|section| is_about(section, word)).map(as_markdown);
+    let tables = all.iter().filter(|section| is_about(section, word)).map(|section| as_markdown(section, 0));
     let paths = ["path", "paths"].contains(&word).then(named_path::table);
     let found = transport.into_iter().chain(named_path::explain(word)).chain(tables).chain(paths);
     let found: Vec<String> = found.collect();
@@ -126,6 +126,7 @@ fn describe_flag(command: &Command, word: &str) -> Option<String> {
 fn whole_reference() -> String {
     let mut all = reference();
     let shared = move_shared_keys(&mut all);
+    let shared_keys = shared.keys.len();
     let first_kind = all.iter().position(is_kind).unwrap_or(all.len());
     all.insert(first_kind, shared);
     let mut units = BTreeSet::new();
@@ -136,7 +137,7 @@ fn whole_reference() -> String {
             key.value = format!("{quantity}{rest}");
         }
     }
-    let tables: Vec<String> = all.iter().map(as_markdown).collect();
+    let tables: Vec<String> = all.iter().map(|section| as_markdown(section, shared_keys)).collect();
     format!("## Quantities\n\n{}\n{}", units.into_iter().collect::<String>(), tables.join("\n"))
 }
 
@@ -178,15 +179,18 @@ fn is_about(section: &Section, topic: &str) -> bool {
     words.any(|word| word == topic || word.strip_suffix('s') == Some(topic))
 }
 
-/// Returns the section as Markdown, which is legible in a terminal, too.
-fn as_markdown(section: &Section) -> String {
+/// Returns the section as Markdown, which is legible in a terminal, too. `shared_keys`: the number of keys that several
+/// kinds of workload have.
+fn as_markdown(section: &Section, shared_keys: usize) -> String {
     let Section { table, about, keys, inherited } = section;
     let mut text = format!("## {table}\n\n{}\n\n", sentence(about));
     for key in keys {
         let required = if key.is_required { ", required" } else { "" };
         text += &format!("- `{}`{required}: {}. {}\n", key.name, key.value, sentence(&key.about));
     }
-    if !inherited.is_empty() {
+    if is_kind(section) && !inherited.is_empty() && inherited.len() == shared_keys {
+        text += "- Also takes all keys of `[workload]`.\n";
+    } else if !inherited.is_empty() {
         let names: Vec<String> = inherited.iter().map(|name| format!("`{name}`")).collect();
         let of = if is_kind(section) {
             " of `[workload]`"

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hol_differential::{TraceRow, point_to_compare};
 use hol_lab::{Experiment, LabError, Point, Source, WorldName};
-use hol_measure::RecordKind;
+use hol_measure::{RecordKind, WaterfallBuilder};
 use hol_network::{Topology, node_of};
 use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
@@ -152,11 +152,14 @@ impl Trace {
         let run = world.run(&point.scenario(self.repetition), point.seed_of(self.repetition));
         let run = run.map_err(LabError::from)?;
         let page = waterfall::of_page(&run.records, number).ok_or_else(|| {
-            let number = number.map_or("one".to_owned(), |number| number.to_string());
-            Failure::Usage(format!(
-                "--waterfall {number}: the run has {} pages, counted from 1",
-                point.messages_in(self.repetition)
-            ))
+            let pages = point.messages_in(self.repetition);
+            Failure::Usage(match number {
+                Some(number) => format!("--waterfall {number}: the run has {pages} pages, counted from 1"),
+                None => format!(
+                    "--waterfall: the run has no page, or its median page has more than {} files; choose a page, as in --waterfall 1",
+                    WaterfallBuilder::MAX_FILES
+                ),
+            })
         })?;
         say(&waterfall::text(&page));
         Ok(())

@@ -37,7 +37,7 @@ fn kind(verdict: &Verdict) -> (std::mem::Discriminant<Verdict>, bool, bool) {
     (std::mem::discriminant(verdict), verdict.agrees(), verdict.difference().is_some())
 }
 
-/// Returns the scenarios with one setting less or fewer messages, the largest reductions first.
+/// Returns the scenarios that lack one setting or option of this one, or have fewer messages; the largest reductions come first.
 fn reductions(scenario: &RandomScenario) -> Vec<RandomScenario> {
     let mut all = Vec::new();
     if let Some(messages) = scenario.value("messages").and_then(|text| text.parse::<u64>().ok()) {

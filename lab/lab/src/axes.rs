@@ -1,4 +1,4 @@
-//! The axes of a sweep: `[sweep]` gives a grid, each `[[zip]]` lists that advance together.
+//! The axes of a sweep: the lists under `[sweep]` are combined into a grid; the lists of a `[[zip]]` advance together.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

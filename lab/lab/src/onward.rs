@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::resolved_transport;
 
-/// A server's request to another for each that it receives; several entries follow one another.
+/// A request that a server sends to another for each that it receives; several entries follow one another.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Onward {

@@ -271,9 +271,19 @@ fn describe_value(schema: &Value, definitions: &Value) -> String {
         Some("integer") => describe_number(target),
         Some("number") => "a number".into(),
         Some("boolean") => "true or false".into(),
-        Some("array") => format!("a list, each {}", describe_value(&target["items"], definitions)),
-        Some("object") if target.get("properties").is_none() => "a table with names of its own".into(),
+        Some("array") => describe_list(&describe_value(&target["items"], definitions)),
+        Some("object") if target.get("properties").is_none() => "a table with arbitrary keys".into(),
         _ => "a table".into(),
+    }
+}
+
+/// Returns a description of a list whose items have this type.
+fn describe_list(item: &str) -> String {
+    match item.strip_prefix("a ").and_then(|item| item.split_once(' ').or(Some((item, "")))) {
+        Some(("table", rest)) => format!("a list of tables {rest}").trim_end().to_owned(),
+        Some(("whole", rest)) => format!("a list of whole {}", rest.replacen("number", "numbers", 1)),
+        _ if item == "text" => "a list of texts".to_owned(),
+        _ => format!("a list, each {item}"),
     }
 }
 

@@ -54,7 +54,7 @@ impl WaterfallBuilder {
     /// Maximum number of pages, the first of the run, among which the drawing is chosen.
     const MAX_PAGES: usize = 64;
     /// Maximum number of files of a drawn page; more bars are unreadable.
-    const MAX_FILES: usize = 256;
+    pub const MAX_FILES: usize = 256;
 
     /// Adds the next record; a page comes before its files.
     pub fn add(&mut self, record: &Record) {

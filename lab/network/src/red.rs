@@ -21,7 +21,8 @@ pub struct RedSpec {
     pub drop: Ratio,
     /// Above `max`, increase the probability linearly to 1 at twice `max`. Default no.
     pub gentle: bool,
-    /// Typical packet size, which times the decay of the average while the queue is empty (ns-2: `mean_pktsize_`). Default 500 B.
+    /// Typical packet size. While the queue is empty, the average decays by one step per transmission time of such a packet (ns-2: `mean_pktsize_`).
+    /// Default 500 B.
     pub packet: ByteCount,
     /// Mark ECN-capable packets instead of dropping, even above `max` (ns-2: `setbit_`). Default no.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

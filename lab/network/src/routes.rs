@@ -1,4 +1,5 @@
-//! Static routing: the fewest hops; among equals the segment that comes first in the table.
+//! Static routing: the route with the fewest hops; among equally short ones, that whose first segment comes first in
+//! [`Topology::segments`].
 
 use std::collections::VecDeque;
 
@@ -54,7 +55,7 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
 /// The position of a node on a segment.
 type Attachment<'t> = (&'t Segment, InterfaceId);
 
-/// Returns for each node its segments, in the order of the table.
+/// Returns for each node its segments, in the order of [`Topology::segments`].
 fn attachments(topology: &Topology) -> Vec<Vec<Attachment<'_>>> {
     let mut attachments = vec![Vec::new(); topology.node_count()];
     for segment in &topology.segments {

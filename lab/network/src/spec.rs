@@ -133,8 +133,8 @@ macro_rules! settings {
             /// "b.csv" }`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
-            /// Position in the trace at which a run begins; `"random"`: one per repetition. The trace then repeats for ten minutes.
-            /// Default: the beginning; the last line of a CSV then holds.
+            /// Position in the trace at which a run begins; `"random"` draws one per repetition, and the trace repeats for ten minutes.
+            /// Default: the beginning, and the last line of a CSV holds to the end.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace_start: Option<TraceStart>,
             /// Move the client between two paths. QUIC, and UDP in the kernel world, need `changes = "route"`.
@@ -267,7 +267,7 @@ settings! {
     /// The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
     /// none.
     jitter: Duration = Duration::ZERO,
-    /// Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    /// Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     /// deviation. Negative delays become zero. Default `"uniform"`.
     jitter_distribution: Distribution = Distribution::Uniform,
     /// Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.

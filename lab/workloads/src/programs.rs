@@ -11,7 +11,7 @@ use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, Workload
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// Whose times are measured; `"transaction"`: HTTP/1 requests. Default `"program"`.
+    /// What is measured; a `"transaction"` is an HTTP/1 request. Default `"program"`.
     #[serde(default)]
     pub measure: Measure,
     /// Virtual time limit of the programs. Default 10 min.

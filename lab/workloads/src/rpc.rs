@@ -27,10 +27,10 @@ pub struct Rpc {
     /// "sizes.txt" }`. Default 200.
     #[serde(default = "request")]
     pub request: Sizes,
-    /// Octets per reply, in the forms of `request`. Default 1 kB.
+    /// Octets per reply, in any form that `request` accepts. Default 1 kB.
     #[serde(default = "reply")]
     pub reply: Sizes,
-    /// Mean processing time of a request, exponentially distributed; in parallel. Default none.
+    /// Mean processing time of a request, exponentially distributed; requests are processed in parallel. Default none.
     #[serde(default)]
     pub service: Duration,
     /// Users, who each send a request after the previous reply (closed loop), instead of `rate`, `interval`, `arrivals` and `sources`.
@@ -41,7 +41,7 @@ pub struct Rpc {
     /// none.
     #[serde(default)]
     pub think: Duration,
-    /// Octets of each request written first, separately; Nagle's algorithm delays the rest (RFC 9293 section 3.7.4). Default: one write.
+    /// Octets of each request that are written first, in a separate write; Nagle's algorithm delays the rest (RFC 9293 section 3.7.4). Default: one write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<ByteCount>,
 }

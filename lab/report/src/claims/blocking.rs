@@ -56,8 +56,8 @@ impl HeadOfLineCheck {
         let is_exposed = apart.iter().all(|(_, waits)| waits.exposed > 0);
         let holds = waited(&apart) == 0 && together.iter().all(|(_, waits)| waits.waited > 0);
         let text = format!(
-            "{} messages waited for one of another stream, {} for one of another file on the same stream (runs of the model world, \
-             {} messages each, 5 % loss)",
+            "with one stream per file {} messages waited for a message of another stream; with a single stream {} waited for a message \
+             of another file (in the model world, {} messages per run, 5 % loss)",
             waited(&apart),
             waited(&together),
             self.messages

@@ -26,8 +26,8 @@ impl Floor {
         let Some(excesses) = excesses else {
             let all_carried = cells.iter().all(|cell| cell.mean().is_some() || !cell.is_steady);
             return match all_carried {
-                true => Finding::unknown("a point has no steady state"),
-                false => Finding::new(false, "a point did not carry the load"),
+                true => Finding::unknown("at one point or more there is no steady state"),
+                false => Finding::new(false, "at one point or more the transport did not carry the load"),
             };
         };
         if excesses.is_empty() {

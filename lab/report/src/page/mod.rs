@@ -275,8 +275,8 @@ pub(crate) mod tests {
     #[test]
     fn only_findings_are_counted() {
         let html = report().html();
-        assert!(html.contains("Of the paper's 1 findings, 1 hold today; 0 do not, and 0 are undecided."));
-        assert!(html.contains("1 further claims"));
+        assert!(html.contains("Of the paper's 1 finding, 1 holds today; 0 do not, and 0 are undecided."));
+        assert!(html.contains("1 further claim is"));
         let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));
         assert!(place("Findings of the paper") < place("id=\"x-1\""));
         assert!(place("id=\"x-1\"") < place("Arithmetic and texts"));

@@ -102,8 +102,9 @@ fn describe_dependent_findings(report: &Report) -> Option<String> {
         Some(format!("<a href=\"#{0}\">{0}</a> {1}", escape(&judged.claim.id), escape(&settings)))
     };
     let depends: Vec<String> = report.claims_of_kind(Kind::Finding).filter_map(depends).collect();
-    let what = "<b>depend on a setting that the paper does not state</b>";
-    (!depends.is_empty()).then(|| format!("{} findings {what}: {}.", depends.len(), depends.join(". ")))
+    let subject = counted(depends.len(), "finding <b>depends", "findings <b>depend");
+    let what = "on a setting that the paper does not state</b>";
+    (!depends.is_empty()).then(|| format!("{subject} {what}: {}.", depends.join(". ")))
 }
 
 /// Returns how many of the paper's findings were reproduced.
@@ -116,16 +117,23 @@ fn count_findings(report: &Report) -> String {
     };
     let others = report.judged_claims.len() - total;
     let apart = if others > 0 {
-        format!(" {others} further claims are <a href=\"#claims\">not findings and are not counted</a>.")
+        let subject = counted(others, "further claim is", "further claims are");
+        format!(" {subject} <a href=\"#claims\">not counted as findings</a>.")
     } else {
         String::new()
     };
     format!(
-        "Of the paper's {total} findings, {} hold today{period}; {} do not, and {} are undecided.{apart}",
-        of(Verdict::Reproduced),
-        of(Verdict::NotToday) + of(Verdict::NotReproduced),
-        of(Verdict::NotDecidable)
+        "Of the paper's {}, {} today{period}; {} not, and {} undecided.{apart}",
+        counted(total, "finding", "findings"),
+        counted(of(Verdict::Reproduced), "holds", "hold"),
+        counted(of(Verdict::NotToday) + of(Verdict::NotReproduced), "does", "do"),
+        counted(of(Verdict::NotDecidable), "is", "are")
     )
+}
+
+/// Returns a number with the word that follows it in singular or plural.
+fn counted(count: usize, singular: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
 /// Returns the results of the table's comparisons on one stack.

@@ -243,7 +243,7 @@ impl Store {
         Ok(count as u64)
     }
 
-    /// Gives read access to the key with this `digest`.
+    /// Gives the key with this `digest` read access to experiment `id`.
     pub fn share(&self, id: i64, digest: &[u8], now: i64) -> rusqlite::Result<()> {
         let share = "INSERT INTO shares (digest, experiment, created) VALUES (?1, ?2, ?3)";
         self.connection().execute(share, params![digest, id, now]).map(drop)

@@ -44,7 +44,8 @@ pub(crate) trait Host {
     fn note_unseeded(&mut self, at: usize);
     /// Notes that a script sets a variable of a host's object that is the script's own.
     fn note_script_variable(&mut self, words: &[Word]);
-    /// Checks a method that a script defines for a class of the host, or for a class or object that `extends` it.
+    /// Checks a method that a script defines for the host's class `class` itself, or, if `extends`, for a subclass or an
+    /// object of it.
     fn check_method(&mut self, class: &Word, method: &Word, extends: bool);
     /// Returns the names of the host's commands.
     fn names(&self) -> Vec<&'static str>;

@@ -12,19 +12,19 @@ use crate::Sizes;
 pub struct Page {
     /// How requests share connections; `"close"`: one per file; `"multiplexed"`: as in HTTP/2. Default `"multiplexed"`.
     pub way: ConnectionReuse,
-    /// Octets of the document, which names the objects; `"0B"`: none, all objects are known. Default 30 kB.
+    /// Octets of the document, which names the objects; with `"0B"` there is none, and all objects are known. Default 30 kB.
     pub document: ByteCount,
     /// Files besides the document. Default 12.
     pub objects: u16,
-    /// Octets per object, in the forms of `request` of rpc. Default 20 kB.
+    /// Octets per object, in any form that the key `request` of the workload rpc accepts. Default 20 kB.
     pub size: Sizes,
-    /// Depth of references; 2: the document references half of the objects, which reference the rest. Default 1.
+    /// Depth of references: with 2 the document references half of the objects, which reference the rest. Default 1.
     pub waves: u16,
     /// Octets per request. Default 400.
     pub request: ByteCount,
     /// Octets before a response's body. Default 300.
     pub head: ByteCount,
-    /// Server time before each response, in parallel. Default none.
+    /// Server time before each response; responses are prepared in parallel. Default none.
     pub think: Duration,
     /// Pause between pages, with all connections closed. Default 1 s.
     pub pause: Duration,

@@ -28,7 +28,7 @@ pub struct Simco {
     /// The load: when requests are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Weights of the requests; without a rule to change, always `enable`. Default only `enable`.
+    /// Weights of the kinds of requests. A client that has no rule to extend or delete sends `enable` instead. Default: only `enable`.
     #[serde(default, skip_serializing_if = "RequestMix::only_enables")]
     pub mix: RequestMix,
 }

@@ -33,8 +33,8 @@ impl EcnCounters {
         2 + 3 * fields
     }
 
-    /// Returns the number of octets that the option adds to other options; it may replace the `padding` octets of NOP
-    /// before the next one. Linux: `tcp_options_fit_accecn`.
+    /// Returns by how many octets the option lengthens the options of a segment. It may occupy `padding` octets in which
+    /// another option has NOPs. Linux: `tcp_options_fit_accecn`.
     pub const fn padded_length(fields: usize, padding: usize) -> usize {
         let length = Self::length(fields);
         if length % 4 > padding { length.next_multiple_of(4) } else { length / 4 * 4 }
