@@ -9,7 +9,7 @@ use hol_model::run_with_observer;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::row::json;
+use crate::point_row::json;
 use crate::terminal::{grouped, say, table};
 
 const BENCH_EXPERIMENT: &str = "

@@ -15,11 +15,11 @@ use crate::comparison_flags::ComparisonFlags;
 use crate::comparison_steps::ComparisonSteps;
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
+use crate::point_row::{Row, describe_breakdown};
 use crate::progress::{Progress, ProgressOutput};
-use crate::row::{Row, describe_breakdown};
 use crate::run_plan::{self, RunOptions, perform_missing_runs, stop_on_interrupt, threads, warn_of_engine};
 use crate::terminal::{grouped, say};
-use crate::{ccdf, report, row};
+use crate::{ccdf, point_row, report};
 
 /// Default of `--budget`: processor time of a comparison.
 const DEFAULT_BUDGET: &str = "5s";
@@ -71,7 +71,7 @@ impl Compare {
         self.flags.set_secret()?;
         let (results, outcome) = self.measure()?;
         if self.json {
-            results.iter().for_each(|result| say(&row::json(&Row::of(result))));
+            results.iter().for_each(|result| say(&point_row::json(&Row::of(result))));
         } else {
             say(&format_results(&results, &self.flags.overrides()));
         }
@@ -239,7 +239,7 @@ fn differences(cells: &[Cell]) -> String {
 fn format_results(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut text = describe_conditions(first, overrides) + "\n\n";
-    text += &row::points_table("transport", results, |result| result.point.label.clone());
+    text += &point_row::points_table("transport", results, |result| result.point.label.clone());
     text.push('\n');
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
     text += &verdicts(&cells);
@@ -249,7 +249,7 @@ fn format_results(results: &[PointResult], overrides: &str) -> String {
         cells.iter().map(|cell| (format!("  {}", cell.transport), describe_delay(cell))).collect();
     let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
     rows.iter().for_each(|(label, parts)| text += &format!("{label:<width$}  {parts}\n"));
-    let warnings = row::warnings(results);
+    let warnings = point_row::warnings(results);
     if !warnings.is_empty() {
         text += &format!("\n{warnings}");
     }
@@ -267,7 +267,7 @@ fn describe_classes(cells: &[Cell]) -> String {
             classes.iter().filter_map(|of| of.get(place)).map(|(_, cell)| cell.clone()).collect();
         // For transports that do not carry the load, the sentences above suffice.
         let carrying: Vec<Cell> = cells.iter().filter(|cell| cell.collapsed_runs() == 0).cloned().collect();
-        let (table, differences) = (row::class_table(name, &cells), differences(&carrying));
+        let (table, differences) = (point_row::class_table(name, &cells), differences(&carrying));
         format!(
             "\n{table}\n{}",
             differences.lines().map(|line| of_class_of_sizes(name, line) + "\n").collect::<String>()

@@ -11,7 +11,7 @@ use hol_live::Namespaces;
 
 use crate::executable;
 use crate::failure::Failure;
-use crate::row::json;
+use crate::point_row::json;
 use crate::terminal::say;
 
 /// Check what works on this machine.

@@ -13,7 +13,7 @@ use crate::compare::{check_no_failures, run_experiment, verdicts};
 use crate::comparison_flags::{Conditions, source_over};
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
-use crate::row::{self, Row};
+use crate::point_row::{self, Row};
 use crate::service::{Service, table};
 use crate::terminal::say;
 
@@ -73,7 +73,7 @@ impl Exec {
         let archive = self.out.as_deref().map_or_else(Archive::default, Archive::of_files);
         let (results, finished) = run_experiment(&self.experiment()?, &archive, self.jobs, self.json)?;
         if self.json {
-            results.iter().for_each(|result| say(&row::json(&Row::of(result))));
+            results.iter().for_each(|result| say(&point_row::json(&Row::of(result))));
         } else {
             say(&format_results(&results, &self.conditions.overrides()));
             self.out.iter().for_each(|dir| say(&output_directories(dir, &results)));
@@ -143,13 +143,13 @@ fn output_directories(dir: &Path, results: &[PointResult]) -> String {
 fn format_results(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut text = describe_conditions(first, overrides) + "\n\n";
-    text += &row::points_table("transport", results, |result| result.point.label.clone());
+    text += &point_row::points_table("transport", results, |result| result.point.label.clone());
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
     text += &format!("\n{}", verdicts(&cells));
     for result in results {
         text += &format!("\n{}:\n{}", result.point.label, describe_point(result));
     }
-    let warnings = row::warnings(results);
+    let warnings = point_row::warnings(results);
     if warnings.is_empty() { text } else { format!("{text}\n{warnings}") }
 }
 
@@ -162,7 +162,7 @@ fn describe_conditions(result: &PointResult, overrides: &str) -> String {
         .iter()
         .map(|program| format!("{} on {}", program.command.line(), program.node))
         .collect();
-    let loss = serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::unquoted(&loss));
+    let loss = serde_json::to_value(&network.loss).map_or(String::new(), |loss| point_row::unquoted(&loss));
     let (runs, delay, rate) = (result.runs.len(), network.delay, network.rate);
     format!(
         "{}, in {}; {delay} each way, loss {loss}, {rate}, queue {}{overrides}; {runs} repetitions, seed {}",

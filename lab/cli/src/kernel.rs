@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use hol_kernel::{DEFAULT_SERIES, Image, KernelError, PackageSource};
 
 use crate::failure::Failure;
-use crate::row::json;
+use crate::point_row::json;
 use crate::terminal::{note, say};
 
 /// Fetch, build, select and list kernels for the kernel world.

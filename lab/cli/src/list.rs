@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::named_path;
-use crate::row::json;
+use crate::point_row::json;
 use crate::terminal::say;
 use crate::transport_option;
 

@@ -9,9 +9,9 @@ use hol_report::claims::{JudgedClaim, Verdict};
 
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
+use crate::point_row::{SweepRow, json};
 use crate::progress_args::ProgressArgs;
 use crate::report;
-use crate::row::{SweepRow, json};
 use crate::run::describe_cost;
 use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs};
 use crate::terminal::{grouped, note, say};

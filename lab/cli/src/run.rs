@@ -13,10 +13,10 @@ use crate::comparison_flags::set_all;
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::peer::Peer;
+use crate::point_row::{self, SweepRow, json, warnings};
 use crate::progress::format_seconds;
 use crate::progress_args::ProgressArgs;
 use crate::report;
-use crate::row::{self, SweepRow, json, warnings};
 use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs, threads};
 use crate::terminal::{grouped, note, say};
 
@@ -315,7 +315,7 @@ fn conclusions(report: &hol_report::Report) -> String {
 fn format_points(results: &Results) -> String {
     let all = &results.points;
     let shown = first_conditions(all);
-    let mut text = row::points_table("point", &shown, |result| result.point.to_string());
+    let mut text = point_row::points_table("point", &shown, |result| result.point.to_string());
     if shown.len() < all.len() {
         let more = all.len() - shown.len();
         text += &format!("… and {more} points of other conditions in points.csv and in the report\n");

@@ -295,7 +295,7 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
                 .map(|sent| sent.time)
                 .min()
                 .unwrap_or_default();
-            say(&format!("first difference: {}, at {when}\n", difference.family()));
+            say(&format!("first difference: {}, at {when}\n", difference.category()));
         }
     }
     Ok(())

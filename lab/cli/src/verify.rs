@@ -8,7 +8,7 @@ use hol_lab::{Results, check_repeatable, verify};
 
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
-use crate::row::json;
+use crate::point_row::json;
 use crate::run_plan::{stop_on_interrupt, threads};
 use crate::terminal::{grouped, say};
 

@@ -312,7 +312,7 @@ mod tests {
             ("sctp", ("receive_buffer", "50000B"), "rwnd of INIT"),
         ] {
             let verdict = verdict(&scenario(protocol, &[option], &ONEWAY));
-            assert_eq!(verdict.difference().map(Difference::family).as_deref(), Some(family), "{option:?}");
+            assert_eq!(verdict.difference().map(Difference::category).as_deref(), Some(family), "{option:?}");
         }
         // Without fast retransmit each loss waits for T3-rtx.
         let slower = scenario("sctp", &[("missing_reports", "100")], &LOSSY);
@@ -333,7 +333,7 @@ mod tests {
         let point = same.point().unwrap();
         let traces = [&Model as &dyn World, &Reseeded].map(|world| run_traced(&point, world, 0).unwrap().1);
         let by_chance = traces[0].first_difference(&traces[1]).unwrap();
-        assert!(by_chance.family().contains("HB REQ"), "{by_chance:?}");
+        assert!(by_chance.category().contains("HB REQ"), "{by_chance:?}");
         let agreed = Verdict::Packets { difference: None, values_agree: true };
         assert_eq!(compare(&same, &Model, &Reseeded).verdict, agreed);
         let found = compare(&other, &Model, &Reseeded).verdict;
@@ -355,7 +355,7 @@ mod tests {
         let more = [&ONEWAY[..], &[("network.delay", "\"30ms\""), ("network.mtu", "\"1400B\"")]].concat();
         let found = compare(&scenario("tcp", &[("receive_buffer", "65536B")], &more), &Model, &Model);
         let smallest = shrink(found, &Model, &Model);
-        assert_eq!(smallest.verdict.difference().unwrap().family(), "win of [S]");
+        assert_eq!(smallest.verdict.difference().unwrap().category(), "win of [S]");
         assert_eq!(smallest.scenario.settings, [("messages".to_owned(), "1".to_owned())]);
     }
 

@@ -255,7 +255,7 @@ impl Difference {
     }
 
     /// Returns a short description that is the same for similar differences.
-    pub fn family(&self) -> String {
+    pub fn category(&self) -> String {
         match (&self.first, &self.second) {
             (Some(a), Some(b)) if !a.outcome.matches(b.outcome) && a.packet == b.packet => {
                 format!("{} for {}, {}", a.outcome, b.outcome, kind(&a.packet))
@@ -445,8 +445,8 @@ mod tests {
         assert_eq!(outcomes.join(" "), due);
         let difference = |lost, marked| run(3, 5).first_difference(&run(lost, marked));
         assert_eq!(difference(3, 5), None);
-        assert_eq!(difference(2, 5).unwrap().family(), "arrived for lost, UDP");
-        assert_eq!(difference(3, 6).unwrap().family(), "marked for arrived, UDP");
+        assert_eq!(difference(2, 5).unwrap().category(), "arrived for lost, UDP");
+        assert_eq!(difference(3, 6).unwrap().category(), "marked for arrived, UDP");
         let (run, other) = (run(3, 5), run(4, 5));
         let lines: Vec<String> = align(&run, &other).iter().map(TraceRow::to_string).collect();
         assert!(lines[3].starts_with('x') && lines[3].ends_with("(lost | arrived)"), "{lines:?}");
@@ -464,12 +464,12 @@ mod tests {
         ]);
         let marks: String = align(&first, &wider).iter().map(|line| line.to_string().remove(0)).collect();
         assert_eq!(marks, "=!+");
-        assert_eq!(first.first_difference(&wider).unwrap().family(), "win of [.]");
+        assert_eq!(first.first_difference(&wider).unwrap().category(), "win of [.]");
         let late = trace(&[(0, "client:1", "Flags [P.], seq 1:1449, length 1448"), (9200, "server:1", ack)]);
-        assert_eq!(first.first_difference(&late).unwrap().family(), "time of [.]");
+        assert_eq!(first.first_difference(&late).unwrap().category(), "time of [.]");
         assert_eq!(first.first_difference_in_order(&late), None);
-        assert_eq!(first.first_difference_in_order(&wider).unwrap().family(), "win of [.]");
-        assert_eq!(late.first_difference(&trace(&[])).unwrap().family(), "[P.] with data for nothing");
+        assert_eq!(first.first_difference_in_order(&wider).unwrap().category(), "win of [.]");
+        assert_eq!(late.first_difference(&trace(&[])).unwrap().category(), "[P.] with data for nothing");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::cache::cache;
-use crate::{KernelError, modules, replace, scratch};
+use crate::{KernelError, atomic_replace, modules, scratch};
 
 /// A kernel in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl Image {
         for (from, to) in [(linux, "linux"), (built_in, modules::BUILT_IN)] {
             fs::copy(from, fresh.join(to)).map_err(|e| KernelError::file("copy", from, e))?;
         }
-        replace::directory(&fresh, &image.directory)?;
+        atomic_replace::directory(&fresh, &image.directory)?;
         Ok(image)
     }
 
@@ -172,14 +172,14 @@ impl Image {
         }
         // A kernel may have no built-in modules.
         let _ = fs::copy(directory.join(modules::BUILT_IN), fresh.join(modules::BUILT_IN));
-        replace::directory(fresh, &self.directory)?;
+        atomic_replace::directory(fresh, &self.directory)?;
         self.make_default()
     }
 
     /// Makes this kernel the default.
     pub fn make_default(&self) -> Result<(), KernelError> {
         let path = kernels().join(DEFAULT_FILE);
-        replace::file(&path, self.release.as_bytes())
+        atomic_replace::file(&path, self.release.as_bytes())
     }
 }
 

@@ -8,7 +8,7 @@
 //! lower cost, with a clock that stands still while anything computes, and boots for each run.
 //! `local_kernel` is for the live world: the same network on this machine's own kernel, by the real clock.
 //!
-//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel from a `package_source` (`replace` installs its
+//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel from a `package_source` (`atomic_replace` installs its
 //! files), `program`, `archive` and `initial_files` make its initial file system, `engine` has the trait of engines and
 //! its two implementations, `world` runs scenarios. `netem` and `check` refuse unsupported features. `cache_lock` keeps
 //! cache entries in use from being removed. Guest side: `guest`. Between them: `job` goes in; `mailbox`,
@@ -19,6 +19,7 @@
 //! The two engines compared, and where the time goes: `docs/kernel.md`.
 
 mod archive;
+mod atomic_replace;
 mod build;
 mod cache;
 mod cache_lock;
@@ -44,7 +45,6 @@ mod packet_match;
 mod program;
 mod program_records;
 mod provenance;
-mod replace;
 mod root;
 mod scratch;
 mod session;

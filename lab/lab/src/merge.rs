@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::archive::{files_of, tables_of};
 use crate::error::LabError;
-use crate::failed::FailedRun;
+use crate::failed_runs::FailedRun;
 use crate::manifest::Manifest;
 use crate::plan::Plan;
 use crate::point::RunKey;

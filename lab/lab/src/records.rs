@@ -7,8 +7,8 @@ use hol_base::Time;
 use hol_measure::{Outcome, Record, TransferTimes};
 
 use crate::error::LabError;
+use crate::parquet_rows::RowsFile;
 use crate::point::Point;
-use crate::rows::RowsFile;
 
 /// A column of whole numbers; times are in ns since the start of the run.
 type Column = (&'static str, fn(&Record) -> Option<u64>);

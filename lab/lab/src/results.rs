@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hol_base::Digest;
 
-use crate::failed::FailedRun;
+use crate::failed_runs::FailedRun;
 use crate::manifest::Manifest;
 use crate::plan::{Plan, repetitions_needed};
 use crate::point::{Point, RunKey};

@@ -8,7 +8,7 @@ use hol_scenario::RunError;
 
 use crate::archive::Archive;
 use crate::error::LabError;
-use crate::failed::FailedRun;
+use crate::failed_runs::FailedRun;
 use crate::job::Job;
 use crate::run_observer::RunObserver;
 use crate::run_result::RunResult;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::failed::FailedRun;
+use crate::failed_runs::FailedRun;
 use crate::point::{PointId, RunKey};
 use crate::run_result::RunResult;
 

@@ -15,10 +15,10 @@ use toml::de::{DeTable, DeValue};
 
 use crate::dotted_key::{assign, key_path, leaf};
 use crate::error::{InputError, LabError};
+use crate::ns_script;
 use crate::origin::{sha256, sha256_of_file};
 use crate::other_tool::describe_other_tool;
 use crate::permission::{PROJECT_PREFIX, Permission, file_of_project};
-use crate::script;
 use crate::toml_reader::{self, ReadError};
 use crate::topology;
 
@@ -122,8 +122,8 @@ impl Source {
         let name = self.name.clone();
         let script = self.read_script(&name, text, Path::new(""))?;
         let with_text = |experiment: String| Self { text: experiment, ..self }.with_file(&name, text);
-        let Some(experiment) = script::hol_lines(text) else {
-            return Ok(with_text(script::experiment_from_script(&name, &script)?));
+        let Some(experiment) = ns_script::hol_lines(text) else {
+            return Ok(with_text(ns_script::experiment_from_script(&name, &script)?));
         };
         let mut source = with_text(experiment);
         source.set(&name, "topology", &toml::Value::from(name.as_str()).to_string())?;

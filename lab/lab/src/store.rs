@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::archive::Archive;
 use crate::error::LabError;
-use crate::failed::FailedRun;
+use crate::failed_runs::FailedRun;
 use crate::manifest::{FORMAT, Manifest, OLDEST_FORMAT};
 use crate::results::Results;
 use crate::run_results::RunResults;

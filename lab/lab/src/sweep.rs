@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::archive::Archive;
 use crate::error::LabError;
-use crate::failed::FailedRun;
+use crate::failed_runs::FailedRun;
 use crate::job::Job;
 use crate::plan::{Plan, by_world};
 use crate::pool;

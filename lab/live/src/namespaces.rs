@@ -32,11 +32,11 @@ pub struct Namespaces {
 impl Namespaces {
     /// Creates the world of this machine.
     pub fn new() -> Self {
-        Self::running("/proc/self/exe".into())
+        Self::with_program("/proc/self/exe".into())
     }
 
     /// Creates the world with `program` in the namespaces, which must be `hol`.
-    pub fn running(program: PathBuf) -> Self {
+    pub fn with_program(program: PathBuf) -> Self {
         Self { program, turn: Mutex::default(), missing: OnceLock::new() }
     }
 

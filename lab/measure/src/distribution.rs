@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
 use crate::buckets::Buckets;
-use crate::packed::PackedDistribution;
+use crate::packed_distribution::PackedDistribution;
 
 /// The latencies of messages, counted to four significant digits; total, squares, minimum and maximum are
 /// exact.

@@ -21,7 +21,7 @@ mod halves;
 mod interval;
 pub mod nanoseconds;
 mod outage;
-mod packed;
+mod packed_distribution;
 mod playback;
 mod precision;
 mod quantile;

@@ -7,7 +7,7 @@ use crate::distribution::Distribution;
 use crate::error::NetworkError;
 use crate::ip::Ip;
 use crate::loss::LossSpec;
-use crate::police::{PoliceSpec, TokenBucket};
+use crate::policer::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::LinkDirectionSettings;
 

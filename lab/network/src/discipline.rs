@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::codel::CodelSpec;
 use crate::dualpi2::DualPi2Spec;
-use crate::fair::FairSpec;
+use crate::fq_codel::FairSpec;
 use crate::pie::PieSpec;
 use crate::red::RedSpec;
 

@@ -4,8 +4,8 @@
 //!
 //! [`NetworkSpec`] is the table of an experiment, [`Topology`] the validated network (modules `build` and
 //! `check`), [`Network`] the running simulation. Each physical effect has a file: `transmitter` (rate),
-//! `queue`, `red`, `codel`, `fair` (FQ-CoDel), `pie`, `propagation` (delay, jitter) and its `distribution`,
-//! `loss` and its `timed_bursts`, `random_effect` (duplication, corruption, reordering), `police`. `named_path` has the
+//! `queue`, `red`, `codel`, `fq_codel`, `pie`, `propagation` (delay, jitter) and its `distribution`,
+//! `loss` and its `timed_bursts`, `random_effect` (duplication, corruption, reordering), `policer`. `named_path` has the
 //! paths of `paths/`, `trace` reads files of events, `trace_playback` plays them from the position of
 //! `trace_start` on, `link` combines the effects, `channel` makes links take turns.
 
@@ -21,7 +21,7 @@ mod dualpi2;
 mod error;
 mod event;
 mod event_queue;
-mod fair;
+mod fq_codel;
 mod handover;
 mod identifier;
 mod ip;
@@ -32,7 +32,7 @@ mod named_path;
 mod network;
 mod observer;
 mod pie;
-mod police;
+mod policer;
 mod propagation;
 mod queue;
 mod random_effect;
@@ -58,7 +58,7 @@ pub use dualpi2::DualPi2Spec;
 pub use error::NetworkError;
 pub use event::{EventSpec, LinkDirection};
 pub use event_queue::EventQueue;
-pub use fair::FairSpec;
+pub use fq_codel::FairSpec;
 pub use handover::{HandoverChange, HandoverSpec};
 pub use identifier::{InterfaceId, LinkId, NodeId};
 pub use ip::Ip;
@@ -67,7 +67,7 @@ pub use loss::{ExplicitLoss, GilbertElliott, LossSpec, TimedBursts};
 pub use named_path::NamedPath;
 pub use network::{Arrival, Backlog, Network};
 pub use pie::PieSpec;
-pub use police::{PoliceSpec, TokenBucket};
+pub use policer::{PoliceSpec, TokenBucket};
 pub use red::RedSpec;
 pub use spec::{LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings};
 pub use tap::{Drops, Tap, TapEvent, TapPoint, node_of};

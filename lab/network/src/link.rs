@@ -8,7 +8,7 @@ use hol_wire::Packet;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;
 use crate::observer::Observer;
-use crate::police::Policer;
+use crate::policer::Policer;
 use crate::propagation::Propagation;
 use crate::queue::Queue;
 use crate::random_effect::RandomEffect;

@@ -12,7 +12,7 @@ use crate::spec::Settings;
 pub(crate) struct Propagation {
     delay: Duration,
     jitter: Duration,
-    variation: Variation,
+    jitter_distribution: JitterDistribution,
     rng: Rng,
     /// The latest arrival so far; later packets do not arrive before it.
     latest_arrival: Time,
@@ -25,7 +25,7 @@ impl Propagation {
         Self {
             delay,
             jitter,
-            variation: Variation::from_settings(settings),
+            jitter_distribution: JitterDistribution::from_settings(settings),
             rng: seed.rng(),
             latest_arrival: Time::ZERO,
         }
@@ -46,16 +46,16 @@ impl Propagation {
 
     /// Returns a delay with jitter, at least zero.
     fn draw_delay(&mut self) -> Duration {
-        let Self { delay, jitter, variation, rng, .. } = self;
+        let Self { delay, jitter, jitter_distribution, rng, .. } = self;
         let (delay, jitter) = (*delay, *jitter);
-        match variation {
-            Variation::Uniform { correlation, last } => {
+        match jitter_distribution {
+            JitterDistribution::Uniform { correlation, last } => {
                 let new = rng.below(2 * jitter.as_nanos() + 1) as f64;
                 let variation = *correlation * last.unwrap_or(new) + (1.0 - *correlation) * new;
                 *last = Some(variation);
                 delay.saturating_sub(jitter) + Duration::from_nanos(variation.round() as u64)
             }
-            Variation::Table(numbers) => {
+            JitterDistribution::Table(numbers) => {
                 let number = i64::from(numbers[rng.below(numbers.len() as u64) as usize]);
                 shift_delay(
                     delay,
@@ -63,7 +63,7 @@ impl Propagation {
                         as i64,
                 )
             }
-            Variation::Normal { correlation, last } => {
+            JitterDistribution::Normal { correlation, last } => {
                 let new = rng.normal();
                 let rest = (1.0 - *correlation * *correlation).sqrt();
                 let variation = last.map_or(new, |last| *correlation * last + rest * new);
@@ -86,9 +86,9 @@ impl Propagation {
     }
 }
 
-/// The variation of a delay.
+/// How the jitter of each packet is drawn.
 #[derive(Debug)]
-enum Variation {
+enum JitterDistribution {
     /// With a correlation ρ the delay is ρ times the last value plus 1 − ρ times a new one, as in
     /// tc-netem(8): the mean stays, the variance is multiplied by (1 − ρ)/(1 + ρ), and packets k apart have
     /// the correlation ρ to the power of k.
@@ -108,7 +108,7 @@ enum Variation {
     },
 }
 
-impl Variation {
+impl JitterDistribution {
     fn from_settings(settings: &Settings) -> Self {
         let correlation = settings.jitter_correlation.value();
         match settings.jitter_distribution.table() {

@@ -7,7 +7,7 @@ use hol_base::{QueueLimit, Seed, Time};
 use crate::codel::CodelQueue;
 use crate::discipline::Discipline;
 use crate::dualpi2::DualPi2Queue;
-use crate::fair::FairQueue;
+use crate::fq_codel::FairQueue;
 use crate::pie::PieQueue;
 use crate::spec::Settings;
 use crate::tap::TapEvent;

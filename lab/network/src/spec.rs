@@ -16,7 +16,7 @@ use crate::handover::{HandoverChange, HandoverSpec};
 use crate::ip::Ip;
 use crate::loss::LossSpec;
 use crate::named_path::NamedPath;
-use crate::police::PoliceSpec;
+use crate::policer::PoliceSpec;
 use crate::trace::TraceSpec;
 use crate::trace_start::TraceStart;
 

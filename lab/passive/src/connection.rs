@@ -7,9 +7,9 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 
-use crate::copies::{Copy, PacketContent};
 use crate::delivery_history::{Arrival, DeliveryHistory};
 use crate::http::{Exchange, Transaction};
+use crate::packets_in_flight::{PacketContent, SentPacket};
 use crate::reassembly::Reassembly;
 use crate::timetable::Timetable;
 use crate::totals::TransportTotals;
@@ -114,11 +114,11 @@ impl Connection {
         }
     }
 
-    /// Handles the arrival of a copy of a packet.
-    pub fn handle_arrival(&mut self, copy: Copy, now: Time) {
-        let PacketContent { direction, ranges, closes, .. } = copy.content;
+    /// Handles the arrival of a packet.
+    pub fn handle_arrival(&mut self, packet: SentPacket, now: Time) {
+        let PacketContent { direction, ranges, closes, .. } = packet.content;
         for range in ranges {
-            self.histories[direction].handle_arrival(range, Arrival { sent: copy.sent, at: now });
+            self.histories[direction].handle_arrival(range, Arrival { sent: packet.sent, at: now });
         }
         self.closed[direction] |= closes;
     }

@@ -3,7 +3,7 @@
 //! [`measure`] takes the packets captured at the ends of a run and returns a record for each connection (TCP, MPTCP, SCTP, UDP) and for
 //! each HTTP/1 request with its response, for any program.
 //!
-//! `copies` matches arriving packets with those sent; `tcp`, `mptcp`, `sctp` and `udp` find the connection and the position of data;
+//! `packets_in_flight` matches arriving packets with those sent; `tcp`, `mptcp`, `sctp` and `udp` find the connection and the position of data;
 //! `delivery_history` stores when data was sent and arrived, `reassembly` orders the data for `http`; `connection` and `timetable` make
 //! records.
 //!
@@ -16,12 +16,12 @@
 
 mod associations;
 mod connection;
-mod copies;
 mod delivery_history;
 mod http;
 mod messages;
 mod mptcp;
 mod observer;
+mod packets_in_flight;
 mod path;
 mod reassembly;
 mod sctp;

@@ -9,7 +9,7 @@ use hol_network::TapEvent;
 use hol_wire::{Packet, Transport};
 
 use crate::connection::{Connection, Protocol};
-use crate::copies::{Copies, Copy, Fingerprint, PacketContent};
+use crate::packets_in_flight::{Fingerprint, PacketContent, PacketsInFlight, SentPacket};
 use crate::sctp::Associations;
 use crate::tcp::Subflows;
 use crate::totals::Totals;
@@ -55,7 +55,7 @@ pub fn measure<'p>(observed_packets: impl IntoIterator<Item = ObservedPacket<'p>
 #[derive(Debug, Default)]
 struct Observer {
     now: Time,
-    copies: Copies,
+    in_flight: PacketsInFlight,
     subflows: Subflows,
     associations: Associations,
     pairs: UdpPairs,
@@ -82,28 +82,28 @@ impl Observer {
         let carried = &mut self.connections[content.connection].carried;
         carried.packets += 1;
         carried.retransmitted += content.repeated;
-        self.copies.add(print, Copy { sent: self.now, content });
+        self.in_flight.add(print, SentPacket { sent: self.now, content });
         Some(())
     }
 
     fn receive(&mut self, octets: &[u8]) -> Option<()> {
-        let copy = match self.copies.take_oldest(Fingerprint::from_packet(octets)?) {
-            Some(copy) => copy,
-            None => Copy { sent: self.now, content: self.handle_sent(octets)? },
+        let packet = match self.in_flight.take_oldest(Fingerprint::from_packet(octets)?) {
+            Some(packet) => packet,
+            None => SentPacket { sent: self.now, content: self.handle_sent(octets)? },
         };
-        let connection = &mut self.connections[copy.content.connection];
-        connection.update_times(copy.content.direction, self.now);
-        connection.handle_arrival(copy, self.now);
+        let connection = &mut self.connections[packet.content.connection];
+        connection.update_times(packet.content.direction, self.now);
+        connection.handle_arrival(packet, self.now);
         Some(())
     }
 
     fn lose(&mut self, observed: &ObservedPacket<'_>) -> Option<()> {
         let print = Fingerprint::from_packet(observed.octets)?;
-        let copy = match observed.event {
-            TapEvent::Corrupted => self.copies.take_oldest(print)?,
-            _ => self.copies.take_newest(print)?,
+        let packet = match observed.event {
+            TapEvent::Corrupted => self.in_flight.take_oldest(print)?,
+            _ => self.in_flight.take_newest(print)?,
         };
-        self.connections[copy.content.connection].carried.lost += 1;
+        self.connections[packet.content.connection].carried.lost += 1;
         Some(())
     }
 

@@ -7,7 +7,7 @@ use hol_wire::sctp::{Chunk, DataFlags, Packet, Tsn, UserData};
 use smallvec::smallvec;
 
 use crate::connection::{Connection, Piece, Protocol};
-use crate::copies::PacketContent;
+use crate::packets_in_flight::PacketContent;
 use crate::sequence_positions::SequencePositions;
 
 /// The associations of a capture. The tags of a packet identify its association, whatever its addresses are:

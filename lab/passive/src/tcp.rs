@@ -10,8 +10,8 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 use smallvec::{SmallVec, smallvec};
 
 use crate::connection::{Connection, Piece, Protocol};
-use crate::copies::PacketContent;
 use crate::mptcp::{Mappings, Sessions};
+use crate::packets_in_flight::PacketContent;
 use crate::sequence_positions::SequencePositions;
 
 /// All subflows: TCP connections, and parts of MPTCP connections.
@@ -134,7 +134,8 @@ impl Subflows {
 }
 
 impl Side {
-    /// Returns whether a SYN with this number opens the known subflow, or is a retransmission.
+    /// Returns whether a SYN with this sequence number can belong to this subflow: this side has sent no SYN yet, or this is a
+    /// retransmission of it.
     fn may_begin(&self, seq: SeqNum) -> bool {
         self.positions.origin().is_none_or(|origin| origin == seq.next().0)
     }

@@ -8,7 +8,7 @@ use hol_wire::udp::Datagram;
 use smallvec::smallvec;
 
 use crate::connection::{Connection, Protocol};
-use crate::copies::PacketContent;
+use crate::packets_in_flight::PacketContent;
 
 /// The pairs of sockets that exchange datagrams.
 #[derive(Debug, Default)]

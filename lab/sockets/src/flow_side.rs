@@ -10,10 +10,10 @@ use hol_transport::DeliveryTimes;
 use hol_wire::Ecn;
 use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
 
+use crate::event_source::Token;
 use crate::flow_parameters::Counts;
 use crate::host_addresses::Change;
 use crate::read_delays::ReadDelayRecorder;
-use crate::token::Token;
 use crate::transceiver::{ConnectionFault, SendOutcome, SocketEvent, Transceiver};
 
 /// An end of a flow.

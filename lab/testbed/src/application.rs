@@ -3,10 +3,10 @@
 use hol_base::Duration;
 
 use crate::agents::{Class, packets};
-use crate::bursts::{Bursts, Pattern};
 use crate::new::unknown_class;
 use crate::ns_defaults::read_default;
 use crate::quantity::{any_number, bits_per_second, positive, seconds, switch};
+use crate::random_sources::{Bursts, Pattern};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 

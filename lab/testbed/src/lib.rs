@@ -16,14 +16,13 @@
 //!
 //! `tcl` is the language. `simulator` holds the objects of a script, and `simulator_methods`, `links`,
 //! `agent_commands`, `application` and `emulab` execute their commands, `schedule` in the order of time. `agents`,
-//! `bursts`, `queue`, `loss` and `flow` convert objects to hol's flows and links; `unsupported` explains why a script
+//! `random_sources`, `queue`, `loss` and `flow` convert objects to hol's flows and links; `unsupported` explains why a script
 //! is refused.
 
 mod agent_commands;
 mod agents;
 mod application;
 mod attributes;
-mod bursts;
 mod defaults;
 mod draft;
 mod emulab;
@@ -38,19 +37,20 @@ mod programs;
 mod quantity;
 mod queue;
 mod random;
+mod random_sources;
 mod random_variables;
 mod schedule;
 mod script;
+mod script_writer;
 mod simulator;
 mod simulator_methods;
 mod sources;
 mod tcl;
 mod traffic;
 mod unsupported;
-mod write;
 
 pub use emulab_tables::{Section, emulab_tables};
 pub use flow::{Flow, FlowLoad};
 pub use programs::Program;
 pub use script::{CheckNetwork, Ignored, ReadFile, Script, ScriptError};
-pub use write::{write, write_with_addresses};
+pub use script_writer::{write, write_with_addresses};

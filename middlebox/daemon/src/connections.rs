@@ -11,8 +11,8 @@ use hol_simco::{AgentId, Body, Message, Notification, SessionId};
 use hol_system::{Interest, Poller};
 
 use crate::connection::{Connection, EndReason};
+use crate::event_source::Token;
 use crate::limits::Limits;
-use crate::token::Token;
 use crate::turns::Turns;
 
 /// The connections by session.

@@ -13,11 +13,11 @@ use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::DaemonError;
+use crate::event_source::Token;
 use crate::line::Line;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 use crate::tls::Tls;
-use crate::token::Token;
 
 /// The transport and address of a listening socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

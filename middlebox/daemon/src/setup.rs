@@ -29,7 +29,7 @@ use rustls::version::TLS13;
 use crate::audit::{cause, write_end};
 use crate::clock::Clock;
 use crate::listeners::{Listeners, is_sctp_missing};
-use crate::endpoint::Endpoint;
+use crate::metrics_endpoint::Endpoint;
 use crate::port_mapping::{PortMapper, public_address};
 use crate::rule_store::RuleStore;
 use crate::sctp_port::SctpPort;

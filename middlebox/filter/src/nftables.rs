@@ -1,5 +1,7 @@
 //! The packet filter of Linux, controlled by netlink messages.
 
+mod change_detection;
+mod element_changes;
 mod expression;
 mod kernel;
 mod listing;
@@ -8,22 +10,20 @@ mod ownership;
 mod reconciliation;
 mod ruleset;
 mod sets;
-mod steps;
-mod survey;
+mod surplus_search;
 mod transaction;
-mod watch;
 
 use hol_base::Time;
 use hol_simco::{Change, Rule};
 
+use self::change_detection::Watch;
+use self::element_changes::Steps;
 use self::kernel::{EEXIST, ENOENT, Kernel, Refusal};
 use self::ownership::Ownership;
 use self::reconciliation::PendingAddition;
 use self::sets::Sets;
-use self::steps::Steps;
-use self::survey::Survey;
+use self::surplus_search::Survey;
 use self::transaction::Transaction;
-use self::watch::Watch;
 use crate::required_elements::RequiredElements;
 use crate::{Config, Corrections, FilterError, PacketFilter, Progress};
 

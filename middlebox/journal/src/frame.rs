@@ -11,7 +11,7 @@
 
 use std::io::{self, Read};
 
-use crate::bits;
+use crate::single_bit_error::is_single_bit_error;
 
 /// Starts each frame, so that frames after damage can be found. UTF-8 names cannot contain 0xF5.
 const FRAME_MAGIC: [u8; 4] = *b"\xF5hol";
@@ -240,7 +240,7 @@ pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
         (1, 0) => found == checksum,
         (0, 0) if is_at_end(length) => {
             (found ^ checksum).count_ones() == 1
-                || bits::is_single_bit_error(found ^ checksum, octets.len() - LENGTH_OFFSET)
+                || is_single_bit_error(found ^ checksum, octets.len() - LENGTH_OFFSET)
         }
         (0, 1) => {
             let mut right = octets[LENGTH_OFFSET..].to_vec();

@@ -60,7 +60,6 @@
 //! name when it is on the disk; only then the older segments are removed.
 
 mod appender;
-mod bits;
 mod compaction;
 mod entry;
 mod error;
@@ -72,6 +71,7 @@ mod reader;
 mod recovery;
 mod replica;
 mod segment;
+mod single_bit_error;
 mod usage;
 
 pub use error::{JournalError, TruncatedTail};

@@ -238,14 +238,14 @@ impl Batch {
         !self.is_full() && self.work < self.share_end
     }
 
-    /// Returns true while expired rules may end. They get half of a batch, so that requests continue, and
-    /// rules cannot begin faster than they end.
-    pub(crate) fn has_room_for_ends(&self) -> bool {
+    /// Returns true while the batch has room for the ends of expired rules. They get half of a batch, so that requests
+    /// continue, and rules cannot begin faster than they end.
+    pub(crate) fn may_expire_rules(&self) -> bool {
         !self.is_full() && self.expiry_work < self.max_work.div_ceil(2)
     }
 
     /// Counts the work since `before` as work for expired rules.
-    pub(crate) fn count_as_end(&mut self, before: u64) {
+    pub(crate) fn count_expiry_work(&mut self, before: u64) {
         self.expiry_work += self.work - before;
     }
 

@@ -6,12 +6,12 @@
 mod disable;
 mod enable;
 mod existing_rules;
-mod receipt;
+mod message_checks;
+mod overruled_rules;
 mod reserve;
 mod session;
-mod sweep;
 mod transaction;
-mod tuples;
+mod tuple_checks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -336,13 +336,13 @@ impl Middlebox {
     /// Ends expired rules, and announces their ends, as far as the batch has room. Ends come first, so that no
     /// rule outlives its lifetime while many sessions are notified of others.
     fn end_rules(&mut self, now: Time, batch: &mut Batch) {
-        while batch.has_room_for_ends() {
+        while batch.may_expire_rules() {
             let before = batch.work();
             let must_announce = self.unannounced.len() >= Self::MAX_UNANNOUNCED;
             if (must_announce || !self.end_next(now, batch)) && !self.announce_next(now, batch) {
                 return;
             }
-            batch.count_as_end(before);
+            batch.count_expiry_work(before);
         }
     }
 

@@ -66,14 +66,14 @@ impl BitRate {
     ///
     /// Carrying the remainder into the next packet keeps a busy link exact.
     pub const fn serialization(self, bytes: u64, carried: u64) -> (Duration, u64) {
-        const NANOBITS: u64 = 8 * 1_000_000_000;
+        const NANOBITS_PER_OCTET: u64 = 8 * 1_000_000_000;
         // The bits of a packet fit into 64 bits, and a 64-bit division is much faster.
-        if let Some(nanobits) = bytes.checked_mul(NANOBITS)
+        if let Some(nanobits) = bytes.checked_mul(NANOBITS_PER_OCTET)
             && let Some(numerator) = nanobits.checked_add(carried)
         {
             return (Duration::from_nanos(numerator / self.0), numerator % self.0);
         }
-        let numerator = bytes as u128 * NANOBITS as u128 + carried as u128;
+        let numerator = bytes as u128 * NANOBITS_PER_OCTET as u128 + carried as u128;
         let rate = self.0 as u128;
         (Duration::from_nanos((numerator / rate) as u64), (numerator % rate) as u64)
     }

@@ -14,7 +14,7 @@ mod window;
 
 use hol_base::{Duration, Rng, Seed, Time};
 
-use crate::delivery::{Deliveries, Sample, is_beyond};
+use crate::delivery_rate::{Deliveries, Sample, is_beyond};
 use crate::pacing::Pacing;
 use crate::ticks;
 use aggregation::{Aggregation, ROUNDS_PER_WINDOW};

@@ -18,7 +18,7 @@ use hol_base::{Rng, Seed, Time};
 use crate::bbr::aggregation::{Aggregation, ROUNDS_PER_WINDOW};
 use crate::bbr::bandwidth::{Bandwidth, UNIT};
 use crate::bbr::{AckSample, ConnectionStart, Recovery};
-use crate::delivery::{Deliveries, DeliveryAtSend, Sample};
+use crate::delivery_rate::{Deliveries, DeliveryAtSend, Sample};
 use crate::pacing::Pacing;
 use cycle::{AckPhase, Cycle};
 use loss::Losses;

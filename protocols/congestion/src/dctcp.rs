@@ -1,7 +1,7 @@
 //! DCTCP: the window shrinks in proportion to the share of marked packets. RFC 8257 section 3.3, in Linux'
 //! integer arithmetic.
 
-use crate::delivery::is_beyond;
+use crate::delivery_rate::is_beyond;
 
 /// The smoothed share of marked packets.
 #[derive(Debug, Clone)]

@@ -32,8 +32,8 @@ pub struct RoundTripSample {
 /// The state of the current round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hystart {
-    /// Whether the end of slow start has been found.
-    found: bool,
+    /// Whether the first slow start has ended.
+    has_ended: bool,
     round_start: Time,
     last_ack: Time,
     /// The octet whose acknowledgment ends the round.
@@ -47,7 +47,7 @@ pub(crate) struct Hystart {
 impl Hystart {
     /// Returns true if slow start should end at the current window.
     pub(crate) fn should_exit(&mut self, round: RoundTripSample, rtt_min: Duration, cwnd: u32) -> bool {
-        if self.found {
+        if self.has_ended {
             return false;
         }
         if round.acknowledged > self.end {
@@ -58,8 +58,8 @@ impl Hystart {
             return false;
         }
         let long_train = self.train_is_long(round.now, rtt_min);
-        self.found = long_train || self.delay_grew(round.rtt, rtt_min);
-        self.found
+        self.has_ended = long_train || self.delay_grew(round.rtt, rtt_min);
+        self.has_ended
     }
 
     /// Returns true if the ACKs of this round span half a round trip: the window fills the path.

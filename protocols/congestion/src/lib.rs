@@ -4,7 +4,7 @@ mod bbr;
 mod bbr3;
 mod cubic;
 mod dctcp;
-mod delivery;
+mod delivery_rate;
 mod hystart;
 mod pacing;
 mod prague;
@@ -16,7 +16,7 @@ use hol_base::{Duration, Time};
 
 pub use bbr::{AckSample, ConnectionStart, Recovery};
 pub use bbr3::LostSegment;
-pub use delivery::DeliveryAtSend;
+pub use delivery_rate::DeliveryAtSend;
 pub use hystart::RoundTripSample;
 pub use pacing::Pacing;
 pub use window::{Algorithm, CongestionWindow};

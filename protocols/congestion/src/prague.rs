@@ -6,7 +6,7 @@
 use hol_base::{Duration, Time};
 
 use crate::bbr::{AckSample, ConnectionStart, Recovery};
-use crate::delivery::is_beyond;
+use crate::delivery_rate::is_beyond;
 use crate::pacing::Pacing;
 
 /// Weight of the newest round trip in alpha. Draft, section 2.3.2; PRAGUE_SHIFT_G.

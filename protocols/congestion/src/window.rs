@@ -7,7 +7,7 @@ use crate::bbr::{AckSample, Bbr, ConnectionStart};
 use crate::bbr3::{Bbr3, LostSegment};
 use crate::cubic::Cubic;
 use crate::dctcp::Dctcp;
-use crate::delivery::{Deliveries, DeliveryAtSend};
+use crate::delivery_rate::{Deliveries, DeliveryAtSend};
 use crate::hystart::{Hystart, RoundTripSample};
 use crate::pacing::Pacing;
 use crate::prague::Prague;

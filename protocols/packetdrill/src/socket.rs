@@ -24,7 +24,7 @@ pub(crate) struct Socket {
     listener: Option<i64>,
     connection: Option<i64>,
     /// Whether calls block; otherwise the socket is non-blocking.
-    blocks: bool,
+    is_blocking: bool,
     pub(crate) connected: bool,
     pub(crate) peer_closed: bool,
     /// Whether the connection was closed in an orderly way.
@@ -97,7 +97,7 @@ impl Socket {
             protocol,
             listener: None,
             connection: None,
-            blocks: !strict,
+            is_blocking: !strict,
             connected: false,
             peer_closed: false,
             closed: false,
@@ -130,8 +130,8 @@ impl<'a> Player<'a> {
         }
         match self.answer(call, 0)? {
             (Answer::Returns(outcome), _) => compare(call, &outcome),
-            (Answer::Blocks(error), 0) if !self.socket.blocks => compare(call, &Outcome::error(error)),
-            (Answer::Blocks(_), done) if !self.socket.blocks => compare(call, &Outcome::value(done)),
+            (Answer::Blocks(error), 0) if !self.socket.is_blocking => compare(call, &Outcome::error(error)),
+            (Answer::Blocks(_), done) if !self.socket.is_blocking => compare(call, &Outcome::value(done)),
             (Answer::Blocks(_), done) => {
                 let (first, last) = range.ok_or_else(|| {
                     StepError::Deviates(format!(
@@ -210,7 +210,7 @@ impl<'a> Player<'a> {
             return Err(format!("socket() asks for {kind}; write SOCK_STREAM").into());
         }
         self.open(name)?;
-        self.socket.blocks &= !kind.contains("SOCK_NONBLOCK");
+        self.socket.is_blocking &= !kind.contains("SOCK_NONBLOCK");
         self.socket.connection = call.result.value;
         self.input(Input::Command(Command::Read(false)))?;
         Ok(Answer::Returns(Outcome { value: call.result.value.unwrap_or(3), error: String::new() }))
@@ -239,7 +239,7 @@ impl<'a> Player<'a> {
             return Ok(Answer::Blocks("EAGAIN"));
         }
         // A new descriptor does not inherit O_NONBLOCK.
-        self.socket.blocks = !self.strict;
+        self.socket.is_blocking = !self.strict;
         self.socket.connection = call.result.value;
         Ok(Answer::Returns(Outcome { value: call.result.value.unwrap_or(4), error: String::new() }))
     }
@@ -247,9 +247,9 @@ impl<'a> Player<'a> {
     /// Performs fcntl(), which sets whether calls block.
     fn fcntl(&mut self, call: &Call) -> Result<Answer, StepError> {
         match call.argument(1)? {
-            "F_GETFL" => Ok(Answer::value(O_RDWR | if self.socket.blocks { 0 } else { O_NONBLOCK })),
+            "F_GETFL" => Ok(Answer::value(O_RDWR | if self.socket.is_blocking { 0 } else { O_NONBLOCK })),
             "F_SETFL" => {
-                self.socket.blocks = !call.flags(2).contains(&"O_NONBLOCK");
+                self.socket.is_blocking = !call.flags(2).contains(&"O_NONBLOCK");
                 Ok(Answer::value(0))
             }
             other => Err(format!("fcntl() with {other} is not supported; use F_GETFL or F_SETFL").into()),

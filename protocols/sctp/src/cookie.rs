@@ -11,7 +11,7 @@ use hol_wire::sctp::{
 use smallvec::SmallVec;
 
 use crate::authentication::{AuthOffer, Hash};
-use crate::parameters::readable;
+use crate::parameters::parameters_to_process;
 use crate::secret::Secret;
 
 /// The minimum valid a_rwnd of an INIT. Section 3.3.2.
@@ -69,7 +69,7 @@ impl Peer {
         if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < MIN_RWND {
             return Err(Cause::InvalidMandatoryParameter);
         }
-        let parameters = readable(&init.parameters);
+        let parameters = parameters_to_process(&init.parameters);
         let lists = |wanted: &[u8]| {
             parameters.iter().any(|parameter| match parameter {
                 Parameter::SupportedExtensions(kinds) => wanted.iter().all(|kind| kinds.contains(kind)),

@@ -5,8 +5,8 @@
 //! Each file has one purpose. `endpoint` takes inputs and returns outputs, `listener` accepts associations; `connect` and `close` are the
 //! handshakes; `receive`, `send` and `recover` transfer data; `own_addresses` and `peer_addresses` change
 //! addresses, `own_reconfig_requests` and `peer_reconfig_requests` reset and add streams. Those files add methods to
-//! [`Endpoint`]; the others are small state machines: at the sender `flight` and `streams_out`, with `queues`
-//! and `turn` if there is a scheduler; at the receiver `tsn_map`, `reassembly` and `streams_in`, or
+//! [`Endpoint`]; the others are small state machines: at the sender `flight` and `streams_out`, with `stream_queues`
+//! and `service_order` if there is a scheduler; at the receiver `tsn_map`, `reassembly` and `streams_in`, or
 //! `interleaved` instead of the latter two.
 
 mod acknowledge;
@@ -30,11 +30,10 @@ mod out_of_the_blue;
 mod own_addresses;
 mod own_reconfig_requests;
 mod parameters;
-mod partial;
+mod partial_reliability;
 mod path;
 mod peer_addresses;
 mod peer_reconfig_requests;
-mod queues;
 mod rack;
 mod reassembly;
 mod receive;
@@ -44,8 +43,10 @@ mod scheduler;
 mod secret;
 mod send;
 mod send_buffer;
+mod service_order;
 mod stacks;
 mod state;
+mod stream_queues;
 mod streams_in;
 mod streams_out;
 #[cfg(test)]
@@ -53,7 +54,6 @@ mod tests;
 mod timers;
 mod tlp;
 mod tsn_map;
-mod turn;
 
 pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
 

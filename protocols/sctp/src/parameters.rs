@@ -2,8 +2,8 @@
 
 use hol_wire::sctp::Parameter;
 
-/// Returns the parameters to be processed; the type of an unknown one may end them.
-pub(crate) fn readable(parameters: &[Parameter]) -> &[Parameter] {
+/// Returns the parameters to be processed: all, or those up to the first unknown one whose type stops the processing.
+pub(crate) fn parameters_to_process(parameters: &[Parameter]) -> &[Parameter] {
     let stops =
         |parameter: &Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x8000 == 0);
     let last = parameters.iter().position(stops);
@@ -14,7 +14,7 @@ pub(crate) fn readable(parameters: &[Parameter]) -> &[Parameter] {
 pub(crate) fn unrecognized(parameters: &[Parameter]) -> Vec<Parameter> {
     let reports =
         |parameter: &&Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x4000 != 0);
-    readable(parameters).iter().filter(reports).cloned().collect()
+    parameters_to_process(parameters).iter().filter(reports).cloned().collect()
 }
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod tests {
         // RFC 9260 section 3.2.1: 0x4000 reports, 0x8000 continues.
         let reported = |kinds: &[u16]| {
             let parameters: Vec<Parameter> = kinds.iter().copied().map(unknown).collect();
-            (readable(&parameters).len(), unrecognized(&parameters))
+            (parameters_to_process(&parameters).len(), unrecognized(&parameters))
         };
         assert_eq!(reported(&[0xc001, 0x8001, 0xc002]), (3, vec![unknown(0xc001), unknown(0xc002)]));
         assert_eq!(reported(&[0x4001, 0xc002]), (1, vec![unknown(0x4001)]));

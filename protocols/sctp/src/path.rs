@@ -57,7 +57,7 @@ pub struct Path {
     pub(crate) newly_acked: u64,
     pub(crate) rack: Rack,
     /// Whether the current SACK advances the earliest outstanding TSN, or shows reneging.
-    pub(crate) restart_t3: bool,
+    pub(crate) restarts_t3: bool,
 }
 
 impl Path {
@@ -92,7 +92,7 @@ impl Path {
             newest_acked: None,
             newly_acked: 0,
             rack: Rack::default(),
-            restart_t3: false,
+            restarts_t3: false,
         }
     }
 

@@ -60,7 +60,7 @@ impl Endpoint {
             let Data { stream, flags, payload, .. } = &sent.data;
             self.streams_out.buffer.release(*stream, *flags, payload.len());
             // R3 refers to outstanding chunks: neither lost nor abandoned. Section 6.3.2.
-            self.paths.list[sent.path].restart_t3 |= sent.state == ChunkState::GapAcked;
+            self.paths.list[sent.path].restarts_t3 |= sent.state == ChunkState::GapAcked;
         }
     }
 
@@ -131,7 +131,7 @@ impl Endpoint {
                 let size = self.flight.set_state(index, ChunkState::InFlight);
                 let path = &mut self.paths.list[self.flight.get(index).path];
                 path.flight_size += size;
-                path.restart_t3 = true;
+                path.restarts_t3 = true;
             }
         }
     }
@@ -154,7 +154,7 @@ impl Endpoint {
                 && (advanced || !self.config.growth_needs_cumulative_tsn);
             let path = &mut self.paths.list[index];
             let acked = std::mem::take(&mut path.newly_acked);
-            let restart = std::mem::take(&mut path.restart_t3);
+            let restart = std::mem::take(&mut path.restarts_t3);
             if acked > 0 {
                 path.error_count = 0;
                 self.error_count = 0;

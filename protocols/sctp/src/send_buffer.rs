@@ -12,7 +12,7 @@ pub(crate) struct SendBuffer {
     capacity: usize,
     overhead: usize,
     /// Whether the memory of blocks counts instead of octets of user data.
-    blocks: bool,
+    counts_blocks: bool,
     small_block: usize,
     used_octets: usize,
     /// The acknowledged octets of partly acknowledged messages, by stream.
@@ -26,7 +26,7 @@ impl SendBuffer {
         Self {
             capacity: config.send_buffer.0 as usize,
             overhead: config.send_buffer_overhead.0 as usize,
-            blocks: config.send_buffer_blocks,
+            counts_blocks: config.send_buffer_blocks,
             small_block: config.send_buffer_small_block.0 as usize,
             used_octets: 0,
             begun: Vec::new(),
@@ -36,7 +36,7 @@ impl SendBuffer {
 
     /// Returns whether there is room. Linux accepts a message of any length if there is any room.
     pub(crate) fn has_room(&self, length: usize) -> bool {
-        let asked = if self.blocks { 1 } else { length };
+        let asked = if self.counts_blocks { 1 } else { length };
         let room = self.used_octets == 0 || self.used_octets + asked <= self.capacity;
         if !room {
             self.refused_size.set(Some(self.refused_size.get().map_or(length, |wanted| wanted.min(length))));
@@ -58,7 +58,7 @@ impl SendBuffer {
     /// Removes a chunk that is acknowledged or abandoned. Linux frees a message's memory with its last chunk.
     pub(crate) fn release(&mut self, stream: u16, flags: DataFlags, length: usize) {
         let cost = self.cost(length);
-        if !self.blocks || flags.contains(DataFlags::BEGIN | DataFlags::END) {
+        if !self.counts_blocks || flags.contains(DataFlags::BEGIN | DataFlags::END) {
             self.used_octets -= cost;
             return;
         }
@@ -83,7 +83,7 @@ impl SendBuffer {
     }
 
     fn cost(&self, length: usize) -> usize {
-        self.overhead + if self.blocks { block(length, self.small_block) } else { length }
+        self.overhead + if self.counts_blocks { block(length, self.small_block) } else { length }
     }
 }
 

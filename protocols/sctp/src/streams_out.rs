@@ -10,8 +10,8 @@ use hol_wire::sctp::{Data, DataFlags, Fsn, IData, Mid, Ssn, Tsn};
 
 use crate::Config;
 use crate::flight::Limit;
-use crate::queues::Queues;
 use crate::send_buffer::SendBuffer;
+use crate::stream_queues::Queues;
 
 /// A fragment without a TSN.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ const ACE_MASK: u32 = 0b111;
 /// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
 const MAX_PENDING: u32 = 6;
 /// Average number of packets per acknowledgment above which long acknowledgments are normal. `ACK_COMP_THRESH`.
-const COMPRESSED_ACKS: u32 = 4;
+const ACK_COMPRESSION_THRESHOLD: u32 = 4;
 /// The field stands for the largest possible number of marks if the option reports at least half of that number's
 /// octets as marked: `TCP_ACCECN_SAFETY_SHIFT`.
 const SAFETY_SHIFT: u32 = 1;
@@ -298,7 +298,7 @@ impl AccurateEcn {
         let NewlyAcked { packets, octets, mss, is_exact } = delivered;
         let max = packets - ((packets - delta) & ACE_MASK);
         match marked_octets {
-            None if self.per_acknowledgment > COMPRESSED_ACKS << FRACTION_BITS => delta,
+            None if self.per_acknowledgment > ACK_COMPRESSION_THRESHOLD << FRACTION_BITS => delta,
             Some(0) => delta,
             Some(marked) if packets >= 2 * (ACE_MASK + 1) && is_exact => {
                 if octets <= marked {

@@ -37,7 +37,7 @@ pub(crate) struct AckInfo {
     /// Whether the segment at SND.UNA had been SACKed before, so that the peer has discarded it.
     pub(crate) reneged: bool,
     /// Whether the retransmission timer restarts.
-    pub(crate) restart_timer: bool,
+    pub(crate) restarts_timer: bool,
     /// Newly delivered data, in units of the window.
     pub(crate) delivered: u32,
     /// Newly delivered octets of data.

@@ -7,6 +7,7 @@ use hol_transport::{Event, Failure};
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
 use hol_wire::{Address, Ecn};
 
+use crate::cwnd_validation::WindowUsage;
 use crate::ecn::EcnState;
 use crate::endpoint::initial_window;
 use crate::episode::Episode;
@@ -16,7 +17,6 @@ use crate::rtt::Rtt;
 use crate::scoreboard::{Scoreboard, SentSegment};
 use crate::send_sequence::SendSequence;
 use crate::timers::Purpose;
-use crate::validation::WindowUsage;
 use crate::{Config, Endpoint, State};
 
 /// The peer's segment size if it announces none. RFC 9293 section 3.7.1.

@@ -8,7 +8,7 @@ use hol_wire::tcp::{EcnCounters, Flags, Segment, SeqNum};
 
 use crate::accurate_ecn::{AccurateEcn, NewlyAcked};
 use crate::ack_info::AckInfo;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::{Config, Endpoint};
 
 /// The flags of an ECN-setup SYN. RFC 3168 section 6.1.1.

@@ -10,6 +10,7 @@ use hol_transport::{Command, Event, Input, Output, PathState, ReceivingApplicati
 use hol_wire::{Address, Packet, Transport};
 
 use crate::connect::NegotiatedOptions;
+use crate::cwnd_validation::WindowUsage;
 use crate::delayed_ack::DelayedAckState;
 use crate::ecn::EcnState;
 use crate::episode::Episode;
@@ -28,7 +29,6 @@ use crate::send_sequence::SendSequence;
 use crate::state_machine::StateMachine;
 use crate::timers::{Clock, ExpiredTimer, Purpose, Timers};
 use crate::timestamps::Timestamps;
-use crate::validation::WindowUsage;
 use crate::{Config, CongestionUnit, State};
 
 /// One end of a TCP connection.
@@ -318,8 +318,8 @@ impl Endpoint {
         }
     }
 
-    /// Ends the turn, unless the application writes within it.
-    pub(crate) fn end_earlier_turn(&mut self, now: Time) {
+    /// Ends the turn if it began before `now`; a write at the same time still belongs to it.
+    pub(crate) fn end_turn_before(&mut self, now: Time) {
         if self.turn_start.is_some_and(|began| began < now) {
             self.end_turn();
         }

@@ -4,10 +4,10 @@ use hol_wire::tcp::SeqNum;
 
 use crate::Config;
 use crate::persist::Persist;
-use crate::phase::Phase;
 use crate::prr::Prr;
 use crate::rack::Rack;
 use crate::rate_halving::RateReduction;
+use crate::recovery_phase::Phase;
 use crate::reordering::Reordering;
 use crate::sack::DuplicateReports;
 use crate::timeout::Timeouts;

@@ -3,7 +3,7 @@
 //! ## Files
 //!
 //! One idea per file. Files with the same name in the SCTP crate have the same purpose: start at `endpoint`,
-//! then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`, `recover`, `resend`,
+//! then follow a connection through `connect`, `send`, `receive`, `delayed_ack`, `receive_ack`, `recover`, `resend`,
 //! `timeout` and `close`.
 
 mod accurate_ecn;
@@ -11,21 +11,20 @@ mod ack_info;
 mod close;
 mod config;
 mod connect;
+mod cwnd_validation;
 mod delayed_ack;
-mod duplicates;
+mod duplicate_acks;
 mod ecn;
 mod ecn_octets;
 mod endpoint;
 mod episode;
-mod info;
+mod header_prediction;
 mod keepalive;
 mod nagle;
 mod offload;
 mod pacing;
 mod packet_memory;
 mod persist;
-mod phase;
-mod prediction;
 mod prr;
 mod rack;
 mod rate_halving;
@@ -35,6 +34,7 @@ mod receive_ack;
 mod receive_buffer;
 mod receive_sequence;
 mod recover;
+mod recovery_phase;
 mod reordering;
 mod resend;
 mod right_sizing;
@@ -49,12 +49,12 @@ mod send_sequence;
 mod stacks;
 mod state;
 mod state_machine;
+mod tcp_info;
 mod timeout;
 mod timers;
 mod timestamps;
 mod tlp;
 mod undo;
-mod validation;
 
 pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
 
@@ -63,5 +63,5 @@ pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;
 pub use hol_transport::ConfigError;
-pub use info::Info;
 pub use state::State;
+pub use tcp_info::Info;

@@ -4,7 +4,7 @@
 use hol_base::{Duration, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
 
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::send::{NextSegment, Push};
 use crate::{CongestionUnit, Endpoint};
 

@@ -6,7 +6,7 @@ use hol_congestion::{AckSample, ConnectionStart, DeliveryAtSend, LostSegment, Re
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::send::Push;
 
 /// The number of segments at the start of a connection that are not paced. Linux: tcp_update_skb_after_send.

@@ -1,7 +1,7 @@
 //! Proportional rate reduction: cwnd follows the delivered data down to ssthresh. RFC 9937 (RFC 6937).
 
 use crate::episode::Episode;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::{Endpoint, RateHalving};
 
 /// The state of one reduction, in units of the window.

@@ -1,7 +1,7 @@
 //! Rate halving, as in Linux until 3.2: while the window is being reduced, every second acknowledgment
 //! reduces it by a segment.
 
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::{Endpoint, RateHalving};
 
 /// The state of one reduction by rate halving.

@@ -90,7 +90,7 @@ impl Endpoint {
         if info.is_dubious() || !self.episode.is_open() {
             resend = self.process_dubious_ack(now, info);
         }
-        if info.restart_timer && !self.schedule_loss_probe(now, true) {
+        if info.restarts_timer && !self.schedule_loss_probe(now, true) {
             self.rearm_retransmission(now);
         }
         info.newly_lost = self.board.losses() - lost;
@@ -131,7 +131,7 @@ impl Endpoint {
         info.reneged = self.board.front().is_some_and(|first| first.sacked) && self.negotiated.uses_sack();
         let sampled = self.sample_round_trip(now, info);
         if info.acknowledges_data() {
-            info.restart_timer = true;
+            info.restarts_timer = true;
             if self.negotiated.uses_sack() {
                 if reordered.before(prior_highest) {
                     self.reordering_seen(reordered, prior_highest);
@@ -144,7 +144,7 @@ impl Endpoint {
             }
         } else if let (true, Some(first), Some(oldest)) = (sampled, info.first_sacked, self.board.front()) {
             // The sample is from data sent after the last (re)transmission of the oldest segment: the path is alive.
-            info.restart_timer = first < oldest.sent;
+            info.restarts_timer = first < oldest.sent;
         }
     }
 

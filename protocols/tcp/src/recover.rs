@@ -3,9 +3,9 @@
 use hol_base::{Duration, Time};
 
 use crate::ack_info::AckInfo;
-use crate::phase::Phase;
 use crate::prr::Prr;
 use crate::rate_halving::RateReduction;
+use crate::recovery_phase::Phase;
 use crate::resend::Resend;
 use crate::timers::Purpose;
 use crate::{Endpoint, Recovery};
@@ -119,7 +119,7 @@ impl Endpoint {
             _ if !self.negotiated.uses_sack() => self.find_losses_by_duplicates(info.advanced),
             Recovery::Rack => {
                 if self.find_losses_by_time(now) {
-                    info.restart_timer = false;
+                    info.restarts_timer = false;
                 }
             }
             Recovery::Fack if !self.episode.reordering.has_reordered() => self.find_losses_by_distance(),
@@ -181,7 +181,7 @@ impl Endpoint {
         let half = self.rtt.srtt().unwrap_or_default() / 2;
         let patience = half.max(Duration::from_millis(10));
         self.timers.arm(now, Purpose::Retransmission, patience);
-        info.restart_timer = false;
+        info.restarts_timer = false;
         Resend::Nothing
     }
 }

@@ -3,7 +3,7 @@
 use hol_base::Time;
 
 use crate::Endpoint;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::send::Push;
 use crate::timers::Purpose;
 

@@ -58,7 +58,7 @@ impl Endpoint {
         if octets.is_empty() || !self.machine.state().may_send() || !self.queue.is_open() {
             return;
         }
-        self.end_earlier_turn(now);
+        self.end_turn_before(now);
         if self.cwnd.is_rate_based() {
             self.check_application_limit();
         }

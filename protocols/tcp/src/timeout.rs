@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 use hol_transport::{Event, Failure};
 
 use crate::ack_info::AckInfo;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::resend::Resend;
 use crate::timers::Purpose;
 use crate::{Config, Endpoint, Recovery, State};

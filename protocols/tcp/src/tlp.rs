@@ -5,7 +5,7 @@ use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::send::Push;
 use crate::timers::Purpose;
 

@@ -4,7 +4,7 @@ use hol_base::Time;
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 
 /// The state needed to undo the last reduction.
 #[derive(Debug, Clone, Default)]

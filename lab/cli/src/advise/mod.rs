@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::comparison_flags::set_all;
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
-use crate::row::json;
+use crate::point_row::json;
 use crate::run_plan::{stop_on_interrupt, threads, warn_of_engine};
 use crate::terminal::say;
 use sampler::Sampler;

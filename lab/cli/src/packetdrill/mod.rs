@@ -11,7 +11,7 @@ use hol_stack::Kind;
 
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
-use crate::row::json;
+use crate::point_row::json;
 use crate::terminal::say;
 use linux::{LinuxPlayer, ScriptRuns};
 

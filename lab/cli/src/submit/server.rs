@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::client::{Experiment, Server, follow, state};
 use crate::failure::Failure;
-use crate::row;
+use crate::point_row;
 use crate::terminal::say;
 
 /// Options of a server's queue.
@@ -67,7 +67,7 @@ impl ServerQueueOptions {
         let answer = server.post("/api/experiments", &submission)?;
         let experiment = Experiment::deserialize(&answer).map_err(Failure::failed)?;
         if self.json {
-            say(&row::json(&answer));
+            say(&point_row::json(&answer));
         } else {
             say(&state(&experiment));
         }

@@ -16,8 +16,8 @@ use hol_report::validation::{Check, ComparedPoint, Validation, format_median};
 
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
+use crate::point_row::{json, three_digits};
 use crate::progress::ProgressOutput;
-use crate::row::{json, three_digits};
 use crate::run_plan::{check_no_failures, execute_plan, stop_on_interrupt};
 use crate::terminal::{grouped, note, say, table};
 

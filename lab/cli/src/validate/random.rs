@@ -16,7 +16,7 @@ use hol_scenario::World;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::row::json;
+use crate::point_row::json;
 use crate::run_plan::{stop_on_interrupt, threads};
 use crate::terminal::{note, say, table};
 
@@ -90,7 +90,7 @@ impl Outcome {
             family: comparison.scenario.family(),
             judged,
             agrees: comparison.verdict.agrees(),
-            difference: comparison.verdict.difference().map(|difference| difference.family()),
+            difference: comparison.verdict.difference().map(|difference| difference.category()),
             values: comparison.values,
             problem,
         }

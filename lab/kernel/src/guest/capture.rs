@@ -5,7 +5,7 @@ use hol_measure::RecordKind;
 use hol_scenario::Scenario;
 
 use super::GuestError;
-use super::ring::Ring;
+use super::packet_ring::Ring;
 use super::topology::Topology;
 use crate::captured_packet;
 use crate::job::Job;

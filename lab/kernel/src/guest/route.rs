@@ -20,13 +20,13 @@ const RTM_NEWNEIGH: u16 = 28;
 const RTM_NEWRULE: u16 = 32;
 
 /// The routing table of packets that have passed the shared link of a LAN.
-pub(super) const BEHIND_LAN: u8 = 100;
+pub(super) const BEHIND_LAN_TABLE: u8 = 100;
 /// The routing table of all other packets.
 pub(super) const MAIN_TABLE: u8 = 254;
 
 /// Returns the routing table of packets from a host's address on the link with index `place`.
 pub(super) const fn source_table(place: usize) -> u8 {
-    BEHIND_LAN + 1 + place as u8
+    BEHIND_LAN_TABLE + 1 + place as u8
 }
 
 /// An interface at one end of a veth pair.
@@ -168,12 +168,12 @@ fn route_message(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr
     message.with_number(RTA_OIF, index).with_number(RTA_PRIORITY, metric)
 }
 
-/// Makes packets that arrive at `interface` use the table [`BEHIND_LAN`].
+/// Makes packets that arrive at `interface` use the table [`BEHIND_LAN_TABLE`].
 pub(super) fn use_lan_table(here: &RoutingSocket, ip: Ip, interface: &Interface) -> Result<(), GuestError> {
     const FRA_IIFNAME: u16 = 3;
     let family = if ip == Ip::V4 { libc::AF_INET } else { libc::AF_INET6 };
     here.request(
-        rule(family as u8, 0, BEHIND_LAN).with_name(FRA_IIFNAME, &interface.name),
+        rule(family as u8, 0, BEHIND_LAN_TABLE).with_name(FRA_IIFNAME, &interface.name),
         "add a routing rule",
     )
 }

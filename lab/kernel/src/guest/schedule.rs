@@ -10,8 +10,8 @@ use hol_sockets::RunStart;
 
 use super::GuestError;
 use super::attachment::AttachmentChange;
-use super::chain::Chain;
 use super::clock::wait;
+use super::qdisc_chain::Chain;
 use super::reroute::Reroute;
 
 /// A scheduled event.

@@ -5,7 +5,7 @@ use hol_network::TokenBucket;
 
 use super::GuestError;
 use super::bpf::{Map, Program, Purpose};
-use super::code::*;
+use super::bpf_assembler::*;
 
 /// Verdicts of a tc program (linux/pkt_cls.h): `TC_ACT_UNSPEC` leaves the packet to the default action, `TC_ACT_SHOT` drops it.
 const TC_ACT_UNSPEC: i32 = -1;

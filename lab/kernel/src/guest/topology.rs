@@ -9,13 +9,13 @@ use hol_scenario::LinkDirectionCounters;
 use nix::net::if_::if_nametoindex;
 
 use super::attachment::{Attachment, AttachmentChange};
-use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
 use super::netlink::RoutingSocket;
 use super::path_manager::PathManager;
+use super::qdisc_chain::{Chain, Detour, Port};
 use super::queue_sampler::LinkQueueStatistics;
 use super::reroute::Reroute;
-use super::route::{self, BEHIND_LAN, Interface, MAIN_TABLE};
+use super::route::{self, BEHIND_LAN_TABLE, Interface, MAIN_TABLE};
 use super::{GuestError, offload};
 use crate::netem::BuildableNetwork;
 
@@ -343,7 +343,7 @@ impl Topology {
             let routing = &router.namespace.routing;
             for (destination, to) in onward {
                 let next = self.cable(to);
-                let table = if router.shared.is_some() { BEHIND_LAN } else { MAIN_TABLE };
+                let table = if router.shared.is_some() { BEHIND_LAN_TABLE } else { MAIN_TABLE };
                 route::add_route(routing, table, 0, next.near_index, destination, next.outer.hardware)?;
                 if let Some((before, beyond)) = &router.shared {
                     route::add_route(routing, MAIN_TABLE, 0, *before, destination, beyond.hardware)?;

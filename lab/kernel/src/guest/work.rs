@@ -18,7 +18,7 @@ use super::queue_sampler::QueueSampler;
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
 use super::variables::is_local_kernel;
-use super::{GuestError, flow, probe, timer_wheel};
+use super::{GuestError, flow, link_baseline, timer_wheel};
 use crate::job::{Job, JobResult, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed_records, packed_samples};
@@ -33,7 +33,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     }
     let mut topology = topology::build(&plan, seed, &scenario.ends())?;
     let (sysctls, lacking) = set_sysctls(&topology, &plan, scenario)?;
-    let floor = probe::measure_baselines(&topology, &plan)?;
+    let floor = link_baseline::measure_baselines(&topology, &plan)?;
     topology.install_settings()?;
     let before = (topology.packets()?, topology.packet_counts(&plan)?);
     let moves = topology.moves(&plan, has_mptcp(scenario))?;

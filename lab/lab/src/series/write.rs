@@ -12,8 +12,8 @@ use hol_transport::PathState;
 use super::delivered::DeliveredOctets;
 use super::{Row, SCHEMA_VERSION, SampledObject, VALUE_COLUMNS};
 use crate::error::LabError;
+use crate::parquet_rows::RowsFile;
 use crate::point::Point;
-use crate::rows::RowsFile;
 
 /// The number of rows in a group, and the maximum number of buffered rows.
 const ROWS_PER_GROUP: usize = 1 << 16;

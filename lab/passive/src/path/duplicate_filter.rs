@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::parsed_packet::{ParsedPacket, TransportContent};
-use crate::copies::Fingerprint;
+use crate::packets_in_flight::Fingerprint;
 
 /// The time in ns for which a packet is remembered if its identification distinguishes it from retransmissions (RFC 6864 section 4.3).
 const IDENTIFIED_TIME: u64 = 1_000_000_000;

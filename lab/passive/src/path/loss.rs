@@ -2,7 +2,7 @@
 
 use hol_measure::{Bounds, CONFIDENCE, fisher_exact};
 
-use super::sender_trace::{Outcome, OvertakenDelay};
+use super::sender_trace::{Outcome, ReorderingDelayBounds};
 
 /// Loss and reordering of the packets of one direction.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +84,7 @@ fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
             .filter_map(|outcome| if let Outcome::Reordered(lag) = outcome { Some(*lag) } else { None })
     };
     let late = lags().count();
-    let median = |of: fn(OvertakenDelay) -> u64| {
+    let median = |of: fn(ReorderingDelayBounds) -> u64| {
         let mut all: Vec<u64> = lags().map(of).collect();
         all.sort_unstable();
         all.get(late / 2).map(|ns| *ns as f64)

@@ -63,7 +63,7 @@ enum PacketState {
     Unknown,
     Arrived,
     /// The packet arrived after packets sent later.
-    Reordered(OvertakenDelay),
+    Reordered(ReorderingDelayBounds),
     Lost,
     /// Unknown: the receiver has the data, or the capture missed the packet.
     Unobserved,
@@ -85,7 +85,7 @@ pub(crate) struct AckDelay {
 /// Bounds of the time in ns by which a packet was late because others had overtaken it. The packet was due between the
 /// packets before and after the hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OvertakenDelay {
+pub(crate) struct ReorderingDelayBounds {
     /// The lower bound, in ns.
     pub min: u64,
     /// The upper bound, in ns.
@@ -108,7 +108,7 @@ pub(crate) struct Delivery {
 pub(crate) enum Outcome {
     Arrived,
     /// The packet arrived after a packet that was sent later.
-    Reordered(OvertakenDelay),
+    Reordered(ReorderingDelayBounds),
     Lost,
 }
 
@@ -345,8 +345,8 @@ impl SentPacket {
 }
 
 impl Overtaking {
-    const fn lag(self, at: u64) -> OvertakenDelay {
-        OvertakenDelay { min: at.saturating_sub(self.at), max: at.saturating_sub(self.before) }
+    const fn lag(self, at: u64) -> ReorderingDelayBounds {
+        ReorderingDelayBounds { min: at.saturating_sub(self.at), max: at.saturating_sub(self.before) }
     }
 }
 
@@ -445,7 +445,7 @@ mod tests {
         // The packet before the hole arrived at 0, the one behind it at 1 ms, this one at 3 ms.
         assert_eq!(
             outcomes(&trace),
-            [Arrived, Reordered(OvertakenDelay { min: 2 * MS, max: 3 * MS }), Lost, Arrived, Arrived]
+            [Arrived, Reordered(ReorderingDelayBounds { min: 2 * MS, max: 3 * MS }), Lost, Arrived, Arrived]
         );
     }
 

@@ -1,8 +1,8 @@
 //! Claims of a paper, declared in its study's `claims.toml`, judged by code on the measured points.
 
 mod area;
+mod axis_bounds;
 mod blocking;
-mod bounds;
 mod ceiling;
 mod comparison;
 mod connect_time;
@@ -16,13 +16,13 @@ mod finding;
 mod floor;
 mod interval_width;
 mod kind;
-mod lines;
+mod line_counts;
+mod measurement_scale;
 mod omission;
 mod order;
 mod paper_text;
 mod ratio;
 mod reported_values;
-mod scale;
 mod stream_count;
 mod streams;
 mod tail;
@@ -130,7 +130,7 @@ pub struct SideCheck {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Check {
-    /// Means are lower than those of another transport.
+    /// Means are lower than another transport's.
     Faster(comparison::FasterTransport),
     /// Two transports' means differ.
     Differ(comparison::DifferentMeans),
@@ -139,7 +139,7 @@ pub enum Check {
     /// Two workloads' means and distributions are equivalent.
     SameWorkloads(equivalence::EquivalentWorkloads),
     /// Means lie within the paper's axis.
-    Inside(bounds::WithinAxis),
+    Inside(axis_bounds::WithinAxis),
     /// A transport has a multiple of another's value.
     Ratio(ratio::Ratio),
     /// A transport has the values that a report states.
@@ -165,21 +165,21 @@ pub enum Check {
     /// The response time consists of round trip, recovery, resequencing, and little else.
     Explained(delay_components::DelayComponents),
     /// At least this number of transactions was measured.
-    Samples(scale::Samples),
+    Samples(measurement_scale::Samples),
     /// The load is carried up to a rate.
-    Sustained(scale::SustainedLoad),
+    Sustained(measurement_scale::SustainedLoad),
     /// Runs that fell behind schedule were aborted.
-    Aborts(scale::AbortedRuns),
+    Aborts(measurement_scale::AbortedRuns),
     /// No measurement is aborted.
-    Completes(scale::CompletedRuns),
+    Completes(measurement_scale::CompletedRuns),
     /// The points exist.
-    Covers(scale::Coverage),
+    Covers(measurement_scale::Coverage),
     /// Every message used the stream that it should, and streams kept their order.
     Streams(streams::Streams),
-    /// No message waits for one of another file.
+    /// No message waits for a message of another file.
     Blocking(blocking::HeadOfLineCheck),
     /// Our own code is shorter over SCTP.
-    Lines(lines::Lines),
+    Lines(line_counts::Lines),
     /// A swept key matters more than the choice of transport.
     MattersMore(variance::FactorEffect),
     /// Repetitions differ more than elsewhere.

@@ -31,7 +31,7 @@ const GRID_PANEL_HEIGHT: f64 = 170.0;
 /// The margin below each panel of a grid.
 const GRID_PANEL_MARGIN: f64 = 62.0;
 /// The height of a line of names above a grid.
-const KEY_HEIGHT: f64 = 24.0;
+const LEGEND_LINE_HEIGHT: f64 = 24.0;
 
 /// Draws a figure: few panels in a row with the names beside the curves; many panels, or long names, in a
 /// grid with a common legend.
@@ -115,7 +115,7 @@ fn draw_grid(figure: &Figure, title: &str) -> Svg {
     let rows = figure.panels.len().div_ceil(columns);
     let entries = entries(figure);
     let lines = key_line_count(&entries);
-    let top = TOP_MARGIN + KEY_HEIGHT * lines as f64;
+    let top = TOP_MARGIN + LEGEND_LINE_HEIGHT * lines as f64;
     let (marks, bottom) = (marks(figure), top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * rows as f64 - 14.0);
     let mut svg = Svg::new(&figure.id, WIDTH, bottom + marks_line_height(&marks), title);
     draw_mark_key(&mut svg, (LEFT_MARGIN, bottom + 2.0), &marks);
@@ -183,7 +183,7 @@ fn draw_key_in_lines(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesSt
     let (mut x, mut y) = at;
     for entry in entries {
         if x > at.0 && x + key_width(&entry.0) > WIDTH {
-            (x, y) = (at.0, y + KEY_HEIGHT);
+            (x, y) = (at.0, y + LEGEND_LINE_HEIGHT);
         }
         draw_key(svg, (x, y), std::slice::from_ref(entry), false);
         x += key_width(&entry.0);

@@ -141,7 +141,7 @@ pub fn from_experiment_file(file: &File) -> Result<String, String> {
 /// Returns the remaining part of the experiment as `#hol` lines.
 fn rest_as_hol_lines(text: &str, inexpressible: &Table) -> Result<String, String> {
     let mut document: DocumentMut =
-        positions::without(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
+        positions::remove(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
     let own = document.remove("network");
     let events = own.as_ref().and_then(|network| network.get("events")).cloned();
     let mut rest = document.to_string();

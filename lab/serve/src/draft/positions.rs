@@ -23,7 +23,7 @@ pub fn write(text: &str, positions: &Positions) -> String {
     if read(text) == *positions {
         return text.to_owned();
     }
-    let mut whole = without(text);
+    let mut whole = remove(text);
     if !whole.is_empty() && !whole.ends_with('\n') {
         whole.push('\n');
     }
@@ -31,8 +31,8 @@ pub fn write(text: &str, positions: &Positions) -> String {
     whole
 }
 
-/// Returns the text without positions.
-pub fn without(text: &str) -> String {
+/// Removes the positions; returns the rest of the text.
+pub fn remove(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| parse_position(line).is_none()).collect()
 }
 
@@ -50,6 +50,6 @@ mod tests {
         positions.insert("b".to_owned(), (-5, 0));
         let moved = write(text, &positions);
         assert_eq!(moved, "set b [$ns node]\n#at nowhere\n#at 10 20 a\n#at -5 0 b\n");
-        assert_eq!(write(&moved, &Positions::new()), without(text));
+        assert_eq!(write(&moved, &Positions::new()), remove(text));
     }
 }

@@ -10,16 +10,20 @@ pub(crate) struct Tracks {
     /// Tracks per connection.
     tracks: u16,
     /// Whether each track is a pair of streams.
-    pair: bool,
+    uses_stream_pairs: bool,
 }
 
 impl Tracks {
     /// Creates the tracks over these streams.
-    pub(crate) fn new(lanes: StreamLayout, pair: bool) -> Self {
+    pub(crate) fn new(lanes: StreamLayout, uses_stream_pairs: bool) -> Self {
         let streams = lanes.streams / lanes.connections;
         // With only one stream there are no pairs.
-        let pair = pair && streams > 1;
-        Self { connections: lanes.connections, tracks: if pair { streams / 2 } else { streams }, pair }
+        let uses_stream_pairs = uses_stream_pairs && streams > 1;
+        Self {
+            connections: lanes.connections,
+            tracks: if uses_stream_pairs { streams / 2 } else { streams },
+            uses_stream_pairs,
+        }
     }
 
     /// Returns the number of tracks.
@@ -40,12 +44,12 @@ impl Tracks {
     /// Returns the stream of a track's requests.
     pub(crate) fn request_stream(self, track: u16) -> u16 {
         let place = track / self.connections;
-        if self.pair { 2 * place } else { place }
+        if self.uses_stream_pairs { 2 * place } else { place }
     }
 
     /// Returns the stream of the response to a request.
     pub(crate) fn response_stream(self, request: u16) -> u16 {
-        if self.pair { request + 1 } else { request }
+        if self.uses_stream_pairs { request + 1 } else { request }
     }
 }
 
@@ -53,10 +57,10 @@ impl Tracks {
 mod tests {
     use super::*;
 
-    fn tracks(streams: u16, connections: u16, pair: bool) -> Tracks {
+    fn tracks(streams: u16, connections: u16, uses_stream_pairs: bool) -> Tracks {
         Tracks::new(
             StreamLayout { streams, connections, gives_up: false, is_stream: false, handshake: None },
-            pair,
+            uses_stream_pairs,
         )
     }
 

@@ -8,8 +8,8 @@ use hol_system::Interest;
 
 use super::Daemon;
 use crate::connection::EndReason;
+use crate::event_source::Token;
 use crate::sctp_port::{Outcome, SctpPort};
-use crate::token::Token;
 
 impl Daemon {
     /// Cost of a packet, in units of about a nanosecond.

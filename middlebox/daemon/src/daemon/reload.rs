@@ -7,8 +7,8 @@ use hol_base::Time;
 use hol_system::Interest;
 
 use super::Daemon;
+use crate::event_source::Token;
 use crate::log::Level;
-use crate::token::Token;
 use crate::{Settings, SetupError, Signals};
 
 /// The signals and settings of a reload.

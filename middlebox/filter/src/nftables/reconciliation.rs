@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use hol_base::{Duration, Time};
 
 use super::Nftables;
+use super::element_changes::{Step, Steps};
 use super::kernel::{KernelElement, Tables};
 use super::ruleset;
 use super::sets::Sets;
-use super::steps::{Step, Steps};
-use super::survey::{RequiredDigests, Survey};
+use super::surplus_search::{RequiredDigests, Survey};
 use super::transaction::{GRACE_TIME, Transaction};
 use crate::element::Element;
 use crate::required_elements::{ElementState, RequiredElements};
@@ -103,7 +103,7 @@ impl Nftables {
         let shapes: BTreeMap<&str, &Shape> = self.sets.all().map(|(shape, name)| (name, shape)).collect();
         let step = |(set, key): (String, Vec<u8>)| {
             let shape = **shapes.get(&set[..])?;
-            Some(Step { shape, key, delete: true, add: None, change: 0 })
+            Some(Step { shape, key, deletes_first: true, add: None, change: 0 })
         };
         let mut surplus = survey.finish()?.into_iter().filter_map(step).peekable();
         while surplus.peek().is_some() {
@@ -181,7 +181,7 @@ fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut Tabl
     for (shape, set) in sets.all() {
         for (key, _) in found.remove(set).unwrap_or_default() {
             corrections.surplus += 1;
-            surplus.push(Step { shape: *shape, key, delete: true, add: None, change: 0 });
+            surplus.push(Step { shape: *shape, key, deletes_first: true, add: None, change: 0 });
         }
     }
     corrections.surplus += found.values().map(|elements| elements.len()).sum::<usize>();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::element_changes::Steps;
 use super::ruleset::{self, Chain};
-use super::steps::Steps;
 use super::transaction::Transaction;
 use crate::required_elements::RequiredElements;
 use crate::shape::Shape;

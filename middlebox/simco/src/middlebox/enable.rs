@@ -3,7 +3,7 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use super::tuples::has_wildcard_but_protocol;
+use super::tuple_checks::has_wildcard_but_protocol;
 use crate::nat::{PoolRequest, RequestedPorts};
 use crate::{
     Action, AddressTuple, Addresses, AgentId, Batch, Binding, Capabilities, Change, Direction, Enable, Gid,

@@ -45,7 +45,7 @@ pub(crate) struct PolicerUpdate {
 /// Detects whether the path is policed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policer {
-    sampling: bool,
+    is_sampling: bool,
     /// The bandwidth of the previous interval, or the bandwidth in use.
     bandwidth: Option<Bandwidth>,
     /// Whether the pacing rate is limited to `bandwidth`.
@@ -82,12 +82,12 @@ impl Policer {
             return is_old;
         }
         // An interval starts at the first loss, when the tokens are used up.
-        if !self.sampling {
+        if !self.is_sampling {
             if !turn.losses {
                 return false;
             }
             self.restart(turn.tally);
-            self.sampling = true;
+            self.is_sampling = true;
         }
         if turn.application_limited {
             self.reset(turn.tally);
@@ -218,7 +218,7 @@ mod tests {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
         policer.observe(PolicerUpdate { application_limited: true, ..turn(tally) }, true);
-        assert!(policer.bandwidth.is_none() && !policer.sampling);
+        assert!(policer.bandwidth.is_none() && !policer.is_sampling);
         assert_eq!(policer.start.delivered, 400, "the next interval starts here");
     }
 

@@ -1,7 +1,7 @@
 //! The model of the path: rounds, bandwidth, and their bounds. Draft-ietf-ccwg-bbr-05, sections 5.3.1.2 and 5.5.
 
 use super::{Bandwidth, Bbr3, Sample, UNIT};
-use crate::delivery::is_beyond;
+use crate::delivery_rate::is_beyond;
 
 /// The multiplicative decrease of the short-term model. Draft, section 2.7: BBR.Beta.
 pub(super) const BETA: u32 = UNIT * 7 / 10;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::pace::ProcessorSpeed;
+use super::processor_speed::ProcessorSpeed;
 use crate::{KernelError, StepExactness};
 
 /// The library; empty where it could not be built.

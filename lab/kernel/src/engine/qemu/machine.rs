@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::gates::Gates;
 use super::hardware::{self, MachineHardware};
+use super::installed_qemu::InstalledQemu;
 use super::lockstep;
-use super::pace::ProcessorSpeed;
-use super::probe::Probe;
+use super::processor_speed::ProcessorSpeed;
 use super::program::{self, QEMU};
 use super::qmp::{self, Reply};
 use crate::engine::child;
@@ -78,7 +78,7 @@ impl Machine {
         files: &[&Path],
         task: &Task<'_>,
         directory: &Path,
-        (probe, pace): (&Probe, ProcessorSpeed),
+        (qemu, pace): (&InstalledQemu, ProcessorSpeed),
         host: HostDisturbance,
     ) -> Result<Self, KernelError> {
         let messages = directory.join("qemu.log");
@@ -94,7 +94,7 @@ impl Machine {
         if host == HostDisturbance::Forced {
             lockstep::disturb(&mut command, directory)?;
         }
-        if probe.stepping == StepExactness::Exact {
+        if qemu.stepping == StepExactness::Exact {
             lockstep::load(&mut command, directory)?;
             lockstep::set(&mut command, pace);
             lockstep::name_threads(&mut command);

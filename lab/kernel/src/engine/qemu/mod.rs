@@ -1,24 +1,24 @@
 //! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is saved as a snapshot; each job is
 //! restored from there.
 //!
-//! `machine` drives QEMU, the `program`, through `qmp`; `hardware` is its hardware. `lockstep` keeps QEMU's threads in step, `probe`
-//! finds out whether that works here, `pace` is the speed of the processor. `snapshot` boots, `snapshot_path` names its files,
-//! `verdict` records the result of the self-test, `restore` continues from a snapshot. `interactive` is an interactive guest, which
+//! `machine` drives QEMU, the `program`, through `qmp`; `hardware` is its hardware. `lockstep` keeps QEMU's threads in step, `installed_qemu`
+//! finds out whether that works here, `processor_speed` is the speed of the processor. `snapshot` boots, `snapshot_path` names its files,
+//! `self_test_result` records the result of the self-test, `restore` continues from a snapshot. `interactive` is an interactive guest, which
 //! waits for the host at `gates`.
 
 mod gates;
 mod hardware;
+mod installed_qemu;
 mod interactive;
 mod lockstep;
 mod machine;
-mod pace;
-mod probe;
+mod processor_speed;
 mod program;
 mod qmp;
 mod restore;
+mod self_test_result;
 mod snapshot;
 mod snapshot_path;
-mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,8 +32,8 @@ use crate::error::MachineFault;
 use crate::image::Image;
 use crate::{KernelError, Provenance, StepExactness, scratch};
 use hardware::MachineHardware;
+use installed_qemu::{InstalledQemu, find_qemu};
 use machine::Machine;
-use probe::{Probe, probe};
 use snapshot::Snapshot;
 
 /// The engine that runs a distribution's kernel in QEMU.
@@ -67,29 +67,29 @@ impl Engine for Qemu {
 
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn KernelInstance>, KernelError> {
         // First, because without QEMU nothing else matters.
-        let probe = probe()?;
+        let qemu = find_qemu()?;
         let (image, program) = (image.clone(), program.to_owned());
-        let guest = Guest { image, program, snapshots: Mutex::default(), probe };
+        let guest = Guest { image, program, snapshots: Mutex::default(), qemu };
         Ok(Arc::new(guest))
     }
 }
 
 /// Returns the version of this host's QEMU, and its mode.
 pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError> {
-    Ok(provenance_from(probe()?, with_programs))
+    Ok(provenance_from(find_qemu()?, with_programs))
 }
 
-/// Returns the provenance that follows from the probe and from earlier self-tests.
-fn provenance_from(probe: &Probe, with_programs: bool) -> Provenance {
-    let pace = probe.pace(with_programs);
-    let stepping = match &probe.stepping {
-        StepExactness::Exact if verdict::has_failed(probe, pace) => {
-            StepExactness::Absent(verdict::SELF_TEST_FAILED.to_owned())
+/// Returns the provenance that follows from the installed QEMU and from earlier self-tests.
+fn provenance_from(qemu: &InstalledQemu, with_programs: bool) -> Provenance {
+    let pace = qemu.pace(with_programs);
+    let stepping = match &qemu.stepping {
+        StepExactness::Exact if self_test_result::has_failed(qemu, pace) => {
+            StepExactness::Absent(self_test_result::SELF_TEST_FAILED.to_owned())
         }
         found => found.clone(),
     };
     let pace = with_programs.then(|| pace.instructions_per_ns());
-    let (engine, version) = ("qemu".to_owned(), probe.version.clone());
+    let (engine, version) = ("qemu".to_owned(), qemu.version.clone());
     Provenance { engine, version, stepping, instructions_per_ns: pace, exposed: None }
 }
 
@@ -99,7 +99,7 @@ struct Guest {
     image: Image,
     program: PathBuf,
     snapshots: Mutex<Vec<(MachineHardware, Snapshot)>>,
-    probe: &'static Probe,
+    qemu: &'static InstalledQemu,
 }
 
 impl KernelInstance for Guest {
@@ -107,7 +107,7 @@ impl KernelInstance for Guest {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(task, work.path())?;
         let mail = restore::run_to_end(&mut machine, goes_on)?;
-        let mut provenance = provenance_from(self.probe, task.root.is_some());
+        let mut provenance = provenance_from(self.qemu, task.root.is_some());
         if provenance.stepping == StepExactness::Exact && !lockstep::is_in_step(work.path()) {
             provenance.stepping = StepExactness::Absent(lockstep::NOT_IN_STEP.to_owned());
         }
@@ -129,7 +129,7 @@ impl Guest {
         if let Some((_, snapshot)) = known.iter().find(|(known, _)| *known == hardware) {
             return Ok(snapshot.clone());
         }
-        let snapshot = Snapshot::of(&self.image, &self.program, task, self.probe)?;
+        let snapshot = Snapshot::of(&self.image, &self.program, task, self.qemu)?;
         known.push((hardware, snapshot.clone()));
         Ok(snapshot)
     }
@@ -137,8 +137,7 @@ impl Guest {
     /// Returns a machine that was restored from the snapshot and has received a task. Creates the snapshot again if it cannot be restored.
     fn restore(&self, task: &Task<'_>, directory: &Path) -> Result<Machine, KernelError> {
         let snapshot = self.snapshot(task)?;
-        let restore =
-            || restore::machine(&snapshot.state, task, directory, self.probe, HostDisturbance::None);
+        let restore = || restore::machine(&snapshot.state, task, directory, self.qemu, HostDisturbance::None);
         let edition = snapshot.edition();
         match restore() {
             Err(KernelError::Machine {
@@ -146,7 +145,7 @@ impl Guest {
                 ..
             }) => {
                 snapshot.discard(edition)?;
-                Snapshot::of(&self.image, &self.program, task, self.probe)?;
+                Snapshot::of(&self.image, &self.program, task, self.qemu)?;
                 restore()
             }
             other => other,

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::installed_qemu::InstalledQemu;
 use super::lockstep;
 use super::machine::Machine;
-use super::pace::ProcessorSpeed;
-use super::probe::Probe;
+use super::processor_speed::ProcessorSpeed;
 use super::snapshot_path::quoted;
 use crate::KernelError;
 use crate::engine::contract::Task;
@@ -22,16 +22,16 @@ pub(super) fn machine(
     state: &Path,
     task: &Task<'_>,
     directory: &Path,
-    probe: &Probe,
+    qemu: &InstalledQemu,
     host: HostDisturbance,
 ) -> Result<Machine, KernelError> {
     let file = directory.join("job.json");
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
     let job = format!("name={JOB_FILE_NAME},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
-    let pace = probe.pace(task.root.is_some());
+    let pace = qemu.pace(task.root.is_some());
     let mut machine =
-        Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
+        Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (qemu, pace), host)?;
     // QEMU would wait forever for an empty file.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refusal_error(

@@ -10,11 +10,11 @@ use hol_base::Digester;
 use serde_json::{Value, json};
 
 use super::hardware::MachineHardware;
+use super::installed_qemu::InstalledQemu;
 use super::machine::{Machine, command_line};
-use super::pace::ProcessorSpeed;
-use super::probe::Probe;
+use super::processor_speed::ProcessorSpeed;
 use super::snapshot_path::{add, quoted, snapshot_directory, text};
-use super::{lockstep, restore, verdict};
+use super::{lockstep, restore, self_test_result};
 use crate::cache_lock::{lock_exclusive, prune};
 use crate::engine::contract::Task;
 use crate::engine::self_test::{self, HostDisturbance};
@@ -43,7 +43,7 @@ impl Snapshot {
         image: &Image,
         path: &Path,
         wanted: &Task<'_>,
-        probe: &Probe,
+        qemu: &InstalledQemu,
     ) -> Result<Self, KernelError> {
         let hardware = MachineHardware::of(wanted);
         let kernel = image.file();
@@ -52,12 +52,12 @@ impl Snapshot {
         let settings = [
             hardware.identity(),
             command_line(hardware),
-            probe.edition.clone(),
+            qemu.edition.clone(),
             ProcessorSpeed::ONE.clock().join(" "),
         ]
         .join("\n");
         // The library is part of the name, because it changes the time at which the boot ends.
-        let library = if probe.stepping == StepExactness::Exact { lockstep::LIBRARY } else { &[] };
+        let library = if qemu.stepping == StepExactness::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
         let parts = [&octets, &initramfs, settings.as_bytes(), library];
         parts.into_iter().for_each(|part| add(&mut digester, part));
@@ -65,7 +65,7 @@ impl Snapshot {
         // One process boots, the others wait for it and use the same snapshot.
         let _lock = lock_exclusive(&snapshot_directory())?;
         if !snapshot.state.is_file() {
-            snapshot.make(&kernel, &initramfs, wanted, probe)?;
+            snapshot.make(&kernel, &initramfs, wanted, qemu)?;
         }
         Ok(snapshot)
     }
@@ -76,7 +76,7 @@ impl Snapshot {
         kernel: &Path,
         initramfs: &[u8],
         wanted: &Task<'_>,
-        probe: &Probe,
+        qemu: &InstalledQemu,
     ) -> Result<(), KernelError> {
         let snapshot_directory = snapshot_directory();
         let work = scratch::directory(&snapshot_directory, "boot")?;
@@ -91,7 +91,7 @@ impl Snapshot {
             &[kernel],
             &task,
             work.path(),
-            (probe, ProcessorSpeed::ONE),
+            (qemu, ProcessorSpeed::ONE),
             HostDisturbance::None,
         )?;
         machine.run_until_paused("booting", &mut || true)?;
@@ -120,9 +120,9 @@ impl Snapshot {
             std::thread::park_timeout(POLL_INTERVAL);
         }
         drop(machine);
-        if probe.stepping == StepExactness::Exact {
-            let answer = |job: &[u8], host| run_self_test(&fresh, &Task { job, ..task }, probe, host);
-            verdict::record(probe, probe.pace(task.root.is_some()), self_test::differs(answer)?)?;
+        if qemu.stepping == StepExactness::Exact {
+            let answer = |job: &[u8], host| run_self_test(&fresh, &Task { job, ..task }, qemu, host);
+            self_test_result::record(qemu, qemu.pace(task.root.is_some()), self_test::differs(answer)?)?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
         prune(&snapshot_directory, MAX_ENTRIES, |path| path.extension().is_some_and(|end| end == "state"));
@@ -149,11 +149,11 @@ impl Snapshot {
 fn run_self_test(
     state: &Path,
     task: &Task<'_>,
-    probe: &Probe,
+    qemu: &InstalledQemu,
     host: HostDisturbance,
 ) -> Result<Mail, KernelError> {
     let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
-    let mut machine = restore::machine(state, task, work.path(), probe, host)?;
+    let mut machine = restore::machine(state, task, work.path(), qemu, host)?;
     restore::run_to_end(&mut machine, &mut || true)
 }
 

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use crate::cache::cache;
 use crate::cache_lock::{lock_exclusive, lock_shared, prune};
 use crate::initial_files::InitialFiles;
-use crate::{KernelError, replace, scratch};
+use crate::{KernelError, atomic_replace, scratch};
 
 /// The number of entries that stay in the cache.
 const MAX_ENTRIES: usize = 6;
@@ -34,7 +34,7 @@ impl BootDirectory {
             let work = scratch::directory(&guests, "fresh")?;
             let fresh = work.path().join("guest");
             files.write_to(&fresh)?;
-            replace::directory(&fresh, &place)?;
+            atomic_replace::directory(&fresh, &place)?;
         }
         let lock = lock_shared(&place).map_err(|e| KernelError::file("read", &place, e))?;
         // The current time makes it the newest entry; an error is ignored.

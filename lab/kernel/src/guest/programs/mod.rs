@@ -1,8 +1,8 @@
 //! Runs the user's programs, each in the container of its node: services before the run, the others during it.
 //!
-//! `swap` gives their sockets the transport (`btf` finds the kernel's function for that), `container` is the file system and the namespaces
-//! of a node, `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state`
-//! starts and stops programs that are due, `ready` checks whether a service is ready, `records` and `output` collect the results. `shell`
+//! `protocol_swap` gives their sockets the transport (`btf` finds the kernel's function for that), `container` is the file system and the
+//! namespaces of a node, `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state`
+//! starts and stops programs that are due, `readiness` checks whether a service is ready, `records` and `output` collect the results. `shell`
 //! runs command lines of an interactive session; `shell_state` passes directory and variables from one line to the next.
 
 mod btf;
@@ -11,12 +11,12 @@ mod control_group;
 pub(super) mod init_process;
 mod output;
 mod process;
-mod ready;
+mod protocol_swap;
+mod readiness;
 mod records;
 mod run_state;
 mod shell;
 mod shell_state;
-mod swap;
 
 use std::collections::BTreeMap;
 use std::time::Duration as StdDuration;
@@ -35,10 +35,10 @@ use crate::netem::BuildableNetwork;
 use container::Container;
 pub(super) use output::ProgramOutput;
 use process::Process;
+use protocol_swap::ProtocolSwap;
 pub(super) use run_state::Programs;
 use run_state::{describe, to_std};
 pub(super) use shell::Shell;
-use swap::ProtocolSwap;
 
 /// The longest time until a service is ready.
 const READY_LIMIT: StdDuration = StdDuration::from_secs(30);
@@ -85,7 +85,7 @@ impl<'s> Programs<'s> {
             let process = processes[index].as_mut().expect("the service was started");
             let network = &containers[program.node.as_str()].network_namespace;
             let begin = Clock::now();
-            while !ready::is_ready(ready, process, network)? {
+            while !readiness::is_ready(ready, process, network)? {
                 let failed = process.poll_exit()?.and_then(|status| status.problem());
                 let late = (begin.elapsed() > READY_LIMIT)
                     .then(|| format!("was not ready after {} s", READY_LIMIT.as_secs()));

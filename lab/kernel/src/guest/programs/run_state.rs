@@ -8,7 +8,7 @@ use hol_scenario::{Program, Scenario};
 
 use super::container::Container;
 use super::process::Process;
-use super::swap::ProtocolSwap;
+use super::protocol_swap::ProtocolSwap;
 use crate::guest::GuestError;
 
 /// The programs of a run; its services are ready.

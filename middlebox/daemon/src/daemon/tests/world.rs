@@ -19,10 +19,10 @@ use rustls::ServerConfig;
 
 use super::super::Daemon;
 use crate::clock::Clock;
+use crate::event_source::Token;
 use crate::listeners::Listeners;
 use crate::rule_store::RuleStore;
 use crate::sctp_port::SctpPort;
-use crate::token::Token;
 use crate::{Level, Limits, ListenAddress, Log, Transport};
 
 /// A daemon on a port of the loopback interface.

@@ -79,7 +79,7 @@ fn namespaces_pass_the_conformance_cases() {
 }
 
 fn conformance_cases_pass() {
-    let namespaces = Namespaces::running(BIN.into());
+    let namespaces = Namespaces::with_program(BIN.into());
     let cases: Vec<ConformanceCase> = cases().into_iter().step_by(SAMPLE).collect();
     let verdicts = cases.iter().map(|case| (case, case.verdict(&namespaces)));
     let wrong: Vec<String> = verdicts

@@ -28,7 +28,7 @@ pub(super) struct Step {
     pub shape: Shape,
     pub key: Vec<u8>,
     /// Whether the step deletes the element before it adds one.
-    pub delete: bool,
+    pub deletes_first: bool,
     pub add: Option<ElementState>,
     /// The index of the change that requires the step.
     pub change: usize,
@@ -44,8 +44,9 @@ impl Steps {
             .filter_map(|(element, changed)| {
                 let (before, after) = (changed.before, required.state(element));
                 let add = after.filter(in_force).filter(|_| before != after);
-                let delete = before != after && before.is_some();
-                (delete || add.is_some()).then(|| Step::new(element, delete, add, changed.change))
+                let deletes_first = before != after && before.is_some();
+                (deletes_first || add.is_some())
+                    .then(|| Step::new(element, deletes_first, add, changed.change))
             })
             .collect()
     }
@@ -71,7 +72,7 @@ impl Steps {
         self.first_sequence = transaction.next_sequence();
         for (index, step) in self.steps.iter().enumerate() {
             let Some(set) = sets.name(&step.shape) else { continue };
-            if step.delete {
+            if step.deletes_first {
                 if can_destroy {
                     transaction.destroy_element(set, &step.key);
                 } else {
@@ -94,14 +95,14 @@ impl Steps {
             let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
             let step = &mut self.steps[index];
             let is_avoidable = match refusal.error {
-                EEXIST => adds && !step.delete,
+                EEXIST => adds && !step.deletes_first,
                 ENOENT => !adds,
                 _ => false,
             };
             if !is_avoidable {
                 return Err(refusal);
             }
-            step.delete = adds;
+            step.deletes_first = adds;
         }
         Ok(())
     }
@@ -120,8 +121,8 @@ impl Steps {
 }
 
 impl Step {
-    pub fn new(element: &Element, delete: bool, add: Option<ElementState>, change: usize) -> Self {
-        Self { shape: Shape::of(element), key: shape::key(element), delete, add, change }
+    pub fn new(element: &Element, deletes_first: bool, add: Option<ElementState>, change: usize) -> Self {
+        Self { shape: Shape::of(element), key: shape::key(element), deletes_first, add, change }
     }
 }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use hol_base::Digester;
 
+use super::installed_qemu::InstalledQemu;
 use super::lockstep::LIBRARY;
-use super::pace::ProcessorSpeed;
-use super::probe::Probe;
+use super::processor_speed::ProcessorSpeed;
 use super::snapshot_path::{add, snapshot_directory};
 use crate::KernelError;
 
@@ -17,13 +17,13 @@ use crate::KernelError;
 pub(super) const SELF_TEST_FAILED: &str = "two runs of the same job differed";
 
 /// Returns whether two runs of the last self-test differed.
-pub(super) fn has_failed(probe: &Probe, pace: ProcessorSpeed) -> bool {
-    path(&snapshot_directory(), probe, pace).exists()
+pub(super) fn has_failed(qemu: &InstalledQemu, pace: ProcessorSpeed) -> bool {
+    path(&snapshot_directory(), qemu, pace).exists()
 }
 
 /// Records the result of the self-test.
-pub(super) fn record(probe: &Probe, pace: ProcessorSpeed, differ: bool) -> Result<(), KernelError> {
-    put(&path(&snapshot_directory(), probe, pace), differ)
+pub(super) fn record(qemu: &InstalledQemu, pace: ProcessorSpeed, differ: bool) -> Result<(), KernelError> {
+    put(&path(&snapshot_directory(), qemu, pace), differ)
 }
 
 fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
@@ -38,10 +38,10 @@ fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
     }
 }
 
-fn path(snapshot_directory: &Path, probe: &Probe, pace: ProcessorSpeed) -> PathBuf {
+fn path(snapshot_directory: &Path, qemu: &InstalledQemu, pace: ProcessorSpeed) -> PathBuf {
     let mut digester = Digester::new();
     let clock = pace.clock().concat();
-    [probe.edition.as_bytes(), LIBRARY, clock.as_bytes()]
+    [qemu.edition.as_bytes(), LIBRARY, clock.as_bytes()]
         .into_iter()
         .for_each(|part| add(&mut digester, part));
     snapshot_directory.join(format!("{}.differs", digester.finish()))
@@ -55,14 +55,14 @@ mod tests {
     #[test]
     fn a_result_of_the_self_test_is_valid_until_the_next() {
         let place = tempfile::tempdir().unwrap();
-        let probe = |edition: &str| Probe {
+        let qemu = |edition: &str| InstalledQemu {
             version: "7.2.22".to_owned(),
             edition: edition.to_owned(),
             stepping: StepExactness::Exact,
             supports_other_speeds: true,
         };
         let [this, other] =
-            ["this", "other"].map(|edition| path(place.path(), &probe(edition), ProcessorSpeed::ONE));
+            ["this", "other"].map(|edition| path(place.path(), &qemu(edition), ProcessorSpeed::ONE));
         put(&this, true).unwrap();
         assert!(this.exists() && !other.exists());
         put(&this, false).unwrap();

@@ -6,13 +6,13 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use super::lockstep;
-use super::pace::ProcessorSpeed;
+use super::processor_speed::ProcessorSpeed;
 use super::program::{self, QEMU};
 use crate::{KernelError, StepExactness, scratch};
 
 /// The installed QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Probe {
+pub(super) struct InstalledQemu {
     /// Version of QEMU: `7.2.22`.
     pub(super) version: String,
     /// Version with the distribution's suffix. A snapshot of one build may not fit another.
@@ -22,7 +22,7 @@ pub(super) struct Probe {
     pub(super) supports_other_speeds: bool,
 }
 
-impl Probe {
+impl InstalledQemu {
     /// Returns the speed of a machine's processor: that of current processors for the user's programs, if
     /// this QEMU supports it; otherwise QEMU's own.
     pub(super) const fn pace(&self, with_programs: bool) -> ProcessorSpeed {
@@ -38,19 +38,19 @@ impl Probe {
 /// versions are refused.
 const TESTED_VERSIONS: &str = "7.2.";
 
-/// Returns the installed QEMU.
-pub(super) fn probe() -> Result<&'static Probe, KernelError> {
-    static PROBE_RESULT: OnceLock<Probe> = OnceLock::new();
-    if let Some(found) = PROBE_RESULT.get() {
+/// Finds the installed QEMU, once per process.
+pub(super) fn find_qemu() -> Result<&'static InstalledQemu, KernelError> {
+    static FOUND: OnceLock<InstalledQemu> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
         return Ok(found);
     }
     let work = scratch::directory(&std::env::temp_dir(), "hol-probe")?;
-    let found = probe_program(Path::new(QEMU.0), work.path())?;
-    Ok(PROBE_RESULT.get_or_init(|| found))
+    let found = examine(Path::new(QEMU.0), work.path())?;
+    Ok(FOUND.get_or_init(|| found))
 }
 
-/// Probes `qemu`; temporary files go to `directory`.
-fn probe_program(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
+/// Examines the program `qemu`; temporary files go to `directory`.
+fn examine(qemu: &Path, directory: &Path) -> Result<InstalledQemu, KernelError> {
     let mut command = program::command(qemu);
     lockstep::load(&mut command, directory)?;
     let loaded = version(&mut command)?;
@@ -70,7 +70,7 @@ fn probe_program(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     };
     let supports_other_speeds =
         stepping == StepExactness::Exact && lockstep::supports_other_speeds(directory);
-    Ok(Probe { version, edition, stepping, supports_other_speeds })
+    Ok(InstalledQemu { version, edition, stepping, supports_other_speeds })
 }
 
 fn version(qemu: &mut Command) -> Result<Output, KernelError> {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     /// Returns the result of probing a script that answers like QEMU.
-    fn probed(script: &str) -> Probe {
+    fn examined(script: &str) -> InstalledQemu {
         let directory = tempfile::tempdir().unwrap();
         let qemu = directory.path().join("qemu");
         // Another process writes the script: if another thread of this one forked meanwhile, the child would have the file open for
@@ -97,37 +97,37 @@ mod tests {
         let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
         let written = Command::new("sh").args(["-c", write]).arg(&qemu).arg(script).status().unwrap();
         assert!(written.success());
-        probe_program(&qemu, directory.path()).unwrap()
+        examine(&qemu, directory.path()).unwrap()
     }
 
-    fn reason(probe: &Probe) -> &str {
-        match &probe.stepping {
+    fn reason(qemu: &InstalledQemu) -> &str {
+        match &qemu.stepping {
             StepExactness::Absent(reason) => reason,
-            StepExactness::Exact => panic!("{probe:?}"),
+            StepExactness::Exact => panic!("{qemu:?}"),
         }
     }
 
     #[test]
     fn an_untested_version_is_not_stepped() {
-        let probe = probed("echo QEMU emulator version 8.2.0 '(some distribution)'; echo more");
+        let qemu = examined("echo QEMU emulator version 8.2.0 '(some distribution)'; echo more");
         assert_eq!(
-            (&*probe.version, &*probe.edition),
+            (&*qemu.version, &*qemu.edition),
             ("8.2.0", "QEMU emulator version 8.2.0 (some distribution)")
         );
-        assert_eq!(reason(&probe), "exact stepping was tested only with QEMU 7.2.x");
-        assert_eq!(reason(&probed("exit 1")), "exact stepping was tested only with QEMU 7.2.x");
+        assert_eq!(reason(&qemu), "exact stepping was tested only with QEMU 7.2.x");
+        assert_eq!(reason(&examined("exit 1")), "exact stepping was tested only with QEMU 7.2.x");
     }
 
     #[test]
     fn the_first_missing_function_is_named() {
-        let probe = probed("echo QEMU emulator version 7.2.99");
-        assert_eq!(reason(&probe), "function qemu_get_cpu not found");
+        let qemu = examined("echo QEMU emulator version 7.2.99");
+        assert_eq!(reason(&qemu), "function qemu_get_cpu not found");
     }
 
     #[test]
     fn a_library_that_was_not_loaded_is_reported() {
         // Like a loader that refuses the library, or a program without a loader.
-        let probe = probed(": > \"$(dirname \"$0\")/lockstep.log\"; echo QEMU emulator version 7.2.1");
-        assert_eq!(reason(&probe), "QEMU did not load the library of hol");
+        let qemu = examined(": > \"$(dirname \"$0\")/lockstep.log\"; echo QEMU emulator version 7.2.1");
+        assert_eq!(reason(&qemu), "QEMU did not load the library of hol");
     }
 }

@@ -8,15 +8,15 @@ use smallvec::SmallVec;
 
 /// Packets that are in flight or were lost.
 #[derive(Debug, Default)]
-pub(crate) struct Copies {
+pub(crate) struct PacketsInFlight {
     /// The packets, by fingerprint and then by the order of transmission.
-    in_flight: BTreeMap<(Fingerprint, u64), Copy>,
+    in_flight: BTreeMap<(Fingerprint, u64), SentPacket>,
     sent: u64,
 }
 
 /// A sent packet.
 #[derive(Debug, Clone)]
-pub(crate) struct Copy {
+pub(crate) struct SentPacket {
     /// The time at which the packet was sent.
     pub sent: Time,
     /// Content of the packet for its connection.
@@ -69,21 +69,23 @@ impl Fingerprint {
     }
 }
 
-impl Copies {
+impl PacketsInFlight {
     /// Adds a sent packet.
-    pub fn add(&mut self, print: Fingerprint, copy: Copy) {
-        self.in_flight.insert((print, self.sent), copy);
+    pub fn add(&mut self, print: Fingerprint, packet: SentPacket) {
+        self.in_flight.insert((print, self.sent), packet);
         self.sent += 1;
     }
 
-    /// Removes and returns the oldest copy of a packet that has arrived. Links keep the order of indistinguishable packets.
-    pub fn take_oldest(&mut self, print: Fingerprint) -> Option<Copy> {
+    /// Removes and returns the oldest packet with this fingerprint, which has arrived. Links keep the order of
+    /// indistinguishable packets.
+    pub fn take_oldest(&mut self, print: Fingerprint) -> Option<SentPacket> {
         let key = *self.in_flight.range((print, 0)..=(print, u64::MAX)).next()?.0;
         self.in_flight.remove(&key)
     }
 
-    /// Removes and returns the newest copy of a packet that was lost on the way; losses are reported at the time of sending.
-    pub fn take_newest(&mut self, print: Fingerprint) -> Option<Copy> {
+    /// Removes and returns the newest packet with this fingerprint, which was lost on the way; losses are reported at the
+    /// time of sending.
+    pub fn take_newest(&mut self, print: Fingerprint) -> Option<SentPacket> {
         let key = *self.in_flight.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
         self.in_flight.remove(&key)
     }
@@ -114,8 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn first_of_equal_copies_arrives_and_last_is_lost() {
-        let mut copies = Copies::default();
+    fn first_of_equal_packets_arrives_and_last_is_lost() {
+        let mut packets = PacketsInFlight::default();
         let print = Fingerprint::from_packet(&packet()).unwrap();
         let content = PacketContent {
             connection: 0,
@@ -125,11 +127,11 @@ mod tests {
             repeated: 0,
         };
         for ms in [1, 2, 3] {
-            copies.add(print, Copy { sent: Time::from_millis(ms), content: content.clone() });
+            packets.add(print, SentPacket { sent: Time::from_millis(ms), content: content.clone() });
         }
-        let sent = |copy: Option<Copy>| copy.map(|copy| copy.sent.as_millis());
-        assert_eq!(sent(copies.take_newest(print)), Some(3));
-        assert_eq!([1, 2].map(|_| sent(copies.take_oldest(print))), [Some(1), Some(2)]);
-        assert!(copies.take_oldest(print).is_none());
+        let sent = |packet: Option<SentPacket>| packet.map(|packet| packet.sent.as_millis());
+        assert_eq!(sent(packets.take_newest(print)), Some(3));
+        assert_eq!([1, 2].map(|_| sent(packets.take_oldest(print))), [Some(1), Some(2)]);
+        assert!(packets.take_oldest(print).is_none());
     }
 }

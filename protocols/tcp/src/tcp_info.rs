@@ -1,6 +1,6 @@
 //! The state of a connection as TCP_INFO reports it. Linux: net/ipv4/tcp.c tcp_get_info.
 
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 use crate::{Endpoint, State};
 
 /// The state of a connection's sender, in segments where Linux counts them.

@@ -6,8 +6,8 @@ use hol_wire::sctp::DataFlags;
 
 use crate::Config;
 use crate::scheduler::Scheduler;
+use crate::service_order::Turn;
 use crate::streams_out::UnsentChunk;
-use crate::turn::Turn;
 
 /// The unsent chunks by stream, and the scheduler's state.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 
 impl Endpoint {
     /// Counts a duplicate acknowledgment: without SACK it shows that some segment has arrived.

@@ -4,13 +4,13 @@ use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::phase::Phase;
+use crate::recovery_phase::Phase;
 
 /// How much of the window was used recently.
 #[derive(Debug, Default)]
 pub(crate) struct WindowUsage {
     /// Whether only the window limited the sender in this round.
-    limited: bool,
+    is_window_limited: bool,
     /// Maximum amount of data outstanding in this round, in units of the window.
     max_out: u32,
     /// The sequence number whose acknowledgment ends the round.
@@ -85,7 +85,7 @@ impl Endpoint {
     /// Always true without congestion window validation.
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         !self.config.cwnd_validation
-            || self.usage.limited
+            || self.usage.is_window_limited
             || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.max_out)
     }
 
@@ -104,8 +104,8 @@ impl Endpoint {
         let out = self.board.out().count(self.config.congestion_unit);
         let usage = &mut self.usage;
         let new_round = self.snd.una().at_or_after(usage.round_end);
-        if new_round || limited || (!usage.limited && out > usage.max_out) {
-            usage.limited = limited;
+        if new_round || limited || (!usage.is_window_limited && out > usage.max_out) {
+            usage.is_window_limited = limited;
             usage.max_out = out;
             usage.round_end = self.snd.nxt();
         }

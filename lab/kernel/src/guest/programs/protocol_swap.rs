@@ -13,7 +13,7 @@ use super::btf;
 use super::control_group::CONTROL_GROUPS;
 use crate::guest::GuestError;
 use crate::guest::bpf::{Program, Purpose};
-use crate::guest::code::*;
+use crate::guest::bpf_assembler::*;
 
 const REPLACED_FUNCTION: &str = "update_socket_protocol";
 /// The file in which Linux lists its types and functions.

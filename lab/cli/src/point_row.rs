@@ -386,7 +386,7 @@ fn imprecise(result: &PointResult) -> Option<String> {
     let count = result.runs.len();
     let reached = match result.mean_ms().map(|mean| mean.relative()).filter(|share| share.is_finite()) {
         Some(share) => format!("{:.1} %", share * 100.0),
-        None => "an unknown share".to_owned(),
+        None => "unknown".to_owned(),
     };
     Some(format!("the precision of the mean is {reached} after {count} repetitions; {asked} was requested"))
 }
