@@ -4,6 +4,7 @@ use hol_base::{BitRate, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event_rate::EventRate;
 use crate::loss::LossSpec;
 
 /// A change during the run: the link goes down or up, or one of its settings changes.
@@ -24,9 +25,10 @@ pub struct EventSpec {
     /// `true`: the link goes down, and packets on it are lost; `false`: it works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
-    /// The new bit rate, from the next bit on.
+    /// The new bit rate, from the next bit on. `0bit`: nothing is sent, and packets wait in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<BitRate>,
+    #[schemars(with = "Option<BitRate>")]
+    pub rate: Option<EventRate>,
     /// The new loss, from the next packet on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossSpec>,

@@ -26,7 +26,7 @@ impl Simulator<'_> {
         let lines = self.draft.segments[segment].lines.iter_mut().enumerate();
         for (_, own) in lines.filter(|(index, _)| line.is_none_or(|line| line == *index)) {
             match change.clone() {
-                LinkChange::Rate(rate) => own.rate = rate,
+                LinkChange::Rate(rate) => own.rate = rate.positive().unwrap_or(own.rate),
                 LinkChange::Delay(delay) => own.delay = delay,
                 LinkChange::Loss(loss) => own.loss = loss,
                 LinkChange::Up | LinkChange::Down => unreachable!("links go up and down only during the run"),
@@ -174,7 +174,7 @@ impl Simulator<'_> {
                 }
             }
             ("bandwidth", [value, ..]) => {
-                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?));
+                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?.into()));
             }
             ("delay", [value, ..]) => {
                 self.change(segment, None, LinkChange::Delay(link_delay(value, self.is_emulab)?));
@@ -249,7 +249,7 @@ impl Simulator<'_> {
             ("bandwidth_", []) => Ok(own.rate.bits_per_second().to_string()),
             ("delay_", []) => Ok(own.delay.as_secs_f64().to_string()),
             ("bandwidth_", [value]) => {
-                self.change(segment, Some(line), LinkChange::Rate(link_rate(value, self.is_emulab)?));
+                self.change(segment, Some(line), LinkChange::Rate(link_rate(value, self.is_emulab)?.into()));
                 Ok(value.text.clone())
             }
             ("delay_", [value]) => {
@@ -330,7 +330,7 @@ fn modification(setting: &Word) -> Result<LinkChange, WordError> {
         word(if is_bare { format!("{value}{unit}") } else { value.to_owned() })
     };
     Ok(match name.to_ascii_uppercase().as_str() {
-        "BANDWIDTH" => LinkChange::Rate(rate(&with_unit("kb"))?),
+        "BANDWIDTH" => LinkChange::Rate(rate(&with_unit("kb"))?.into()),
         "DELAY" => LinkChange::Delay(delay(&with_unit("ms"))?),
         "PLR" => LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(&word(value.to_owned()))?)),
         _ => {

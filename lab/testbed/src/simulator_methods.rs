@@ -114,7 +114,7 @@ impl Simulator<'_> {
                 let change = if method.text == "delay" {
                     LinkChange::Delay(link_delay(value, self.is_emulab)?)
                 } else {
-                    LinkChange::Rate(link_rate(value, self.is_emulab)?)
+                    LinkChange::Rate(link_rate(value, self.is_emulab)?.into())
                 };
                 self.change(segment, Some(line).filter(|_| !is_duplex), change);
                 Ok(String::new())
