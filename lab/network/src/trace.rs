@@ -384,6 +384,15 @@ mod tests {
         assert_eq!(read("0 5\n1 0\n2 5\n").unwrap()[1], (1000, bits("0bit"), None));
     }
 
+    #[test]
+    fn values_of_the_first_line_hold_from_the_start() {
+        for text in ["time,rate,delay\n3s,1Mbit,9ms\n5s,2Mbit,\n", "3 1\n5 2\n"] {
+            let events = read(text).unwrap();
+            let rates: Vec<_> = events.iter().map(|(at, rate, _)| (*at, rate.clone())).collect();
+            assert_eq!(rates, [(0, bits("1Mbit")), (5000, bits("2Mbit"))], "{text}");
+        }
+    }
+
     /// As spreadsheets of different languages write it.
     #[test]
     fn cells_may_be_separated_and_quoted_in_several_ways() {

@@ -153,10 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn network_values_apply_before_the_first_line() {
+    fn values_of_the_first_line_apply_before_it() {
         let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
-        assert_eq!(played(late, "1s"), [rate(2000, 1_000_000), rate(4000, 2_000_000)]);
-        assert_eq!(played(late, "3s"), [rate(0, 1_000_000), rate(2000, 2_000_000)]);
+        for (start, change) in [("0s", 5000), ("1s", 4000), ("3s", 2000)] {
+            assert_eq!(played(late, start), [rate(0, 1_000_000), rate(change, 2_000_000)], "{start}");
+        }
     }
 
     fn repeated(text: &str, start: &str) -> Vec<Event> {
@@ -199,11 +200,11 @@ mod tests {
                 (2500, Some(3_000_000), None, Some(0.0))
             ]
         );
-        // Until the first line of the next round the last one holds.
+        // The next round begins with the values of the first line.
         let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
         assert_eq!(
             repeated(late, "6s")[..3],
-            [rate(0, 2_000_000), rate(4000, 1_000_000), rate(6000, 2_000_000)]
+            [rate(0, 2_000_000), rate(4000, 1_000_000), rate(9000, 2_000_000)]
         );
     }
 

@@ -166,7 +166,8 @@ fn read_table(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError>
     Ok(steps)
 }
 
-/// Reads lines as rows, in order of time. Times of a calendar count from the first.
+/// Reads lines as rows, in order of time. Times of a calendar count from the first; otherwise the values of the first
+/// line hold from 0.
 fn parse_rows<'t>(
     lines: impl Iterator<Item = (usize, &'t str)>,
     read: impl Fn(usize, &str) -> Result<Step, TraceError>,
@@ -201,6 +202,9 @@ fn parse_rows<'t>(
     if let Some(line) = find_final_zero(&steps) {
         let problem = "the rate is 0 from here to the end of the trace; add a later line with another rate";
         return Err(trace_error(line, problem));
+    }
+    if let Some(first) = steps.first_mut() {
+        first.at = Duration::ZERO;
     }
     Ok(steps)
 }
