@@ -48,9 +48,21 @@ fn read_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
             );
             return Err(trace_error(line, &problem));
         }
-        parse_row(line, &cells, &columns)
+        let step = parse_row(line, &cells, &columns)?;
+        if step.rate.is_some_and(|rate| rate.bits_per_second() > MAX_RATE_WITHOUT_UNIT) {
+            let problem = format!(
+                "{} Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put time_s,rate_bit (or rate_kbit) \
+                 before the first line, or the unit that the file has",
+                cells[1]
+            );
+            return Err(trace_error(line, &problem));
+        }
+        Ok(step)
     })
 }
+
+/// A higher rate, in bit/s, is more likely one in bit/s than in Mbit/s.
+const MAX_RATE_WITHOUT_UNIT: u64 = 100_000_000_000;
 
 /// Reads a table that begins with the names of its columns.
 pub(crate) fn read_with_header(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
