@@ -37,8 +37,13 @@ impl BuildableNetwork {
         for shaped_link in &mut self.links {
             // Losses by number cannot change; such a request is refused with an error.
             let loss = !matches!(shaped_link.settings.loss, LossSpec::Packets(_));
-            shaped_link.changing =
-                ChangingSettings { any: true, delay: true, loss, rate: shaped_link.changing.rate };
+            shaped_link.changing = ChangingSettings {
+                any: true,
+                delay: true,
+                loss,
+                rate: shaped_link.changing.rate,
+                stops: true,
+            };
         }
     }
 }
@@ -86,7 +91,9 @@ fn delay_stage_changes(
             }
             LinkChange::Rate(rate) => {
                 let shaped_link = &links[usize::from(link.0)];
-                shaped_link.check_queue(&Settings { rate: *rate, ..shaped_link.settings.clone() })?;
+                if let Some(rate) = rate.positive() {
+                    shaped_link.check_queue(&Settings { rate, ..shaped_link.settings.clone() })?;
+                }
                 at + *delay
             }
             LinkChange::Loss(_) => at + *delay,

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use hol_base::{BitRate, Duration, Ratio, Seed, Time};
+use hol_base::{Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
+use crate::event_rate::EventRate;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;
 use crate::observer::Observer;
@@ -25,6 +26,15 @@ struct InFlight {
     /// What happens to the packet at `arrives`.
     at_end: AtEnd,
     transit: Transit,
+}
+
+/// Packets whose transmission waits for another rate.
+#[derive(Debug)]
+struct Interrupted {
+    /// When the transmission would have ended.
+    due: Time,
+    /// The packets, with the arrivals that would have followed.
+    packets: VecDeque<InFlight>,
 }
 
 /// What happens to a packet that has crossed the link.
@@ -65,6 +75,8 @@ pub(crate) struct Link {
     propagation: Propagation,
     /// Packets in flight, in the order of arrival.
     in_flight: VecDeque<InFlight>,
+    /// The packet in transmission when the rate became 0, and its copies.
+    interrupted: Option<Interrupted>,
     police: Option<Policer>,
 }
 
@@ -88,6 +100,7 @@ impl Link {
             reorder_by: settings.reorder_by,
             propagation: Propagation::new(settings, seed.derive("jitter")),
             in_flight: VecDeque::new(),
+            interrupted: None,
             police: Policer::new(settings.police),
         }
     }
@@ -110,15 +123,20 @@ impl Link {
     /// them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.backlog();
-        match self.transmitter.free_at() > now {
+        match self.transmitter.is_sending(now) {
             true => (packets + 1, octets + self.in_service),
             false => (packets, octets),
         }
     }
 
-    /// Returns when the packet in transmission will have left, if there is one.
+    /// Returns when the packet in transmission will have left, if there is one and the rate is not 0.
     pub(crate) fn sends_until(&self, now: Time) -> Option<Time> {
-        Some(self.transmitter.free_at()).filter(|until| *until > now)
+        Some(self.transmitter.free_at()).filter(|until| *until > now && !self.transmitter.is_stopped())
+    }
+
+    /// Returns until when this or another link of its channel transmits; `None` while the rate is 0.
+    pub(crate) fn occupied_until(&self) -> Option<Time> {
+        (!self.transmitter.is_stopped()).then(|| self.free_at())
     }
 
     /// Returns the time until which other links use the channel.
@@ -152,7 +170,9 @@ impl Link {
             observer.report_loss(now, &transit, TapEvent::DroppedEarly);
         } else if self.free_at() > now {
             let lose = |transit, event| observer.report_loss(now, &transit, event);
-            self.queue.push(now, transit, self.in_service, lose);
+            // While the rate is 0, perhaps no packet is in transmission.
+            let is_idle = self.transmitter.is_stopped() && !self.transmitter.is_sending(now);
+            self.queue.push(now, transit, if is_idle { 0 } else { self.in_service }, lose);
         } else if self.queue.may_be_bypassed() {
             self.transmit(now, transit, observer);
         } else {
@@ -216,7 +236,9 @@ impl Link {
             LinkChange::Up => self.is_up = true,
             LinkChange::Down => {
                 self.is_up = false;
-                let under_way = self.in_flight.drain(..).map(|flight| flight.transit);
+                let interrupted = self.interrupted.take().map(|interrupted| interrupted.packets);
+                let under_way = self.in_flight.drain(..).chain(interrupted.unwrap_or_default());
+                let under_way = under_way.map(|flight| flight.transit);
                 for transit in self.queue.drain().into_iter().chain(under_way) {
                     observer.report_loss(now, &transit, TapEvent::LinkDown);
                 }
@@ -228,22 +250,36 @@ impl Link {
     }
 
     /// Sends the remaining part of the packet in transmission at the new rate, which changes the time of its arrival.
-    fn change_rate(&mut self, now: Time, rate: BitRate) {
-        let due = self.transmitter.free_at();
+    fn change_rate(&mut self, now: Time, rate: EventRate) {
+        let mut in_transmission = self.take_in_transmission(now);
         self.transmitter.change(now, rate);
-        let is_sending = due > now;
-        let Some(number) = self.number_in_transmission.filter(|_| is_sending) else { return };
-        let (mut moved, others): (VecDeque<InFlight>, VecDeque<InFlight>) =
-            self.in_flight.drain(..).partition(|flight| flight.transit.number == number);
-        self.in_flight = others;
-        while let Some(InFlight { arrives, at_end, transit }) = moved.pop_front() {
+        if self.transmitter.is_stopped() {
+            self.interrupted = Some(in_transmission);
+            return;
+        }
+        while let Some(InFlight { arrives, at_end, transit }) = in_transmission.packets.pop_front() {
             let ahead =
                 self.in_flight.iter().rev().map(|flight| flight.arrives).find(|other| *other <= arrives);
-            let exact = self.transmitter.free_at() + arrives.since(due);
+            let exact = self.transmitter.free_at() + arrives.since(in_transmission.due);
             let later = exact.max(ahead.unwrap_or_default());
             self.propagation.move_arrival(arrives, later);
             self.insert_in_flight(later, at_end, transit);
         }
+    }
+
+    /// Removes the packet in transmission and its copies from those in flight.
+    fn take_in_transmission(&mut self, now: Time) -> Interrupted {
+        if let Some(interrupted) = self.interrupted.take() {
+            return interrupted;
+        }
+        let due = self.transmitter.free_at();
+        let is_sending = due > now;
+        let Some(number) = self.number_in_transmission.filter(|_| is_sending) else {
+            return Interrupted { due, packets: VecDeque::new() };
+        };
+        let (packets, others) = self.in_flight.drain(..).partition(|flight| flight.transit.number == number);
+        self.in_flight = others;
+        Interrupted { due, packets }
     }
 
     #[inline]
