@@ -9,6 +9,7 @@
 //! paths of `paths/`, `trace` reads files of events, `trace_playback` plays them from the position of
 //! `trace_start` on, `link` combines the effects, `channel` makes links take turns.
 
+mod approach;
 mod build;
 mod capacity;
 mod cells;
@@ -54,6 +55,7 @@ mod transmitter;
 
 pub use {hol_base as base, hol_wire as wire};
 
+pub use approach::changes_after_approach;
 pub use codel::CodelSpec;
 pub use discipline::Discipline;
 pub use disruption::Disruption;

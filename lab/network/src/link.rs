@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use hol_base::{Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
+use crate::approach::Approach;
 use crate::event_rate::EventRate;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;
@@ -72,6 +73,9 @@ pub(crate) struct Link {
     corruption: RandomEffect,
     reordering: RandomEffect,
     reorder_by: Duration,
+    /// The delay before the queue, if it changes during the run.
+    approach: Option<Box<Approach>>,
+    /// The delay after the queue.
     propagation: Propagation,
     /// Packets in flight, in the order of arrival.
     in_flight: VecDeque<InFlight>,
@@ -81,9 +85,15 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Creates a link whose effects draw from their own streams, derived from `seed` by name.
-    pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
+    /// Creates a link whose effects draw from their own streams, derived from `seed` by name. `delay_changes`: the delay
+    /// comes before the queue, as in [`Approach`].
+    pub(crate) fn new(settings: &Settings, seed: Seed, delay_changes: bool) -> Self {
         let chance = |ratio: Ratio, name| RandomEffect::new(ratio, seed.derive(name));
+        let propagation = Propagation::new(settings, seed.derive("jitter"));
+        let (approach, propagation) = match delay_changes {
+            true => (Some(Box::new(Approach::new(propagation))), Propagation::none()),
+            false => (None, propagation),
+        };
         Self {
             mtu: settings.mtu.0,
             is_up: true,
@@ -98,7 +108,8 @@ impl Link {
             corruption: chance(settings.corrupt, "corrupt"),
             reordering: chance(settings.reorder, "reorder"),
             reorder_by: settings.reorder_by,
-            propagation: Propagation::new(settings, seed.derive("jitter")),
+            approach,
+            propagation,
             in_flight: VecDeque::new(),
             interrupted: None,
             police: Policer::new(settings.police),
@@ -110,7 +121,14 @@ impl Link {
     #[inline]
     pub(crate) fn next_action(&self) -> Time {
         let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
+        let arrival = arrival.min(self.next_approach());
         if self.queue.is_empty() { arrival } else { arrival.min(self.free_at()) }
+    }
+
+    /// Returns when the next packet reaches the queue after its delay; [`Time::MAX`] if none is under way.
+    #[inline]
+    fn next_approach(&self) -> Time {
+        self.approach.as_ref().map_or(Time::MAX, |approach| approach.next_at())
     }
 
     /// Returns when the link may transmit the next packet.
@@ -161,12 +179,22 @@ impl Link {
 
     /// Accepts a packet from a node; all transmissions due before must have been started.
     #[inline]
-    pub(crate) fn offer(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
+    pub(crate) fn offer(&mut self, now: Time, transit: Transit, observer: &mut Observer<'_>) {
         if !self.is_up {
             observer.report_loss(now, &transit, TapEvent::LinkDown);
         } else if transit.length() > self.mtu {
             observer.report_loss(now, &transit, TapEvent::TooLong);
-        } else if self.is_dropped_early(now, &mut transit.packet) {
+        } else if let Some(approach) = &mut self.approach {
+            approach.push(now, transit);
+        } else {
+            self.enqueue(now, transit, observer);
+        }
+    }
+
+    /// Transmits a packet, or puts it into the queue; all transmissions due before must have been started.
+    #[inline]
+    fn enqueue(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
+        if self.is_dropped_early(now, &mut transit.packet) {
             observer.report_loss(now, &transit, TapEvent::DroppedEarly);
         } else if self.free_at() > now {
             let lose = |transit, event| observer.report_loss(now, &transit, event);
@@ -181,10 +209,19 @@ impl Link {
         }
     }
 
-    /// Starts the transmissions that are due.
+    /// Starts the transmissions that are due, and lets packets into the queue whose delay is over.
     pub(crate) fn advance(&mut self, now: Time, observer: &mut Observer<'_>) {
-        while self.is_due(now) {
-            self.start_next(observer);
+        loop {
+            let approaches = self.next_approach();
+            if self.is_due(now.min(approaches)) {
+                self.start_next(observer);
+            } else if approaches <= now {
+                let next = self.approach.as_mut().and_then(|approach| approach.pop());
+                let (at, transit) = next.expect("a packet is under way");
+                self.enqueue(at, transit, observer);
+            } else {
+                return;
+            }
         }
     }
 
@@ -239,13 +276,17 @@ impl Link {
                 let interrupted = self.interrupted.take().map(|interrupted| interrupted.packets);
                 let under_way = self.in_flight.drain(..).chain(interrupted.unwrap_or_default());
                 let under_way = under_way.map(|flight| flight.transit);
-                for transit in self.queue.drain().into_iter().chain(under_way) {
+                let approaching = self.approach.iter_mut().flat_map(|approach| approach.drain());
+                for transit in self.queue.drain().into_iter().chain(under_way).chain(approaching) {
                     observer.report_loss(now, &transit, TapEvent::LinkDown);
                 }
             }
             LinkChange::Rate(rate) => self.change_rate(now, *rate),
             LinkChange::Loss(loss) => self.loss.change(loss),
-            LinkChange::Delay(delay) => self.propagation.change(*delay),
+            LinkChange::Delay(delay) => match &mut self.approach {
+                Some(approach) => approach.change(*delay),
+                None => self.propagation.change(*delay),
+            },
         }
     }
 

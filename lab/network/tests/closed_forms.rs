@@ -288,6 +288,27 @@ fn rate_delay_and_loss_change_on_schedule() {
     assert_eq!(drops.loss, 1);
 }
 
+/// In Linux netem delays a packet on its arrival (`netem_enqueue`), so packets in the queue keep their delay, and the
+/// queue absorbs a longer delay of the packets behind them.
+#[test]
+fn queue_absorbs_a_longer_delay_of_later_packets() {
+    // Ten packets at once take 1 ms each; those that are sent from 2 ms on need 5 ms more.
+    let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '10ms'\nevents = [{ at = '2ms', delay = '15ms' }]";
+    let times: Vec<Time> = [0; 10].into_iter().chain([3, 30]).map(Time::from_millis).collect();
+    let (arrivals, _) = deliver(network(table), &times, 125);
+    let found: Vec<u64> = arrivals.iter().map(|(_, at)| at.as_millis()).collect();
+    assert_eq!(found, [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 46]);
+}
+
+#[test]
+fn shorter_delay_does_not_let_packets_overtake() {
+    let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '20ms'\nevents = [{ at = '2ms', delay = '5ms' }]";
+    let times = [0, 1, 3, 30].map(Time::from_millis);
+    let (arrivals, _) = deliver(network(table), &times, 125);
+    let found: Vec<_> = arrivals.iter().map(|(id, at)| (*id, at.as_millis())).collect();
+    assert_eq!(found, [(0, 21), (1, 22), (2, 23), (3, 36)]);
+}
+
 #[test]
 fn packets_cross_a_router_and_a_lan() {
     let table = "overhead = '0B'\nnodes = ['client', 'router', 'server']
