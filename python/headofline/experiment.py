@@ -1077,7 +1077,7 @@ class EventSpec(TypedDict, closed=True):
     """
     rate: NotRequired[BitRate]
     """
-    New bit rate, from the next bit on.
+    New bit rate, from the next bit on. `0bit`: packets wait in the queue.
     """
 
 

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use hol_lab::LabError;
+use hol_passive::CapturedIp;
 use hol_wire::capture::{CaptureError, CaptureInterface, CaptureReader};
 
 use crate::decompressor;
@@ -23,7 +24,7 @@ pub struct CaptureResult<T> {
 pub fn read<T: Default>(
     path: &Path,
     wanted: Option<&str>,
-    mut take: impl FnMut(&mut T, u64, &[u8]),
+    mut take: impl FnMut(&mut T, u64, CapturedIp<'_>),
 ) -> Result<CaptureResult<T>, Failure> {
     let is_standard = path == Path::new("-");
     let name = if is_standard { "standard input".to_owned() } else { path.display().to_string() };
@@ -56,7 +57,7 @@ pub fn read<T: Default>(
             Ok(Some(ip)) => {
                 let (count, of) = seen.entry(packet.interface).or_default();
                 *count += 1;
-                take(of, packet.time, ip);
+                take(of, packet.time, CapturedIp { octets: ip, cut: packet.cut });
             }
             Ok(None) => others += 1,
             Err(unknown) => link = Some(unknown),

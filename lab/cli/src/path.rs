@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hol_passive::PathLearner;
+use hol_passive::{CapturedIp, PathLearner};
 
 use crate::capture_file::{self, CaptureResult};
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ impl Path {
             Command::Learn(learn) => learn,
             Command::Tc(lines) => return lines.run(),
         };
-        let take = |learner: &mut PathLearner, at, ip: &[u8]| learner.handle_packet(at, ip);
+        let take = |learner: &mut PathLearner, at, ip: CapturedIp<'_>| learner.handle_packet(at, ip);
         let CaptureResult { computed: learner, notes } =
             capture_file::read(capture, interface.as_deref(), take)?;
         let place = capture.display();

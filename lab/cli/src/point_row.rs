@@ -8,6 +8,7 @@ use hol_lab::{Metric, PointResult, RunResult};
 use hol_measure::{Bounds, CONFIDENCE, Interval, MeanDelayBreakdown};
 use hol_report::data::Cell;
 use hol_scenario::MetricReader;
+use hol_workloads::WorkloadSpec;
 use serde::{Serialize, Serializer};
 
 pub use crate::terminal::json;
@@ -192,14 +193,47 @@ pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointRe
         text += "\n";
         text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], playback_cells);
     }
-    if !results.iter().any(|result| result.point.has_flow_metrics()) {
-        return text;
-    }
-    text + "\n"
-        + &tabulate(
+    if results.iter().any(|result| result.point.has_flow_metrics()) {
+        text += "\n";
+        text += &tabulate(
             &["kbit/s ± 95 %", "messages/s ± 95 %", "connect ms", "unconnected", "fairness"],
             flow_cells,
-        )
+        );
+    }
+    if results.iter().any(has_flows_between_nodes) {
+        text += "\n";
+        text += &flows_table(head, results, &label);
+    }
+    text
+}
+
+/// Returns whether the background of a point is between named nodes, as the flows of an ns script are.
+fn has_flows_between_nodes(result: &PointResult) -> bool {
+    let has_nodes =
+        |workload: &WorkloadSpec| (workload.client_node(), workload.server_node()) != DEFAULT_NODES;
+    result.point.background.iter().any(|background| has_nodes(&background.workload))
+}
+
+/// The nodes of a workload that names none.
+const DEFAULT_NODES: (&str, &str) = ("client", "server");
+
+/// Returns a table of the throughput of each flow: the measured one, and those of each background together.
+fn flows_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
+    let nodes = |workload: &WorkloadSpec| format!("{} to {}", workload.client_node(), workload.server_node());
+    let mut rows = vec![[head, "flow", "transport", "kbit/s ± 95 %"].map(str::to_owned).to_vec()];
+    for result in results {
+        let point = &result.point;
+        let measured = (nodes(&point.workload), &point.transport, result.mean_of(Metric::Throughput));
+        let others = result.throughput_of_background().map(|(background, kbps)| {
+            (nodes(&background.workload), background.transport.as_ref().unwrap_or(&point.transport), kbps)
+        });
+        for (flow, transport, kbps) in [measured].into_iter().chain(others) {
+            let transport = transport.to_string();
+            let protocol = transport.split(':').next().unwrap_or_default().to_owned();
+            rows.push(vec![label(result), flow, protocol, interval(kbps)]);
+        }
+    }
+    table(&rows)
 }
 
 /// Returns a table of one class of message sizes, times in ms, one row for each transport.

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::Args;
 use hol_base::{ByteCount, Duration};
 use hol_lab::LabError;
-use hol_passive::{CapturedExchange, CapturedMessages, MessageReconstructor, PathLearner};
+use hol_passive::{
+    CapturedExchange, CapturedIp, CapturedMessages, EstimateError, MessageReconstructor, PathLearner,
+};
 use hol_stack::{Protocol, TransportSpec};
 use hol_workloads::{Exchange, WorkloadError};
 
@@ -54,18 +56,19 @@ const REPETITIONS: usize = 10;
 impl Replay {
     /// Reads the capture, and writes the experiment.
     pub fn run(&self) -> Result<(), Failure> {
-        let take = |(learner, listener): &mut (PathLearner, MessageReconstructor), at, ip: &[u8]| {
+        let take = |(learner, listener): &mut (PathLearner, MessageReconstructor), at, ip: CapturedIp<'_>| {
             learner.handle_packet(at, ip);
             listener.handle_packet(at, ip);
         };
         let CaptureResult { computed: (learner, listener), mut notes } =
             capture_file::read(&self.capture, self.interface.as_deref(), take)?;
         let place = self.capture.display();
-        let nothing = |_| {
-            Failure::failed(format!(
-                "{place}: the capture contains no data over TCP, SCTP or UDP; use another capture, \
-            interface or --host"
-            ))
+        let nothing = |why: EstimateError| {
+            let why = match why {
+                EstimateError::Cut { .. } => why.to_string(),
+                _ => "the capture contains no data over TCP, SCTP or UDP; use another capture, interface or --host".to_owned(),
+            };
+            Failure::failed(format!("{place}: {why}"))
         };
         let messages = listener.finish(self.host).map_err(nothing)?;
         let exchanges = self.supported_exchanges(&messages, &mut notes);

@@ -4,8 +4,11 @@
 //! applies to packets that arrive at the queue later. Packets in the queue leave at the old rate, except in queues
 //! behind a pacer.
 
-use hol_base::{Duration, Seed};
-use hol_network::{Discipline, LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
+use hol_base::Seed;
+use hol_network::{
+    Discipline, LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology,
+    changes_after_approach,
+};
 use hol_traffic::{ChangingSettings, ShapedLink};
 
 use crate::KernelError;
@@ -37,8 +40,13 @@ impl BuildableNetwork {
         for shaped_link in &mut self.links {
             // Losses by number cannot change; such a request is refused with an error.
             let loss = !matches!(shaped_link.settings.loss, LossSpec::Packets(_));
-            shaped_link.changing =
-                ChangingSettings { any: true, delay: true, loss, rate: shaped_link.changing.rate };
+            shaped_link.changing = ChangingSettings {
+                any: true,
+                delay: true,
+                loss,
+                rate: shaped_link.changing.rate,
+                stops: true,
+            };
         }
     }
 }
@@ -62,22 +70,13 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
     Err(KernelError::Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Returns the changes of the kernel's links. A change of a stage that packets reach after the delay takes place one
-/// delay later.
+/// Returns the changes of the kernel's links, each of which delays packets before all other stages.
 fn delay_stage_changes(
     links: &[ShapedLink],
     changes: &[ScheduledChange],
 ) -> Result<Vec<ScheduledChange>, KernelError> {
-    let mut delays: Vec<Duration> = links.iter().map(|shaped_link| shaped_link.settings.delay).collect();
-    let mut later = Vec::new();
-    for ScheduledChange { at, link, change } in changes.iter().cloned() {
-        let delay = &mut delays[usize::from(link.0)];
-        let at = match &change {
-            LinkChange::Down | LinkChange::Up => at,
-            LinkChange::Delay(new) => {
-                *delay = *new;
-                at
-            }
+    for ScheduledChange { link, change, .. } in changes {
+        match change {
             LinkChange::Loss(LossSpec::Packets(_)) => {
                 return refuse(
                     "network.events: loss = { drop = … }",
@@ -86,15 +85,15 @@ fn delay_stage_changes(
             }
             LinkChange::Rate(rate) => {
                 let shaped_link = &links[usize::from(link.0)];
-                shaped_link.check_queue(&Settings { rate: *rate, ..shaped_link.settings.clone() })?;
-                at + *delay
+                if let Some(rate) = rate.positive() {
+                    shaped_link.check_queue(&Settings { rate, ..shaped_link.settings.clone() })?;
+                }
             }
-            LinkChange::Loss(_) => at + *delay,
-        };
-        later.push(ScheduledChange { at, link, change });
+            _ => {}
+        }
     }
-    later.sort_by_key(|change| change.at);
-    Ok(later)
+    let delays = links.iter().map(|shaped_link| Some(shaped_link.settings.delay)).collect();
+    Ok(changes_after_approach(changes.to_vec(), delays))
 }
 
 #[cfg(test)]
@@ -146,8 +145,9 @@ mod tests {
              { at = '1001ms', direction = 'up', loss = '2%' }, { at = '1050ms', direction = 'up', down = true }]")
         .unwrap();
         let changes = plan.changes_of_run(Seed(1));
-        let times: Vec<u64> = changes.iter().map(|change| change.at.as_nanos() / 1_000_000).collect();
-        assert_eq!(times, [1000, 1006, 1050, 1100]);
+        let times: Vec<u64> = changes.iter().map(|change| change.at.as_nanos()).collect();
+        // Just before the packet that is sent at the time of the change.
+        assert_eq!(times, [1_000_000_000, 1_005_999_999, 1_050_000_000, 1_099_999_999]);
         assert_eq!(plan.links[0].expected_loss(), None);
         assert_eq!(plan.links[1].expected_loss(), Some(Ratio::ZERO));
     }
@@ -159,10 +159,9 @@ mod tests {
         let later: Vec<_> = plan
             .changes_of_run(Seed(7))
             .iter()
-            .map(|change| Time::ZERO + change.at.saturating_since(Time::ZERO + Duration::from_millis(100)))
+            .map(|change| Time::ZERO + change.at.saturating_since(Time::from_nanos(99_999_999)))
             .collect();
-        assert!(model.len() > 1000);
-        assert_eq!(later, model);
+        assert!(model.len() > 1000 && later == model);
         assert_eq!(plan.links[0].expected_loss(), None);
     }
 

@@ -94,13 +94,10 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         affects: None,
     },
     KnownDifference {
-        description: "If a delay changes while packets wait in a queue, these packets keep the old delay in the kernel world, which delays packets before the queue; in the model they get the new delay, as on a real link",
-        size: "the difference of the two delays, once, for these packets",
-        condition: "events, traces and handovers that change the delay under load",
-        affects: Some(|point| {
-            let network = &point.network;
-            network.events.iter().chain(network.changes_of_trace()).any(|event| event.delay.is_some())
-        }),
+        description: "Jitter comes after the queue in the model and before it in the kernel world, as with netem, where a queue absorbs it",
+        size: "packets by up to the jitter; response times and throughput did not differ in 60 to 100 runs of four scenarios",
+        condition: "jitter under load",
+        affects: None,
     },
     KnownDifference {
         description: "If a rate changes while a packet is being sent, the kernel world sends its rest at the old rate, the model at the new one",

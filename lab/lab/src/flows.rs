@@ -2,6 +2,7 @@
 
 use hol_measure::Interval;
 
+use crate::background::Background;
 use crate::point_result::PointResult;
 use crate::run_result::RunResult;
 
@@ -19,6 +20,19 @@ impl PointResult {
             let shares = self.shares(run)?;
             let octets: u64 = shares.iter().sum();
             kbps(run, octets).map(|all| all / shares.len() as f64)
+        })
+    }
+
+    /// Returns each background with the throughput of its flows during the measured flow, in kbit/s.
+    pub fn throughput_of_background(&self) -> impl Iterator<Item = (&Background, Option<Interval>)> {
+        let mut next = 0;
+        self.point.background.iter().map(move |background| {
+            let flows = next..next + usize::from(background.count);
+            next = flows.end;
+            let octets = |run: &RunResult| {
+                Some(run.background.get(flows.clone())?.iter().map(|flow| flow.octets).sum::<u64>())
+            };
+            (background, self.interval_over_runs(|run| kbps(run, octets(run)?)))
         })
     }
 

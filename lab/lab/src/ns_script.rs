@@ -17,6 +17,9 @@ const HEADER_OCTETS: u64 = 40;
 /// Octets that may wait in the queues of a path and in the sender when a greedy flow stops.
 const MAX_QUEUED_OCTETS: f64 = 1e6;
 
+/// Maximum number of times of a CBR source that is listed packet by packet.
+const MAX_LISTED: u64 = 20_000;
+
 /// The prefix of an experiment's lines in a script.
 pub const LINE_PREFIX: &str = "#hol ";
 
@@ -122,20 +125,26 @@ fn workload(flow: &Flow) -> String {
         FlowLoad::Greedy { size, packets: None } => {
             format!("kind = \"bulk\", size = \"{size}B\", lasts = \"{}\"", flow.stop - start)
         }
+        FlowLoad::Every { size, interval, at_once, times } if start < *interval && *times <= MAX_LISTED => {
+            let packets = (0..*times).map(|time| (interval.saturating_mul(time), *size));
+            replay(packets.flat_map(|packet| std::iter::repeat_n(packet, usize::from(*at_once))))
+        }
         FlowLoad::Every { size, interval, at_once, .. } => {
-            // CBR of ns sends its first packet at its start, this workload one interval later. A source that starts
-            // within the first interval stays late.
+            // CBR of ns sends its first packet at its start, this workload one interval later. A source that starts within its
+            // first interval is listed, unless it sends too often.
             start = start.saturating_sub(*interval);
             let sources = if *at_once > 1 { format!(", sources = {at_once}") } else { String::new() };
             format!("kind = \"oneway\", size = \"{size}B\", interval = \"{interval}\"{sources}")
         }
-        FlowLoad::Scripted(packets) => {
-            let one = |(at, size): &(Duration, u64)| format!("\"{at} {size}B\"");
-            let all: Vec<String> = packets.iter().map(one).collect();
-            format!("kind = \"replay\", exchanges = [{}]", all.join(", "))
-        }
+        FlowLoad::Scripted(packets) => replay(packets.iter().copied()),
     };
     format!("{{ {load}, from = {}, to = {}, start = \"{start}\" }}", quoted(from), quoted(to))
+}
+
+/// Returns the workload that sends packets at given times.
+fn replay(packets: impl Iterator<Item = (Duration, u64)>) -> String {
+    let all: Vec<String> = packets.map(|(at, size)| format!("\"{at} {size}B\"")).collect();
+    format!("kind = \"replay\", exchanges = [{}]", all.join(", "))
 }
 
 /// Returns the number of messages between start and stop; for a greedy flow what the narrowest link carries, but at least one.
@@ -225,6 +234,42 @@ mod tests {
         assert_eq!(background.workload.kind.workload().name(), "replay");
         // ns sends as many: one every 26.25 ms from 0.31985 s on.
         assert_eq!(background.messages, Some(26));
+    }
+
+    /// The messages of an experiment are divided among its repetitions.
+    #[test]
+    fn each_repetition_plays_the_whole_script() {
+        let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.5", "2.5"]);
+        let text = format!("{NETWORK}{cbr}$f1 set interval_ 0.01\n$ns at 6.0 \"finish\"\n$ns run\n");
+        let messages = |set: &[(&str, &str)]| {
+            let mut source = Source::of_script("a.ns", &text, &Permission::default()).unwrap();
+            for (key, value) in set {
+                source.set("--set", key, value).unwrap();
+            }
+            let point = &Experiment::parse("a", &source).unwrap().points[0];
+            (point.messages, point.repetitions.min)
+        };
+        assert_eq!(messages(&[]), (201, 1));
+        assert_eq!(messages(&[("repetitions", "3")]), (603, 3));
+        assert_eq!(messages(&[("repetitions", "3"), ("repetitions", "5")]), (1005, 5));
+        assert_eq!(messages(&[("repetitions", "5..20"), ("precision", "5%")]), (1005, 5));
+        for set in [[("repetitions", "3"), ("messages", "9")], [("messages", "9"), ("repetitions", "3")]] {
+            assert_eq!(messages(&set), (9, 3), "the user's number counts");
+        }
+    }
+
+    /// ns sends the first packet at the start, also of a source that starts before its first interval has passed.
+    #[test]
+    fn cbr_sends_its_first_packet_at_its_start() {
+        for (start, first, packets) in [("0.0", "0s", 101), ("0.004", "4ms", 101), ("0.01", "0s", 101)] {
+            let stop = start.parse::<f64>().unwrap() + 1.0001;
+            let cbr = application(1, "Traffic/CBR", "UDP", "Null", [start, &stop.to_string()]);
+            let text = format!("{NETWORK}{cbr}$f1 set interval_ 0.01\n$ns at 6.0 \"finish\"\n$ns run\n");
+            let point = &parse(&text).unwrap().points[0];
+            let is_listed = point.workload.kind.workload().name() == "replay";
+            assert_eq!(is_listed, start != "0.01", "{start}");
+            assert_eq!((point.workload.start.to_string(), point.messages), (first.to_owned(), packets));
+        }
     }
 
     #[test]

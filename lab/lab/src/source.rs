@@ -19,6 +19,7 @@ use crate::ns_script;
 use crate::origin::{sha256, sha256_of_file};
 use crate::other_tool::describe_other_tool;
 use crate::permission::{PROJECT_PREFIX, Permission, file_of_project};
+use crate::repetitions::Repetitions;
 use crate::toml_reader::{self, ReadError};
 use crate::topology;
 
@@ -40,6 +41,8 @@ pub struct Source {
     files: Vec<(String, String)>,
     /// The network of its topology, as TOML.
     network: OnceLock<String>,
+    /// Whether the text was generated from the traffic of a script, which each repetition plays as a whole.
+    plays_script: bool,
     /// The resources of this machine that the experiment may use.
     permission: Permission,
     /// The SHA-256 of each file that was read because the experiment names it, by name.
@@ -57,6 +60,8 @@ struct Override {
     /// `key = value` after as many blanks as the preceding texts have octets, so that a span identifies the override.
     document: String,
     start: usize,
+    /// Whether it follows from another override.
+    is_derived: bool,
 }
 
 impl Source {
@@ -70,6 +75,7 @@ impl Source {
             directory: None,
             files: Vec::new(),
             network: OnceLock::new(),
+            plays_script: false,
             permission: Permission::default(),
             read: Arc::default(),
             octets_read: Arc::default(),
@@ -123,7 +129,8 @@ impl Source {
         let script = self.read_script(&name, text, Path::new(""))?;
         let with_text = |experiment: String| Self { text: experiment, ..self }.with_file(&name, text);
         let Some(experiment) = ns_script::hol_lines(text) else {
-            return Ok(with_text(ns_script::experiment_from_script(&name, &script)?));
+            let source = with_text(ns_script::experiment_from_script(&name, &script)?);
+            return Ok(Self { plays_script: true, ..source });
         };
         let mut source = with_text(experiment);
         source.set(&name, "topology", &toml::Value::from(name.as_str()).to_string())?;
@@ -174,14 +181,35 @@ impl Source {
         let refuse = |problem: String| InputError { place: origin.to_owned(), problem };
         let path = key_path(key)
             .ok_or_else(|| refuse(format!("{key:?} is not a dotted key such as network.loss")))?;
+        let messages = if path == ["repetitions"] { self.messages_of_script(value) } else { None };
+        self.add_override(origin, key, path, value, false);
+        if let Some(messages) = messages {
+            self.add_override(origin, "messages", vec!["messages".to_owned()], &messages.to_string(), true);
+        }
+        Ok(())
+    }
+
+    /// Returns the number of messages of all repetitions, each of which plays the whole script; `None` if the experiment is not the traffic
+    /// of a script, or the user sets the number.
+    fn messages_of_script(&self, repetitions: &str) -> Option<u64> {
+        let is_given = self.overrides.iter().any(|set| set.path == ["messages"] && !set.is_derived);
+        if !self.plays_script || is_given {
+            return None;
+        }
+        let repetitions: Repetitions = repetitions.trim_matches(['"', '\'']).parse().ok()?;
+        let text: toml::Table = self.text.parse().ok()?;
+        let messages = u64::try_from(text.get("messages")?.as_integer()?).ok()?;
+        Some(messages.saturating_mul(repetitions.min.into()))
+    }
+
+    fn add_override(&mut self, origin: &str, key: &str, path: Vec<String>, value: &str, is_derived: bool) {
         let quoted = || toml::Value::String(value.to_owned()).to_string();
         let value = if DeValue::parse(value).is_ok() { value.to_owned() } else { quoted() };
         let start = self.overrides.last().map_or(self.text.len(), |last| last.document.len());
         let document = format!("{}{key} = {value}", " ".repeat(start));
         // The topology may now be another script.
         self.network = OnceLock::new();
-        self.overrides.push(Override { origin: origin.to_owned(), path, document, start });
-        Ok(())
+        self.overrides.push(Override { origin: origin.to_owned(), path, document, start, is_derived });
     }
 
     /// Returns the experiment's name, which is the name of its file without the extension.

@@ -101,6 +101,9 @@ mod tests {
         assert_eq!(mean("rate = '5Mbit'", 10), 5000.0);
         let down = "rate = '8Mbit'\nevents = [{ at = '2s', down = true }, { at = '3s', rate = '4Mbit' }, { at = '4s', down = false }]";
         assert_eq!(mean(down, 5), (2.0 * 8000.0 + 4000.0) / 5.0);
+        let stopped =
+            "rate = '8Mbit'\nevents = [{ at = '2s', rate = '0bit' }, { at = '4s', rate = '4Mbit' }]";
+        assert_eq!(mean(stopped, 5), (2.0 * 8000.0 + 4000.0) / 5.0);
         let lost = "rate = '8Mbit'\nevents = [{ at = '2s', loss = '100%' }, { at = '4s', loss = '0%' }]";
         assert_eq!(mean(lost, 8), 0.75 * 8000.0);
     }

@@ -42,7 +42,8 @@ impl Channel {
 
     /// Blocks the other links while `sender` transmits.
     pub(crate) fn occupy(&self, sender: usize, links: &mut [Link]) {
-        let until = links[sender].free_at();
+        // A link with the rate 0 leaves the channel to the others.
+        let Some(until) = links[sender].occupied_until() else { return };
         for member in &self.members {
             links[*member].block_until(until);
         }

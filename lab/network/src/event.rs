@@ -4,6 +4,7 @@ use hol_base::{BitRate, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event_rate::EventRate;
 use crate::loss::LossSpec;
 
 /// A change of a link during the run.
@@ -24,13 +25,14 @@ pub struct EventSpec {
     /// `true`: the link fails and loses its packets; `false`: it works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
-    /// New bit rate, from the next bit on.
+    /// New bit rate, from the next bit on. `0bit`: packets wait in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<BitRate>,
+    #[schemars(with = "Option<BitRate>")]
+    pub rate: Option<EventRate>,
     /// New loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossSpec>,
-    /// New delay; packets keep their order.
+    /// New delay, of packets sent from then on; packets keep their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
 }

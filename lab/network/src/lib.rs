@@ -9,8 +9,10 @@
 //! paths of `paths/`, `trace` reads files of events, `trace_playback` plays them from the position of
 //! `trace_start` on, `link` combines the effects, `channel` makes links take turns.
 
+mod approach;
 mod build;
 mod capacity;
+mod cells;
 mod channel;
 mod check;
 mod codel;
@@ -21,6 +23,7 @@ mod dualpi2;
 mod error;
 mod event;
 mod event_queue;
+mod event_rate;
 mod fq_codel;
 mod handover;
 mod identifier;
@@ -31,6 +34,7 @@ mod loss;
 mod named_path;
 mod network;
 mod observer;
+mod opportunities;
 mod pie;
 mod policer;
 mod propagation;
@@ -45,11 +49,13 @@ mod topology;
 mod trace;
 mod trace_playback;
 mod trace_start;
+mod trace_table;
 mod transit;
 mod transmitter;
 
 pub use {hol_base as base, hol_wire as wire};
 
+pub use approach::changes_after_approach;
 pub use codel::CodelSpec;
 pub use discipline::Discipline;
 pub use disruption::Disruption;
@@ -58,6 +64,7 @@ pub use dualpi2::DualPi2Spec;
 pub use error::NetworkError;
 pub use event::{EventSpec, LinkDirection};
 pub use event_queue::EventQueue;
+pub use event_rate::EventRate;
 pub use fq_codel::FairSpec;
 pub use handover::{HandoverChange, HandoverSpec};
 pub use identifier::{InterfaceId, LinkId, NodeId};

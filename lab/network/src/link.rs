@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
-use hol_base::{BitRate, Duration, Ratio, Seed, Time};
+use hol_base::{Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
+use crate::approach::Approach;
+use crate::event_rate::EventRate;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;
 use crate::observer::Observer;
@@ -25,6 +27,15 @@ struct InFlight {
     /// What happens to the packet at `arrives`.
     at_end: AtEnd,
     transit: Transit,
+}
+
+/// Packets whose transmission waits for another rate.
+#[derive(Debug)]
+struct Interrupted {
+    /// When the transmission would have ended.
+    due: Time,
+    /// The packets, with the arrivals that would have followed.
+    packets: VecDeque<InFlight>,
 }
 
 /// What happens to a packet that has crossed the link.
@@ -62,16 +73,27 @@ pub(crate) struct Link {
     corruption: RandomEffect,
     reordering: RandomEffect,
     reorder_by: Duration,
+    /// The delay before the queue, if it changes during the run.
+    approach: Option<Box<Approach>>,
+    /// The delay after the queue.
     propagation: Propagation,
     /// Packets in flight, in the order of arrival.
     in_flight: VecDeque<InFlight>,
+    /// The packet in transmission when the rate became 0, and its copies.
+    interrupted: Option<Interrupted>,
     police: Option<Policer>,
 }
 
 impl Link {
-    /// Creates a link whose effects draw from their own streams, derived from `seed` by name.
-    pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
+    /// Creates a link whose effects draw from their own streams, derived from `seed` by name. `delay_changes`: the delay
+    /// comes before the queue, as in [`Approach`].
+    pub(crate) fn new(settings: &Settings, seed: Seed, delay_changes: bool) -> Self {
         let chance = |ratio: Ratio, name| RandomEffect::new(ratio, seed.derive(name));
+        let propagation = Propagation::new(settings, seed.derive("jitter"));
+        let (approach, propagation) = match delay_changes {
+            true => (Some(Box::new(Approach::new(propagation))), Propagation::none()),
+            false => (None, propagation),
+        };
         Self {
             mtu: settings.mtu.0,
             is_up: true,
@@ -86,8 +108,10 @@ impl Link {
             corruption: chance(settings.corrupt, "corrupt"),
             reordering: chance(settings.reorder, "reorder"),
             reorder_by: settings.reorder_by,
-            propagation: Propagation::new(settings, seed.derive("jitter")),
+            approach,
+            propagation,
             in_flight: VecDeque::new(),
+            interrupted: None,
             police: Policer::new(settings.police),
         }
     }
@@ -97,7 +121,14 @@ impl Link {
     #[inline]
     pub(crate) fn next_action(&self) -> Time {
         let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
+        let arrival = arrival.min(self.next_approach());
         if self.queue.is_empty() { arrival } else { arrival.min(self.free_at()) }
+    }
+
+    /// Returns when the next packet reaches the queue after its delay; [`Time::MAX`] if none is under way.
+    #[inline]
+    fn next_approach(&self) -> Time {
+        self.approach.as_ref().map_or(Time::MAX, |approach| approach.next_at())
     }
 
     /// Returns when the link may transmit the next packet.
@@ -110,15 +141,20 @@ impl Link {
     /// them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.backlog();
-        match self.transmitter.free_at() > now {
+        match self.transmitter.is_sending(now) {
             true => (packets + 1, octets + self.in_service),
             false => (packets, octets),
         }
     }
 
-    /// Returns when the packet in transmission will have left, if there is one.
+    /// Returns when the packet in transmission will have left, if there is one and the rate is not 0.
     pub(crate) fn sends_until(&self, now: Time) -> Option<Time> {
-        Some(self.transmitter.free_at()).filter(|until| *until > now)
+        Some(self.transmitter.free_at()).filter(|until| *until > now && !self.transmitter.is_stopped())
+    }
+
+    /// Returns until when this or another link of its channel transmits; `None` while the rate is 0.
+    pub(crate) fn occupied_until(&self) -> Option<Time> {
+        (!self.transmitter.is_stopped()).then(|| self.free_at())
     }
 
     /// Returns the time until which other links use the channel.
@@ -143,16 +179,28 @@ impl Link {
 
     /// Accepts a packet from a node; all transmissions due before must have been started.
     #[inline]
-    pub(crate) fn offer(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
+    pub(crate) fn offer(&mut self, now: Time, transit: Transit, observer: &mut Observer<'_>) {
         if !self.is_up {
             observer.report_loss(now, &transit, TapEvent::LinkDown);
         } else if transit.length() > self.mtu {
             observer.report_loss(now, &transit, TapEvent::TooLong);
-        } else if self.is_dropped_early(now, &mut transit.packet) {
+        } else if let Some(approach) = &mut self.approach {
+            approach.push(now, transit);
+        } else {
+            self.enqueue(now, transit, observer);
+        }
+    }
+
+    /// Transmits a packet, or puts it into the queue; all transmissions due before must have been started.
+    #[inline]
+    fn enqueue(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
+        if self.is_dropped_early(now, &mut transit.packet) {
             observer.report_loss(now, &transit, TapEvent::DroppedEarly);
         } else if self.free_at() > now {
             let lose = |transit, event| observer.report_loss(now, &transit, event);
-            self.queue.push(now, transit, self.in_service, lose);
+            // While the rate is 0, perhaps no packet is in transmission.
+            let is_idle = self.transmitter.is_stopped() && !self.transmitter.is_sending(now);
+            self.queue.push(now, transit, if is_idle { 0 } else { self.in_service }, lose);
         } else if self.queue.may_be_bypassed() {
             self.transmit(now, transit, observer);
         } else {
@@ -161,10 +209,19 @@ impl Link {
         }
     }
 
-    /// Starts the transmissions that are due.
+    /// Starts the transmissions that are due, and lets packets into the queue whose delay is over.
     pub(crate) fn advance(&mut self, now: Time, observer: &mut Observer<'_>) {
-        while self.is_due(now) {
-            self.start_next(observer);
+        loop {
+            let approaches = self.next_approach();
+            if self.is_due(now.min(approaches)) {
+                self.start_next(observer);
+            } else if approaches <= now {
+                let next = self.approach.as_mut().and_then(|approach| approach.pop());
+                let (at, transit) = next.expect("a packet is under way");
+                self.enqueue(at, transit, observer);
+            } else {
+                return;
+            }
         }
     }
 
@@ -216,34 +273,54 @@ impl Link {
             LinkChange::Up => self.is_up = true,
             LinkChange::Down => {
                 self.is_up = false;
-                let under_way = self.in_flight.drain(..).map(|flight| flight.transit);
-                for transit in self.queue.drain().into_iter().chain(under_way) {
+                let interrupted = self.interrupted.take().map(|interrupted| interrupted.packets);
+                let under_way = self.in_flight.drain(..).chain(interrupted.unwrap_or_default());
+                let under_way = under_way.map(|flight| flight.transit);
+                let approaching = self.approach.iter_mut().flat_map(|approach| approach.drain());
+                for transit in self.queue.drain().into_iter().chain(under_way).chain(approaching) {
                     observer.report_loss(now, &transit, TapEvent::LinkDown);
                 }
             }
             LinkChange::Rate(rate) => self.change_rate(now, *rate),
             LinkChange::Loss(loss) => self.loss.change(loss),
-            LinkChange::Delay(delay) => self.propagation.change(*delay),
+            LinkChange::Delay(delay) => match &mut self.approach {
+                Some(approach) => approach.change(*delay),
+                None => self.propagation.change(*delay),
+            },
         }
     }
 
     /// Sends the remaining part of the packet in transmission at the new rate, which changes the time of its arrival.
-    fn change_rate(&mut self, now: Time, rate: BitRate) {
-        let due = self.transmitter.free_at();
+    fn change_rate(&mut self, now: Time, rate: EventRate) {
+        let mut in_transmission = self.take_in_transmission(now);
         self.transmitter.change(now, rate);
-        let is_sending = due > now;
-        let Some(number) = self.number_in_transmission.filter(|_| is_sending) else { return };
-        let (mut moved, others): (VecDeque<InFlight>, VecDeque<InFlight>) =
-            self.in_flight.drain(..).partition(|flight| flight.transit.number == number);
-        self.in_flight = others;
-        while let Some(InFlight { arrives, at_end, transit }) = moved.pop_front() {
+        if self.transmitter.is_stopped() {
+            self.interrupted = Some(in_transmission);
+            return;
+        }
+        while let Some(InFlight { arrives, at_end, transit }) = in_transmission.packets.pop_front() {
             let ahead =
                 self.in_flight.iter().rev().map(|flight| flight.arrives).find(|other| *other <= arrives);
-            let exact = self.transmitter.free_at() + arrives.since(due);
+            let exact = self.transmitter.free_at() + arrives.since(in_transmission.due);
             let later = exact.max(ahead.unwrap_or_default());
             self.propagation.move_arrival(arrives, later);
             self.insert_in_flight(later, at_end, transit);
         }
+    }
+
+    /// Removes the packet in transmission and its copies from those in flight.
+    fn take_in_transmission(&mut self, now: Time) -> Interrupted {
+        if let Some(interrupted) = self.interrupted.take() {
+            return interrupted;
+        }
+        let due = self.transmitter.free_at();
+        let is_sending = due > now;
+        let Some(number) = self.number_in_transmission.filter(|_| is_sending) else {
+            return Interrupted { due, packets: VecDeque::new() };
+        };
+        let (packets, others) = self.in_flight.drain(..).partition(|flight| flight.transit.number == number);
+        self.in_flight = others;
+        Interrupted { due, packets }
     }
 
     #[inline]

@@ -1,7 +1,8 @@
 //! Changes of a link during a run.
 
-use hol_base::{BitRate, Duration};
+use hol_base::Duration;
 
+use crate::event_rate::EventRate;
 use crate::loss::LossSpec;
 
 /// The effect of a scheduled event on a link.
@@ -11,8 +12,8 @@ pub enum LinkChange {
     Down,
     /// The link works again.
     Up,
-    /// The new bit rate, from the next bit on.
-    Rate(BitRate),
+    /// The new bit rate, from the next bit on; at 0 packets wait.
+    Rate(EventRate),
     /// The new loss, from the next packet on.
     Loss(LossSpec),
     /// The new delay, from the next packet on.

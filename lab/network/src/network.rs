@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hol_base::{Seed, Time};
 use hol_wire::Packet;
 
+use crate::approach::changes_after_approach;
 use crate::channel::Channel;
 use crate::event_queue::EventQueue;
 use crate::identifier::{InterfaceId, NodeId};
@@ -61,8 +62,15 @@ pub struct Arrival {
 impl<'t> Network<'t> {
     /// Creates an idle network. Each link derives its random streams from `seed` and its own name.
     pub fn new(topology: &Topology, seed: Seed, tap: Option<&'t mut dyn Tap>) -> Self {
-        let links = topology.links.iter().map(|link| Link::new(&link.settings, seed.derive(&link.name)));
-        let changes: Vec<_> = topology.changes_of_run(seed).into_iter().rev().collect();
+        let delays = topology.changing_delays();
+        let links = topology
+            .links
+            .iter()
+            .zip(&delays)
+            .map(|(link, delay)| Link::new(&link.settings, seed.derive(&link.name), delay.is_some()));
+        let links = links.collect();
+        let changes = changes_after_approach(topology.changes_of_run(seed), delays);
+        let changes: Vec<_> = changes.into_iter().rev().collect();
         let channels = Channel::from_links(&topology.links);
         let mut channel_of = vec![None; topology.links.len()];
         for (place, channel) in channels.iter().enumerate() {
@@ -75,7 +83,7 @@ impl<'t> Network<'t> {
         Self {
             interfaces: topology.interfaces.clone(),
             routes: Arc::clone(&topology.routes),
-            links: links.collect(),
+            links,
             channels,
             channel_of,
             changes,

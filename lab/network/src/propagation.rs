@@ -31,6 +31,12 @@ impl Propagation {
         }
     }
 
+    /// Creates a propagation without delay.
+    pub(crate) fn none() -> Self {
+        let settings = Settings { delay: Duration::ZERO, jitter: Duration::ZERO, ..Settings::default() };
+        Self::new(&settings, Seed(0))
+    }
+
     /// Returns the arrival of a packet that left at `departs`; later packets will not arrive before it.
     #[inline]
     pub(crate) fn arrival(&mut self, departs: Time) -> Time {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_wire::Address;
 
 use crate::event::LinkDirection;
@@ -187,6 +187,20 @@ impl Topology {
             node = self.interfaces[usize::from(route.to.0)].node;
         }
         path
+    }
+
+    /// Returns the initial delay of each link whose delay changes during the run. Links that share a channel have none:
+    /// the channel decides when they transmit.
+    pub(crate) fn changing_delays(&self) -> Vec<Option<Duration>> {
+        let changes = |id: usize| {
+            let own = self.link_changes.iter().filter(|change| usize::from(change.link.0) == id);
+            own.map(|change| &change.change).any(|change| matches!(change, LinkChange::Delay(_)))
+        };
+        let of_link = |(id, link): (usize, &LinkDirectionSettings)| {
+            let is_own = link.settings.channel == Settings::OWN_CHANNEL;
+            (is_own && changes(id)).then_some(link.settings.delay)
+        };
+        self.links.iter().enumerate().map(of_link).collect()
     }
 
     /// Returns the changes during the run, in order of time.

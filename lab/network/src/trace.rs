@@ -1,22 +1,23 @@
 //! Events from a file: a table of times and values, or the times at which a packet may leave.
 //!
-//! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; each cell has a unit, or the
-//! header has one for its column (`rate_Mbit`). Without a header, two columns are seconds and Mbit/s, as in
-//! Pensieve's traces; G-NetTrack's CSV has its own. Dates and Unix times count from the first. In mahimahi's format
-//! each line is the millisecond at which a packet of MTU size may leave. All become events, so every world
-//! treats them alike; `trace_playback` computes the events of a run from any start position.
+//! `trace_table` reads tables, `opportunities` mahimahi's format. Both become events, so every world treats them
+//! alike; `trace_playback` computes the events of a run from any start position.
 
 use std::fmt;
 
-use hol_base::{BitRate, Duration, Ratio};
+use hol_base::{Duration, Ratio};
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::cells::Separator;
 use crate::event::{EventSpec, LinkDirection};
+use crate::event_rate::EventRate;
 use crate::loss::LossSpec;
+use crate::opportunities;
 use crate::trace_playback::{LinkValues, TracePlayback};
+use crate::trace_table;
 
 /// The trace files of a network, or the traces that were read from them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -118,8 +119,10 @@ pub struct TraceError {
 
 /// Maximum number of events; more would dominate the time of a run.
 const MAX_EVENTS: usize = 100_000;
+/// A trace is repeated until it has lasted this long.
+const MIN_REPEATED_TIME: Duration = Duration::from_secs(600);
 /// Maximum number of lines read.
-const MAX_LINES: usize = 2_000_000;
+pub(crate) const MAX_LINES: usize = 2_000_000;
 
 /// Returns the events of a trace from its beginning on, in one direction or both.
 pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, TraceError> {
@@ -146,15 +149,14 @@ fn read_with(
     direction: LinkDirection,
     of_table: impl Fn(Vec<Step>) -> Round,
 ) -> Result<TracePlayback, TraceError> {
-    let first = lines(text).next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))?;
-    let Round { steps, end, repetitions: rounds } = if first.1.parse::<u64>().is_ok() {
-        parse_mahimahi(text)?
-    } else if is_two_numbers(first.1) {
-        of_table(parse_two_columns(text)?)
-    } else if first.1.split(',').any(|column| column.trim() == GNETTRACK_DOWN) {
-        of_table(parse_gnettrack(text, direction)?)
-    } else {
-        of_table(parse_table(text)?)
+    let (line, first) = first_line(text)?;
+    let cells = Separator::of_line(first).cells(first);
+    let Round { steps, end, repetitions: rounds } = match &cells[..] {
+        [only] if only.parse::<u64>().is_ok() => opportunities::read(text)?,
+        numbers if numbers.iter().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit())) => {
+            of_table(trace_table::read_without_header(text, line, numbers.len())?)
+        }
+        _ => of_table(trace_table::read_with_header(text, direction)?),
     };
     let mut values = LinkValues::default();
     let mut changes = Vec::new();
@@ -170,7 +172,7 @@ fn read_with(
 }
 
 /// The steps of one pass through a trace.
-struct Round {
+pub(crate) struct Round {
     steps: Vec<Step>,
     /// Time of the last line, or of the beginning of the next round.
     end: Duration,
@@ -195,12 +197,12 @@ impl Round {
 
 /// The values of a row; `None` where a value is missing.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Step {
-    line: usize,
-    at: Duration,
-    rate: Option<BitRate>,
-    delay: Option<Duration>,
-    loss: Option<Ratio>,
+pub(crate) struct Step {
+    pub(crate) line: usize,
+    pub(crate) at: Duration,
+    pub(crate) rate: Option<EventRate>,
+    pub(crate) delay: Option<Duration>,
+    pub(crate) loss: Option<Ratio>,
 }
 
 impl Step {
@@ -210,96 +212,24 @@ impl Step {
     }
 }
 
-fn trace_error(line: usize, problem: &str) -> TraceError {
+pub(crate) fn trace_error(line: usize, problem: &str) -> TraceError {
     TraceError { line, problem: problem.to_owned() }
 }
 
+/// Returns the first line with content, and its number.
+pub(crate) fn first_line(text: &str) -> Result<(usize, &str), TraceError> {
+    lines(text).next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))
+}
+
 /// Returns the lines with content, and their numbers.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let numbered = (1..).zip(text.lines()).map(|(line, words)| (line, words.trim()));
-    numbered.filter(|(_, words)| !words.is_empty() && !words.starts_with('#'))
-}
-
-/// Octets of the packet that an opportunity lets pass, including the link-layer header.
-const OPPORTUNITY_OCTETS: u64 = 1500 + 14;
-/// The opportunities within this time determine a rate.
-const BIN_WIDTH: Duration = Duration::from_millis(100);
-/// The latest time in a trace of opportunities, in ms: 100 years, the maximum of other times.
-const MAX_MS: u64 = 36_500 * 86_400_000;
-/// A trace is repeated until it has lasted this long.
-const MIN_REPEATED_TIME: Duration = Duration::from_secs(600);
-
-/// Parses mahimahi's format. The packets within a tenth of a second give a rate; in a gap one packet passes before the
-/// next opportunity.
-fn parse_mahimahi(text: &str) -> Result<Round, TraceError> {
-    let mut counts: Vec<(u64, usize)> = Vec::new();
-    let bin = BIN_WIDTH.as_millis_f64() as u64;
-    let (mut last, mut end) = (0, 0);
-    for (count, (line, words)) in lines(text).enumerate() {
-        let ms: u64 = words.parse().map_err(|_| {
-            trace_error(
-                line,
-                &format!("{words:?} is not a whole number of milliseconds, as the first line is; each line of a mahimahi trace must be \
-                    one"),
-            )
-        })?;
-        if count == MAX_LINES {
-            return Err(trace_error(line, &format!("the trace has more than {MAX_LINES} lines; shorten it")));
-        }
-        if ms < last {
-            return Err(trace_error(
-                line,
-                &format!("{ms} ms is before {last} ms in the line before; sort the lines"),
-            ));
-        }
-        if ms > MAX_MS {
-            return Err(trace_error(
-                line,
-                &format!("{ms} ms is more than 100 years; count from the start of the trace"),
-            ));
-        }
-        (last, end) = (ms, end.max(ms));
-        match counts.last_mut() {
-            Some((slot, count)) if *slot == ms / bin => *count += 1,
-            _ => counts.push((ms / bin, 1)),
-        }
-    }
-    if end == 0 {
-        return Err(trace_error(1, "the trace ends at 0 ms; add later times"));
-    }
-    // The last slot ends with the trace, which begins again there.
-    let slots = end.div_ceil(bin);
-    // The last opportunity may be at the end, after the last slot.
-    if let Some((_, late)) = counts.pop_if(|(slot, _)| *slot == slots) {
-        match counts.last_mut() {
-            Some((slot, count)) if *slot == slots - 1 => *count += late,
-            _ => counts.push((slots - 1, late)),
-        }
-    }
-    Ok(repeat(rates(&counts, end), Duration::from_millis(end)))
-}
-
-/// Returns the rate of each slot of a tenth of a second until `end`, in ms, and of gaps between opportunities.
-fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
-    let bin = BIN_WIDTH.as_millis_f64() as u64;
-    let bits = |packets: u64, ms: u64| {
-        BitRate::from_bits_per_second((packets * OPPORTUNITY_OCTETS * 8 * 1000 / ms).max(1))
-    };
-    let step = |slot: u64, rate| Step { at: BIN_WIDTH.saturating_mul(slot), rate, ..Step::default() };
-    let mut steps = Vec::new();
-    let mut next = 0;
-    for &(slot, count) in counts {
-        if slot > next {
-            steps.push(step(next, bits(1, (slot - next) * bin)));
-        }
-        steps.push(step(slot, bits(count as u64, bin.min(end - slot * bin))));
-        next = slot + 1;
-    }
-    steps
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    // A tab at the end is an empty cell.
+    let numbered = (1..).zip(text.lines()).map(|(line, words)| (line, words.trim_matches([' ', '\r'])));
+    numbered.filter(|(_, words)| !words.trim().is_empty() && !words.starts_with('#'))
 }
 
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
-fn repeat(steps: Vec<Step>, end: Duration) -> Round {
+pub(crate) fn repeat(steps: Vec<Step>, end: Duration) -> Round {
     if steps.len() < 2 || end.is_zero() {
         return Round { steps, end, repetitions: None };
     }
@@ -311,234 +241,6 @@ fn repeat(steps: Vec<Step>, end: Duration) -> Round {
     let changes = 1 + steps.windows(2).filter(is_change).count();
     let rounds = rounds.min((MAX_EVENTS / changes).max(1) as u64);
     Round { steps, end, repetitions: Some(rounds) }
-}
-
-/// Returns the two numbers of a line.
-fn two_numbers(words: &str) -> Option<(&str, &str)> {
-    let mut cells = words.split(|c: char| c.is_whitespace() || c == ',').filter(|cell| !cell.is_empty());
-    let pair = (cells.next()?, cells.next()?);
-    let are_numbers = [pair.0, pair.1].iter().all(|cell| cell.parse::<f64>().is_ok());
-    (are_numbers && cells.next().is_none()).then_some(pair)
-}
-
-fn is_two_numbers(words: &str) -> bool {
-    two_numbers(words).is_some()
-}
-
-/// Parses two columns without a header: seconds and Mbit/s, as in the traces of Pensieve (Mao, Netravali and Alizadeh 2017).
-fn parse_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
-    let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
-    parse_rows(lines(text), |line, words| {
-        let problem = format!(
-            "{words:?} is not a time in s and a rate in Mbit/s, as the first line is; write both on every line"
-        );
-        let (time, rate) = two_numbers(words).ok_or_else(|| trace_error(line, &problem))?;
-        parse_row(line, &format!("{time},{rate}"), &columns)
-    })
-}
-
-/// The columns of G-NetTrack's CSV that are read: date and time, and rates in kbit/s. Irish 5G and 4G data
-/// sets use this format (Raca, Leahy, Sreenan and Quinlan 2020).
-const GNETTRACK_TIME: &str = "Timestamp";
-const GNETTRACK_DOWN: &str = "DL_bitrate";
-const GNETTRACK_UP: &str = "UL_bitrate";
-
-/// Parses G-NetTrack's CSV. A single direction gets its own rate; with both directions, each gets the rate of
-/// the download.
-fn parse_gnettrack(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
-    let mut lines = lines(text);
-    let (line, words) = lines.next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))?;
-    let rate = if direction == LinkDirection::Up { GNETTRACK_UP } else { GNETTRACK_DOWN };
-    let place = |name: &str| words.split(',').position(|column| column.trim() == name);
-    let places = place(GNETTRACK_TIME).zip(place(rate));
-    let (time, rate) = places.ok_or_else(|| {
-        trace_error(line, &format!("the column {GNETTRACK_TIME} or {rate} is missing; add it"))
-    })?;
-    let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
-    parse_rows(lines, |line, words| {
-        let cells: Vec<&str> = words.split(',').map(str::trim).collect();
-        let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
-        let problem = "the time is not of the form 2019.12.14_10.16.30";
-        let seconds = seconds.ok_or_else(|| trace_error(line, problem))?;
-        // A dash or an empty cell means no change.
-        let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).unwrap_or(&"");
-        parse_row(line, &format!("{seconds},{rate}"), &columns)
-    })
-}
-
-/// Returns the seconds of a time such as `2019.12.14_10.16.30`, since 1970.
-fn seconds_of(text: &str) -> Option<i64> {
-    let parts: Vec<i64> =
-        text.split(['.', '_', '-', ':', ' ']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let [year, month, day, hour, minute, second] = parts[..] else { return None };
-    let is_date = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
-    // Days from March on, so that a leap day is the last of its year.
-    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469;
-    (is_date && is_time).then_some(((days * 24 + hour) * 60 + minute) * 60 + second)
-}
-
-/// If the first time is later than this, times are those of a calendar.
-const MIN_CALENDAR_TIME: Duration = Duration::from_secs(100_000_000);
-
-/// The columns of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
-    Time,
-    Rate,
-    Delay,
-    Loss,
-}
-
-/// Parses a table's header: the kind of each column and the unit of its numbers.
-fn parse_header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
-    let column = |cell: &'_ str| -> Result<Column, TraceError> {
-        match cell {
-            "time" => Ok(Column::Time),
-            "rate" => Ok(Column::Rate),
-            "delay" => Ok(Column::Delay),
-            "loss" => Ok(Column::Loss),
-            _ => {
-                let cure = "the header of a table is time,rate,delay,loss or some of these; a file of two columns without a header has \
-                    times in s and rates in Mbit/s";
-                Err(trace_error(line, &format!("{cell:?} is not the name of a column; {cure}")))
-            }
-        }
-    };
-    let columns: Vec<(Column, &str)> = words
-        .split(',')
-        .map(|cell| cell.trim().split_once('_').unwrap_or((cell.trim(), "")))
-        .map(|(cell, unit)| Ok((column(cell)?, if unit == "percent" { "%" } else { unit })))
-        .collect::<Result<_, TraceError>>()?;
-    let count = |wanted| columns.iter().filter(|(column, _)| *column == wanted).count();
-    if count(Column::Time) != 1 || columns.len() < 2 {
-        return Err(trace_error(
-            line,
-            "a table has one column `time` and at least one of rate, delay and loss",
-        ));
-    }
-    if [Column::Rate, Column::Delay, Column::Loss].into_iter().any(|column| count(column) > 1) {
-        return Err(trace_error(line, "a column occurs twice; remove one"));
-    }
-    Ok(columns)
-}
-
-fn parse_table(text: &str) -> Result<Vec<Step>, TraceError> {
-    let mut lines = lines(text);
-    let (line, words) = lines.next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))?;
-    let columns = parse_header(line, words)?;
-    let steps = parse_rows(lines, |line, words| parse_row(line, words, &columns))?;
-    if steps.is_empty() {
-        return Err(trace_error(line, "no line follows the header; add at least one"));
-    }
-    Ok(steps)
-}
-
-/// Reads lines as rows, in order of time. Times of a calendar count from the first.
-fn parse_rows<'t>(
-    lines: impl Iterator<Item = (usize, &'t str)>,
-    read: impl Fn(usize, &str) -> Result<(Step, bool), TraceError>,
-) -> Result<Vec<Step>, TraceError> {
-    let mut steps: Vec<Step> = Vec::new();
-    let mut origin = None;
-    // The index of the first step of the current period with a rate of 0.
-    let mut still: Option<usize> = None;
-    for (line, words) in lines {
-        if steps.len() == MAX_LINES {
-            return Err(trace_error(line, &format!("the table has more than {MAX_LINES} lines; shorten it")));
-        }
-        let (mut step, is_stopped) = read(line, words)?;
-        let origin =
-            *origin.get_or_insert(if step.at > MIN_CALENDAR_TIME { step.at } else { Duration::ZERO });
-        if step.at < origin {
-            return Err(trace_error(line, "the time is before that of the first line; sort the lines"));
-        }
-        step.at -= origin;
-        if let Some(last) = steps.last().filter(|last| last.at > step.at) {
-            let (own, before) = (step.at, last.at);
-            return Err(trace_error(
-                line,
-                &format!("{own} is before {before} in line {}; sort the lines", last.line),
-            ));
-        }
-        let gap = step.at.saturating_sub(steps.last().map_or(Duration::ZERO, |last| last.at));
-        if is_gap(&steps, gap) {
-            let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
-            return Err(trace_error(line, &format!("the line is {gap} {problem}")));
-        }
-        if let Some(stopped) = still.filter(|_| step.rate.is_some()) {
-            let_one_packet_pass(&mut steps[stopped..], step.at);
-            still = None;
-        }
-        still = still.or(is_stopped.then_some(steps.len()));
-        steps.push(step);
-    }
-    if let Some(stopped) = still {
-        return Err(trace_error(
-            steps[stopped].line,
-            "the rate is 0 from here to the end of the trace; add a later line with another rate",
-        ));
-    }
-    Ok(steps)
-}
-
-/// Lets one packet pass at a rate of 0 until there is a rate again.
-fn let_one_packet_pass(steps: &mut [Step], until: Duration) {
-    if let Some(stopped) = steps.first_mut() {
-        let nanos = until.saturating_sub(stopped.at).as_nanos().max(1);
-        let rate = u128::from(OPPORTUNITY_OCTETS) * 8_000_000_000 / u128::from(nanos);
-        stopped.rate = BitRate::from_bits_per_second(u64::try_from(rate).unwrap_or(u64::MAX).max(1));
-    }
-}
-
-/// Returns whether one of otherwise equidistant rows is missing.
-fn is_gap(steps: &[Step], gap: Duration) -> bool {
-    const MIN_ROWS: usize = 20;
-    let [first, .., last] = steps else { return false };
-    let mean = last.at.saturating_sub(first.at).as_nanos() / (steps.len() as u64 - 1);
-    steps.len() >= MIN_ROWS && gap.as_nanos() > mean.saturating_mul(100)
-}
-
-/// Parses a row; also returns whether its rate is 0.
-fn parse_row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bool), TraceError> {
-    let cells: Vec<&str> = words.split(',').map(str::trim).collect();
-    if cells.len() != columns.len() {
-        let problem = format!(
-            "the line has {} cells, but the header has {}; give each column one",
-            cells.len(),
-            columns.len()
-        );
-        return Err(trace_error(line, &problem));
-    }
-    let mut step = Step { line, ..Step::default() };
-    let mut is_stopped = false;
-    for (cell, (column, unit)) in cells.into_iter().zip(columns) {
-        if cell.is_empty() && *column != Column::Time {
-            continue;
-        }
-        let is_bare = cell.parse::<f64>().is_ok();
-        let cell = if is_bare { format!("{cell}{unit}") } else { cell.to_owned() };
-        let cure = if is_bare && unit.is_empty() {
-            ", or name the unit in the header, as in time_s,rate_Mbit,delay_ms,loss_%"
-        } else {
-            ""
-        };
-        let wrong = |problem: &dyn std::fmt::Display| trace_error(line, &format!("{problem}{cure}"));
-        match column {
-            Column::Time => step.at = cell.parse().map_err(|e| wrong(&e))?,
-            Column::Delay => step.delay = Some(cell.parse().map_err(|e| wrong(&e))?),
-            Column::Loss => step.loss = Some(cell.parse().map_err(|e| wrong(&e))?),
-            Column::Rate if is_zero(&cell) => is_stopped = true,
-            Column::Rate => step.rate = Some(cell.parse().map_err(|e| wrong(&e))?),
-        }
-    }
-    Ok((step, is_stopped))
-}
-
-fn is_zero(cell: &str) -> bool {
-    let digits = cell.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/');
-    digits.trim().parse::<f64>() == Ok(0.0)
 }
 
 #[cfg(test)]
@@ -574,7 +276,7 @@ mod tests {
     }
 
     /// Each line is a packet of 1500 octets and a header of 14: ten in a tenth of a second are 1.2112 Mbit/s,
-    /// and in a gap of 200 ms one packet passes. <https://github.com/ravinet/mahimahi>: the trace begins
+    /// and in a gap nothing passes. <https://github.com/ravinet/mahimahi>: the trace begins
     /// again at its end.
     #[test]
     fn mahimahi_opportunities_become_rates() {
@@ -592,10 +294,10 @@ mod tests {
         // The last slot has 95 ms, and the next round begins after it.
         let expected = [
             (0, bits("1211200bit"), None),
-            (100, bits("60560bit"), None),
+            (100, bits("0bit"), None),
             (300, bits("1274947bit"), None),
             (395, bits("1211200bit"), None),
-            (495, bits("60560bit"), None),
+            (495, bits("0bit"), None),
         ];
         assert_eq!(events[..5], expected);
         assert!(events.last().unwrap().0 > 599_000);
@@ -645,10 +347,109 @@ mod tests {
         );
     }
 
+    /// The octets that a link carries in a round are those of the opportunities, however rare they are.
     #[test]
-    fn zero_rate_lets_one_packet_pass_until_the_rate_rises() {
-        let events = read("time,rate\n0s,10Mbit\n1s,0Mbit\n2s,10Mbit\n").unwrap();
-        assert_eq!(events[1], (1000, bits("12112bit"), None));
+    fn mahimahi_trace_carries_one_packet_for_each_opportunity() {
+        for times in [
+            &[500, 1000, 1500, 2000][..],
+            &[1000],
+            &[90, 110, 350, 730, 731, 1000],
+            &[5, 6, 7, 8, 9, 1000],
+            &[700, 700, 700],
+            &[1, 2],
+        ] {
+            let text: String = times.iter().map(|ms| format!("{ms}\n")).collect();
+            let trace = super::read(&text, LinkDirection::Up).unwrap();
+            let end = trace.end();
+            let ends = trace.changes().iter().skip(1).map(|event| event.at).chain([end]);
+            let bits: f64 = trace
+                .changes()
+                .iter()
+                .zip(ends)
+                .map(|(event, until)| {
+                    event.rate.unwrap().bits_per_second() as f64 * (until - event.at).as_secs_f64()
+                })
+                .sum();
+            let expected = (times.len() * 1514 * 8) as f64;
+            assert!((bits - expected).abs() < times.len() as f64, "{times:?}: {bits} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn zero_rate_is_kept() {
+        for zero in ["0Mbit", "0", "0.0 kbit"] {
+            let events = read(&format!("time,rate\n0s,10Mbit\n1s,{zero}\n2s,10Mbit\n")).unwrap();
+            assert_eq!(events[1], (1000, bits("0bit"), None), "{zero}");
+        }
+        assert_eq!(read("0 5\n1 0\n2 5\n").unwrap()[1], (1000, bits("0bit"), None));
+    }
+
+    #[test]
+    fn values_of_the_first_line_hold_from_the_start() {
+        for text in ["time,rate,delay\n3s,1Mbit,9ms\n5s,2Mbit,\n", "3 1\n5 2\n"] {
+            let events = read(text).unwrap();
+            let rates: Vec<_> = events.iter().map(|(at, rate, _)| (*at, rate.clone())).collect();
+            assert_eq!(rates, [(0, bits("1Mbit")), (5000, bits("2Mbit"))], "{text}");
+        }
+    }
+
+    /// As spreadsheets of different languages write it.
+    #[test]
+    fn cells_may_be_separated_and_quoted_in_several_ways() {
+        let expected = read("time_s,rate_Mbit,delay_ms\n0,12.5,\n1,6,20\n").unwrap();
+        for text in [
+            "time_s;rate_Mbit;delay_ms\n0;12.5;\n1;6;20\n",
+            "time_s\trate_Mbit\tdelay_ms\n0\t12.5\t\n1\t6\t20\n",
+            "\"time_s\",\"rate_Mbit\",\"delay_ms\"\n\"0\",\"12.5\",\"\"\n\"1\",\"6\",\"20\"\n",
+            "\"time_s\"; rate_Mbit; \"delay_ms\"\r\n0; \"12.5\"; \r\n1; 6; 20\r\n",
+        ] {
+            assert_eq!(read(text), Ok(expected.clone()), "{text}");
+        }
+        let expected = read("0 1.25\n1 0.8\n").unwrap();
+        for text in
+            ["0;1.25\n1;0.8\n", "0,\t1.25\n1,\t0.8\n", "\"0\",\"1.25\"\n\"1\",\"0.8\"\n", "0  1.25\n1  0.8\n"]
+        {
+            assert_eq!(read(text), Ok(expected.clone()), "{text}");
+        }
+        let quoted = "\"Timestamp\";\"DL_bitrate\"\n\"2019.12.31_23.59.59\";\"4000\"\n\"2020.01.01_00.00.01\";\"5000\"\n";
+        assert_eq!(read(quoted).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn error_names_the_form_of_a_number_that_is_not_read() {
+        for (text, words) in [
+            ("time_s;rate_Mbit\n0;12,5\n", "line 2: \"12,5\" has a comma; write 12.5"),
+            ("0,0\t1,25\n1,0\t0,8\n", "line 1: \"0,0\" has a comma; write 0.0"),
+            ("0,0 1,25\n1,0 0,8\n", "line 1: \"0,0\" has a comma; write 0.0"),
+            ("time_s,rate_Mbit\n0,12,5\n", "a comma within a number separates cells; write a decimal point"),
+            (
+                "time_s,rate_kbit\n0,\"1,200\"\n",
+                "\"1,200\" has a comma; write 1.200, or 1200 if it separates thousands",
+            ),
+            ("time_s;rate_kbit\n0;1.200.000\n", "\"1.200.000\" has several points; write 1200000"),
+            ("time_s;rate_kbit\n0;1'200\n", "\"1'200\" has a separator of thousands; write 1200"),
+            ("time_s;rate_kbit\n0;1 200\n", "\"1 200\" has a separator of thousands; write 1200"),
+            ("time_s,rate_Mbit\n0,1.2e1\n", "\"1.2e1\" has an exponent; write 12"),
+            ("0 1.2e7\n", "\"1.2e7\" has an exponent; write 12000000"),
+            ("time,rate\n0s,1.2e1Mbit\n", "\"1.2e1Mbit\" has an exponent; write 12Mbit"),
+            ("1.5\n2.5\n", "line 1: \"1.5\" is not a whole number of milliseconds"),
+            ("0.0 1.25 10\n", "line 1: the line has 3 numbers"),
+        ] {
+            let problem = read(text).unwrap_err();
+            assert!(problem.contains(words), "{words}: {problem}");
+        }
+    }
+
+    /// Traces in bit/s, whose rates would be a million times too high.
+    #[test]
+    fn two_columns_beyond_100_gigabits_ask_for_a_unit() {
+        let problem = read("0 1250000\n1 800000\n").unwrap_err();
+        let words = "line 1: 1250000 Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put time_s,rate_bit \
+            (or rate_kbit) before the first line";
+        assert!(problem.starts_with(words), "{problem}");
+        assert!(read("0 5\n1 100001\n").unwrap_err().starts_with("line 2: 100001 Mbit/s"));
+        assert!(read("0 100000\n1 5\n").is_ok());
+        assert_eq!(read("time_s,rate_bit\n0,1250000\n"), Ok(vec![(0, bits("1250kbit"), None)]));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Plays a trace from a given position: converts the times of the trace to times of the run.
 
-use hol_base::{BitRate, Duration};
+use hol_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{EventSpec, LinkDirection};
+use crate::event_rate::EventRate;
 use crate::loss::LossSpec;
 
 /// A trace that has been read, in one direction or both.
@@ -61,7 +62,7 @@ impl TracePlayback {
 /// The values of a link that a trace has set.
 #[derive(Debug, Default)]
 pub(crate) struct LinkValues {
-    rate: Option<BitRate>,
+    rate: Option<EventRate>,
     delay: Option<Duration>,
     loss: Option<LossSpec>,
 }
@@ -112,7 +113,7 @@ mod tests {
         let event = |event: EventSpec| {
             let EventSpec { at, rate, delay, loss, .. } = event;
             let delay = delay.map(|delay| delay.as_millis());
-            (at.as_millis(), rate.map(BitRate::bits_per_second), delay, loss.map(percent))
+            (at.as_millis(), rate.map(EventRate::bits_per_second), delay, loss.map(percent))
         };
         events.into_iter().map(event).collect()
     }
@@ -152,10 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn network_values_apply_before_the_first_line() {
+    fn values_of_the_first_line_apply_before_it() {
         let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
-        assert_eq!(played(late, "1s"), [rate(2000, 1_000_000), rate(4000, 2_000_000)]);
-        assert_eq!(played(late, "3s"), [rate(0, 1_000_000), rate(2000, 2_000_000)]);
+        for (start, change) in [("0s", 5000), ("1s", 4000), ("3s", 2000)] {
+            assert_eq!(played(late, start), [rate(0, 1_000_000), rate(change, 2_000_000)], "{start}");
+        }
     }
 
     fn repeated(text: &str, start: &str) -> Vec<Event> {
@@ -198,11 +200,11 @@ mod tests {
                 (2500, Some(3_000_000), None, Some(0.0))
             ]
         );
-        // Until the first line of the next round the last one holds.
+        // The next round begins with the values of the first line.
         let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
         assert_eq!(
             repeated(late, "6s")[..3],
-            [rate(0, 2_000_000), rate(4000, 1_000_000), rate(6000, 2_000_000)]
+            [rate(0, 2_000_000), rate(4000, 1_000_000), rate(9000, 2_000_000)]
         );
     }
 
@@ -218,15 +220,15 @@ mod tests {
         assert_eq!(repeated(constant, "3s"), [rate(0, 1_000_000)]);
     }
 
-    /// A packet each ms from 400 to 699 ms, and one at the end: an outage begins at 700 ms and lasts until 400 ms of the next round. In
-    /// each part of it one packet passes.
+    /// A packet each ms from 400 to 699 ms, and one at the end: an outage begins at 700 ms and lasts until 400 ms of the next round,
+    /// except for that packet.
     fn outage_at_the_end() -> String {
         (400..700).chain([1000]).map(|ms| format!("{ms}\n")).collect()
     }
 
-    const BEFORE: u64 = 12_112 * 1000 / 400;
+    const BEFORE: u64 = 0;
     const FULL: u64 = 12_112_000;
-    const AFTER: u64 = 12_112 * 1000 / 200;
+    const AFTER: u64 = 0;
     const LAST: u64 = 12_112 * 1000 / 100;
 
     #[test]
@@ -255,7 +257,7 @@ mod tests {
     #[test]
     fn value_that_is_the_same_after_a_repetition_causes_no_event() {
         // One packet in the first and in the last tenth of a second.
-        let text = "100\n110\n120\n300\n";
+        let text = "50\n100\n110\n120\n300\n";
         let even = rate(0, 12_112 * 10);
         assert_eq!(
             played(text, "0s")[..4],

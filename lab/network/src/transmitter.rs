@@ -2,25 +2,29 @@
 
 use hol_base::{BitRate, Duration, Time};
 
+use crate::event_rate::EventRate;
+
 /// Transmits octets at a constant rate, exact over any number of packets.
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     rate: BitRate,
     /// Octets of each packet's link-layer header.
     overhead: u64,
-    /// When the last packet will have left, rounded down.
+    /// When the last packet will have left, rounded down; [`Time::MAX`] while the rate is 0.
     free_at: Time,
     /// The fraction of a nanosecond lost in `free_at` by rounding, in units of 1/rate ns.
     carried: u64,
+    /// The remaining bits of the packet whose transmission was interrupted, multiplied by 10⁹; `None` unless the rate is 0.
+    interrupted: Option<u128>,
 }
 
 impl Transmitter {
     /// Creates an idle transmitter.
     pub(crate) fn new(rate: BitRate, overhead: u64) -> Self {
-        Self { rate, overhead, free_at: Time::ZERO, carried: 0 }
+        Self { rate, overhead, free_at: Time::ZERO, carried: 0, interrupted: None }
     }
 
-    /// Returns the rate.
+    /// Returns the rate; while it is 0, the last one before.
     pub(crate) fn rate(&self) -> BitRate {
         self.rate
     }
@@ -28,6 +32,16 @@ impl Transmitter {
     /// Returns when the packet in transmission will have left.
     pub(crate) fn free_at(&self) -> Time {
         self.free_at
+    }
+
+    /// Returns whether a packet is in transmission, or its transmission is interrupted.
+    pub(crate) fn is_sending(&self, now: Time) -> bool {
+        self.interrupted.map_or(self.free_at > now, |nanobits| nanobits > 0)
+    }
+
+    /// Returns whether the rate is 0.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.interrupted.is_some()
     }
 
     /// Starts to transmit an IP packet of `length` octets; returns when its last bit will have left.
@@ -43,19 +57,33 @@ impl Transmitter {
 
     /// Changes the rate from now on, including the remaining bits of the packet in transmission. Otherwise a
     /// packet started at a low rate would block a fast link, and a varying rate would carry less than its
-    /// mean.
-    pub(crate) fn change(&mut self, now: Time, rate: BitRate) {
-        let old = std::mem::replace(&mut self.rate, rate);
-        let [old, new] = [old, rate].map(|rate| u128::from(rate.bits_per_second()));
-        let left = self.free_at.saturating_since(now);
-        if left == Duration::ZERO {
+    /// mean. At a rate of 0 nothing is sent until the next change.
+    pub(crate) fn change(&mut self, now: Time, rate: EventRate) {
+        let nanobits = self.remaining_nanobits(now);
+        let EventRate::Positive(rate) = rate else {
+            (self.free_at, self.interrupted) = (Time::MAX, Some(nanobits));
+            return;
+        };
+        let is_idle = self.free_at <= now;
+        self.rate = rate;
+        self.interrupted = None;
+        if is_idle {
             self.carried = 0;
             return;
         }
-        let nanobits = u128::from(left.as_nanos()) * old + u128::from(self.carried);
-        self.free_at = now + Duration::from_nanos(u64::try_from(nanobits / new).unwrap_or(u64::MAX));
+        let rate = u128::from(rate.bits_per_second());
+        self.free_at = now + Duration::from_nanos(u64::try_from(nanobits / rate).unwrap_or(u64::MAX));
         // Less than the rate, which has 64 bits.
-        self.carried = (nanobits % new) as u64;
+        self.carried = (nanobits % rate) as u64;
+    }
+
+    /// Returns the remaining bits of the packet in transmission, multiplied by 10⁹.
+    fn remaining_nanobits(&self, now: Time) -> u128 {
+        if let Some(nanobits) = self.interrupted {
+            return nanobits;
+        }
+        let left = u128::from(self.free_at.saturating_since(now).as_nanos());
+        if left == 0 { 0 } else { left * u128::from(self.rate.bits_per_second()) + u128::from(self.carried) }
     }
 }
 
@@ -79,8 +107,8 @@ mod tests {
     #[test]
     fn each_bit_is_sent_at_the_rate_of_its_time() {
         // 1000 octets: 2 ms at 1 Mbit/s are 2000 bits, 1 ms at 3 Mbit/s 3000, and 3000 are left, 6 ms at 500 kbit/s.
-        let [slow, fast, slower] = ["1Mbit", "3Mbit", "500kbit"].map(|rate| rate.parse().unwrap());
-        let mut transmitter = Transmitter::new(slow, 0);
+        let [fast, slower] = ["3Mbit", "500kbit"].map(|rate| rate.parse().unwrap());
+        let mut transmitter = Transmitter::new("1Mbit".parse().unwrap(), 0);
         assert_eq!(transmitter.transmit(Time::ZERO, 1000), Time::from_millis(8));
         transmitter.change(Time::from_millis(2), fast);
         assert_eq!(transmitter.free_at(), Time::from_millis(4));
@@ -106,8 +134,29 @@ mod tests {
             let carried =
                 left * u128::from(transmitter.rate().bits_per_second()) + u128::from(transmitter.carried);
             assert_eq!(sent * 1_000_000_000, nanobits + carried, "exact to a fraction of a nanosecond");
-            transmitter.change(end, rates[slot as usize % 3]);
+            transmitter.change(end, rates[slot as usize % 3].into());
         }
+    }
+
+    #[test]
+    fn rate_of_zero_interrupts_a_transmission_and_starts_none() {
+        let mut transmitter = Transmitter::new("1Mbit".parse().unwrap(), 0);
+        let [zero, fast] = ["0bit", "4Mbit"].map(|rate| rate.parse().unwrap());
+        assert_eq!(transmitter.transmit(Time::ZERO, 1000), Time::from_millis(8));
+        // 6000 bits are left; a second change to 0 leaves them.
+        for at in [2, 50] {
+            transmitter.change(Time::from_millis(at), zero);
+            assert_eq!(transmitter.free_at(), Time::MAX);
+            assert!(transmitter.is_stopped() && transmitter.is_sending(Time::from_millis(1000)));
+        }
+        transmitter.change(Time::from_millis(1000), fast);
+        assert_eq!(transmitter.free_at(), Time::from_nanos(1_001_500_000));
+        // Idle.
+        transmitter.change(Time::from_millis(2000), zero);
+        assert!(transmitter.free_at() == Time::MAX && !transmitter.is_sending(Time::from_millis(2001)));
+        transmitter.change(Time::from_millis(3000), fast);
+        assert_eq!(transmitter.free_at(), Time::from_millis(3000));
+        assert_eq!(transmitter.transmit(Time::from_millis(3000), 1000), Time::from_millis(3002));
     }
 
     #[test]

@@ -75,8 +75,8 @@ fn poisson(rng: &mut Rng, mean: Duration, count: usize) -> Vec<Time> {
 }
 
 /// Opportunities of mahimahi: a packet each ms from 400 to 699 ms, and one at 1000 ms, where the trace begins again. So an outage begins
-/// at 700 ms and lasts over the end of the trace until 400 ms of the next round; in each of its parts, of 200, 100 and 400 ms, one
-/// packet passes. The packets have 1500 octets, and the link 14 more for each.
+/// at 700 ms and lasts over the end of the trace until 400 ms of the next round, except for one packet in the last 100 ms. The packets have
+/// 1500 octets, and the link 14 more for each.
 #[test]
 fn trace_plays_from_its_start_and_repeats_after_its_end() {
     let text: String = (400..700).chain([1000]).map(|ms| format!("{ms}\n")).collect();
@@ -90,11 +90,42 @@ fn trace_plays_from_its_start_and_repeats_after_its_end() {
         arrivals.into_iter().map(|(_, at)| at.since(Time::from_millis(10)).as_millis()).collect::<Vec<_>>()
     };
     // The outage is from 200 to 900 ms of the run, and again from 1200 ms on.
-    assert_eq!(arrivals(500, &[0, 200, 200, 200, 200, 1200]), [1, 400, 500, 900, 901, 1400]);
-    // The run begins within the outage, after half of its first part: half a packet at 60.56 kbit/s, the other half at 121.12 kbit/s; so
-    // the second packet ends after half of the last part, 400 ms.
-    assert_eq!(arrivals(800, &[0, 0]), [150, 400]);
-    assert_eq!(arrivals(0, &[0, 400, 700]), [400, 401, 900]);
+    assert_eq!(arrivals(500, &[0, 200, 200, 200, 200, 1200]), [1, 500, 901, 902, 903, 1500]);
+    // The run begins within the outage.
+    assert_eq!(arrivals(800, &[0, 0]), [200, 601]);
+    assert_eq!(arrivals(0, &[0, 400, 700]), [401, 402, 1000]);
+    // The first packet is half sent at the beginning of the outage.
+    assert_eq!(arrivals(699, &[0, 0]), [1, 301]);
+}
+
+/// Packets wait while the rate is 0, whatever the discipline; the packet in transmission is continued.
+#[test]
+fn link_with_the_rate_0_keeps_its_packets() {
+    for discipline in
+        ["'droptail'", "'codel'", "'fq_codel'", "'pie'", "{ red = { min = '30kB', max = '90kB' } }"]
+    {
+        let table = format!(
+            "rate = '8Mbit'\noverhead = '0B'\ndelay = '10ms'\nqueue = '5p'\ndiscipline = {discipline}
+            events = [{{ at = '1500us', rate = '0bit' }}, {{ at = '300ms', rate = '0bit' }}, {{ at = '1s', rate = '4Mbit' }}]"
+        );
+        // 1 ms for each packet: the second is half sent when the outage begins.
+        let sent = [0, 0, 500, 600].map(Time::from_millis);
+        let (arrivals, drops) = deliver(network(&table), &sent, 1000);
+        let arrivals: Vec<u64> =
+            arrivals.into_iter().map(|(_, at)| at.since(Time::from_millis(10)).as_millis()).collect();
+        assert_eq!(arrivals, [1, 1001, 1003, 1005], "{discipline}");
+        assert_eq!(drops, hol_network::Drops::default(), "{discipline}");
+    }
+}
+
+/// A link that goes down loses its packets also while its rate is 0.
+#[test]
+fn link_that_goes_down_at_the_rate_0_loses_its_packets() {
+    let table = "rate = '8Mbit'\noverhead = '0B'\ndelay = '10ms'
+        events = [{ at = '500us', rate = '0bit' }, { at = '1ms', down = true }, { at = '2ms', down = false },
+                  { at = '20ms', rate = '8Mbit' }]";
+    let (arrivals, drops) = deliver(network(table), &[0, 0, 3].map(Time::from_millis), 1000);
+    assert_eq!((arrivals.len(), drops.down), (1, 2));
 }
 
 #[test]
@@ -255,6 +286,27 @@ fn rate_delay_and_loss_change_on_schedule() {
     // The change at 100 ms is made before the packet of that instant is sent.
     assert_eq!(ways, [10_010, 10_010, 31_000, 31_000]);
     assert_eq!(drops.loss, 1);
+}
+
+/// In Linux netem delays a packet on its arrival (`netem_enqueue`), so packets in the queue keep their delay, and the
+/// queue absorbs a longer delay of the packets behind them.
+#[test]
+fn queue_absorbs_a_longer_delay_of_later_packets() {
+    // Ten packets at once take 1 ms each; those that are sent from 2 ms on need 5 ms more.
+    let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '10ms'\nevents = [{ at = '2ms', delay = '15ms' }]";
+    let times: Vec<Time> = [0; 10].into_iter().chain([3, 30]).map(Time::from_millis).collect();
+    let (arrivals, _) = deliver(network(table), &times, 125);
+    let found: Vec<u64> = arrivals.iter().map(|(_, at)| at.as_millis()).collect();
+    assert_eq!(found, [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 46]);
+}
+
+#[test]
+fn shorter_delay_does_not_let_packets_overtake() {
+    let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '20ms'\nevents = [{ at = '2ms', delay = '5ms' }]";
+    let times = [0, 1, 3, 30].map(Time::from_millis);
+    let (arrivals, _) = deliver(network(table), &times, 125);
+    let found: Vec<_> = arrivals.iter().map(|(id, at)| (*id, at.as_millis())).collect();
+    assert_eq!(found, [(0, 21), (1, 22), (2, 23), (3, 36)]);
 }
 
 #[test]

@@ -11,7 +11,7 @@
 //! reconstructs the messages of applications (`messages`).
 //!
 //! Packets do not show when a program wrote (assumed: when its last octet was first sent) and when it read (assumed: when everything before
-//! had arrived). Not parsed: IP fragments, associations that began before the capture, and data in chunks other than DATA (RFC 8260). HTTP
+//! had arrived). `measure` does not parse IP fragments, associations that began before the capture, and data in chunks other than DATA (RFC 8260). HTTP
 //! ends at a gap left by SCTP's partial reliability.
 
 mod associations;
@@ -35,6 +35,7 @@ mod udp;
 pub use messages::{CapturedExchange, CapturedMessages, MessageReconstructor};
 pub use observer::{ObservedPacket, Traffic, measure};
 pub use path::{
-    Bursts, EstimateError, LossEstimate, Mtu, PathEstimate, PathLearner, Rate, Reordering, RoundTrip,
+    Bursts, CapturedIp, EstimateError, LossEstimate, Mtu, PathEstimate, PathLearner, Rate, Reordering,
+    RoundTrip, UnknownDelay,
 };
 pub use totals::{Totals, TransportTotals};

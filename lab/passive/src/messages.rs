@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::associations::Associations;
-use crate::path::{Conversation, DuplicateFilter, EstimateError, ParsedPacket, TransportContent};
+use crate::path::{
+    CaptureClock, CapturedIp, Conversation, DuplicateFilter, EstimateError, Fragments, IpHeader,
+    ParsedPacket, TransportContent,
+};
 use crate::sequence_positions::SequencePositions;
 use crate::spans::Spans;
 
@@ -18,9 +21,11 @@ pub struct MessageReconstructor {
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     conversations: Vec<ConversationMessages>,
     associations: Associations,
+    fragments: Fragments,
     duplicate_filter: DuplicateFilter,
-    /// The latest time of a packet so far, in ns.
-    now: u64,
+    clock: CaptureClock,
+    /// The number of packets, and of those of which the capture contains too few octets.
+    packets: [u64; 2],
 }
 
 /// A conversation and its messages.
@@ -82,21 +87,27 @@ pub struct CapturedMessages {
 }
 
 impl MessageReconstructor {
-    /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
-    pub fn handle_packet(&mut self, at: u64, ip: &[u8]) {
-        let Some(packet) = ParsedPacket::parse(ip) else { return };
-        // Times never decrease, even if the clock steps back.
-        self.now = self.now.max(at);
-        let now = self.now;
-        if packet.content == TransportContent::Nothing || self.duplicate_filter.is_duplicate(now, ip, &packet)
+    /// Handles a packet that was captured at time `at` in ns.
+    pub fn handle_packet<'p>(&mut self, at: u64, packet: impl Into<CapturedIp<'p>>) {
+        let packet = packet.into();
+        let Some(header) = IpHeader::parse(packet) else { return };
+        let now = self.clock.advance(at);
+        let Some(whole) = self.fragments.reassemble(now, packet, &header) else { return };
+        let Some(packet) = ParsedPacket::parse(whole.as_captured()) else { return };
+        self.packets[0] += 1;
+        self.packets[1] += u64::from(packet.is_cut);
+        let octets = whole.as_captured().octets;
+        if packet.content == TransportContent::Nothing
+            || self.duplicate_filter.is_duplicate(now, octets, &packet)
         {
             return;
         }
+        let measured = self.clock.for_measurement();
         let sockets = [0, 1].map(|side| SocketAddr::new(packet.hosts[side], packet.ports[side]));
         let [from, to] = self.associations.sockets(sockets, packet.tags);
         let talk = self.find([from, to], &packet.content);
-        let side = usize::from(talk.conversation.sides[0] != (from.ip(), from.port()));
-        talk.add(now, side, &packet);
+        let side = usize::from(talk.conversation.sides[0] != from);
+        talk.add(now, measured, side, &packet);
     }
 
     fn find(&mut self, [from, to]: [SocketAddr; 2], content: &TransportContent) -> &mut ConversationMessages {
@@ -105,9 +116,8 @@ impl MessageReconstructor {
         let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.conversations[*index]));
         let index = known.unwrap_or(self.conversations.len());
         if known.is_none() {
-            let sides = [from, to].map(|socket| (socket.ip(), socket.port()));
             self.conversations.push(ConversationMessages {
-                conversation: Conversation::new(sides),
+                conversation: Conversation::new([from, to]),
                 sides: Default::default(),
             });
             self.by_sockets.insert(key, index);
@@ -118,12 +128,15 @@ impl MessageReconstructor {
     /// Returns the messages between all hosts, or to and from one of them.
     pub fn finish(self, host: Option<IpAddr>) -> Result<CapturedMessages, EstimateError> {
         let belongs = |talk: &&ConversationMessages| {
-            host.is_none_or(|host| talk.conversation.sides.iter().any(|(address, _)| *address == host))
+            host.is_none_or(|host| talk.conversation.sides.iter().any(|side| side.ip() == host))
         };
         let conversations: Vec<&ConversationMessages> =
             self.conversations.iter().filter(belongs).filter(|talk| talk.has_messages([0, 1])).collect();
-        let first = conversations.first().ok_or(EstimateError::NoPackets)?;
-        let hosts = first.conversation.sides.map(|(address, _)| address);
+        let first = conversations.first().ok_or(match self.packets {
+            [_, 0] => EstimateError::NoPackets,
+            [packets, cut] => EstimateError::Cut { packets, cut },
+        })?;
+        let hosts = first.conversation.sides.map(|side| side.ip());
         let is_reversed = !conversations.iter().any(|talk| talk.has_messages([0]));
         let (mut exchanges, mut unsolicited) = (Vec::new(), 0);
         for talk in &conversations {
@@ -149,14 +162,15 @@ impl ConversationMessages {
             .any(|side| self.sides[*side].pieces.total() > 0 || !self.sides[*side].datagrams.is_empty())
     }
 
-    fn add(&mut self, at: u64, side: usize, packet: &ParsedPacket) {
+    /// Adds a packet sent at `at`; `measured` is this time for the measurement of delays.
+    fn add(&mut self, at: u64, measured: u64, side: usize, packet: &ParsedPacket) {
         match &packet.content {
             TransportContent::Nothing => {}
             TransportContent::Datagram(octets) => {
                 self.sides[side].datagrams.push(Message { at, octets: (*octets).into() });
             }
             TransportContent::Numbered(fields) => {
-                self.conversation.handle_packet(at, side, packet.length, fields);
+                self.conversation.handle_packet(measured, side, 0, packet.length, fields);
                 fields
                     .initial_number
                     .into_iter()
@@ -180,7 +194,7 @@ impl ConversationMessages {
         let first =
             own.first().zip(replies.first()).and_then(|(asked, reply)| reply.at.checked_sub(asked.at));
         // Slightly less, since the path may be shorter than ever measured.
-        let way = self.conversation.shortest_reply_time(asks).or(first).unwrap_or(0) / 10 * 9;
+        let way = self.conversation.shortest_reply_time(asks, 0).or(first).unwrap_or(0) / 10 * 9;
         for reply in replies {
             let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
             match known.checked_sub(1) {

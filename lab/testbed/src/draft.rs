@@ -128,6 +128,9 @@ impl Draft {
 
     /// Gives a member of a segment its address; returns whether it was free.
     pub fn set_address(&mut self, segment: usize, member: usize, address: Ipv4Addr) -> bool {
+        if self.segments[segment].addresses[member] == Some(address) {
+            return true;
+        }
         let is_free = self.given_addresses.insert(address);
         if is_free && let Some(former) = self.segments[segment].addresses[member].replace(address) {
             self.given_addresses.remove(&former);

@@ -48,7 +48,7 @@ impl Simulator<'_> {
                 let segment = self.segment(link, true)?;
                 let line = Some(self.member(segment, from)?);
                 self.change(segment, line, LinkChange::Delay(delay(time)?));
-                self.change(segment, line, LinkChange::Rate(rate(speed)?));
+                self.change(segment, line, LinkChange::Rate(rate(speed)?.into()));
                 self.change(segment, line, LinkChange::Loss(LossSpec::Independent(loss(share)?)));
                 Ok(String::new())
             }

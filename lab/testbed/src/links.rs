@@ -4,7 +4,7 @@ use hol_base::Duration;
 use hol_network::{LinkChange, LinkSpec, LossSpec};
 
 use crate::draft::{Event, Line, MAX_EVENTS};
-use crate::quantity::{delay, link_delay, link_rate, rate, seconds};
+use crate::quantity::{delay, event_time, link_delay, link_rate, rate, seconds};
 use crate::queue::Queue;
 use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, list_of};
@@ -26,12 +26,18 @@ impl Simulator<'_> {
         let lines = self.draft.segments[segment].lines.iter_mut().enumerate();
         for (_, own) in lines.filter(|(index, _)| line.is_none_or(|line| line == *index)) {
             match change.clone() {
-                LinkChange::Rate(rate) => own.rate = rate,
+                LinkChange::Rate(rate) => own.rate = rate.positive().unwrap_or(own.rate),
                 LinkChange::Delay(delay) => own.delay = delay,
                 LinkChange::Loss(loss) => own.loss = loss,
                 LinkChange::Up | LinkChange::Down => unreachable!("links go up and down only during the run"),
             }
         }
+    }
+
+    /// Refuses the cost of a link if it may have an effect.
+    pub(crate) fn refuse_cost(&mut self, method: &Word) {
+        let problem = "costs of links are not modelled: routes are those with the fewest hops";
+        self.draft.refuse_if_several_routes(method.at, problem);
     }
 
     fn add_event(&mut self, event: Event) {
@@ -43,7 +49,7 @@ impl Simulator<'_> {
 
     /// `$ns rtmodel-at 1.0 down $from $to`; with a single node, all links of this node.
     pub(crate) fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
-        let at = seconds(time)?;
+        let at = event_time(time, self.is_emulab)?;
         let change = match verb.text.as_str() {
             "down" => LinkChange::Down,
             "up" => LinkChange::Up,
@@ -166,15 +172,12 @@ impl Simulator<'_> {
             ("up", []) => self.change(segment, failing, LinkChange::Up),
             ("down", []) => self.change(segment, failing, LinkChange::Down),
             ("modify", settings @ [_, ..]) => {
-                for word in settings {
-                    for setting in list_of(word)? {
-                        let change = modification(&Word { text: setting.into_owned(), ..word.clone() })?;
-                        self.change(segment, None, change);
-                    }
+                for setting in modifications(settings)? {
+                    self.change(segment, None, modification(&setting)?);
                 }
             }
             ("bandwidth", [value, ..]) => {
-                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?));
+                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?.into()));
             }
             ("delay", [value, ..]) => {
                 self.change(segment, None, LinkChange::Delay(link_delay(value, self.is_emulab)?));
@@ -195,10 +198,7 @@ impl Simulator<'_> {
                 return Ok(self.add(object));
             }
             ("cost", [one]) if one.text == "1" => {}
-            ("cost", _) => {
-                let problem = "costs of links are not modelled: routes are those with the fewest hops";
-                self.draft.refuse_if_several_routes(method.at, problem);
-            }
+            ("cost", _) => self.refuse_cost(method),
             ("errormodule", [model]) if is_link => {
                 let Some(line) = line else {
                     let problem =
@@ -249,7 +249,7 @@ impl Simulator<'_> {
             ("bandwidth_", []) => Ok(own.rate.bits_per_second().to_string()),
             ("delay_", []) => Ok(own.delay.as_secs_f64().to_string()),
             ("bandwidth_", [value]) => {
-                self.change(segment, Some(line), LinkChange::Rate(link_rate(value, self.is_emulab)?));
+                self.change(segment, Some(line), LinkChange::Rate(link_rate(value, self.is_emulab)?.into()));
                 Ok(value.text.clone())
             }
             ("delay_", [value]) => {
@@ -321,6 +321,20 @@ impl Simulator<'_> {
     }
 }
 
+/// Returns the settings of `modify BANDWIDTH=500 DELAY=20`, also written as `modify bandwidth 500 delay 20`.
+fn modifications(words: &[Word]) -> Result<Vec<Word>, WordError> {
+    let mut settings: Vec<Word> = Vec::new();
+    for word in words {
+        for text in list_of(word)? {
+            match settings.last_mut().filter(|last| !last.text.contains('=')) {
+                Some(name) => name.text += &format!("={text}"),
+                None => settings.push(Word { text: text.into_owned(), ..word.clone() }),
+            }
+        }
+    }
+    Ok(settings)
+}
+
 /// Parses a setting of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`, in kbit/s, milliseconds and as a share.
 fn modification(setting: &Word) -> Result<LinkChange, WordError> {
     let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
@@ -330,7 +344,10 @@ fn modification(setting: &Word) -> Result<LinkChange, WordError> {
         word(if is_bare { format!("{value}{unit}") } else { value.to_owned() })
     };
     Ok(match name.to_ascii_uppercase().as_str() {
-        "BANDWIDTH" => LinkChange::Rate(rate(&with_unit("kb"))?),
+        "BANDWIDTH" | "DELAY" | "PLR" if value.is_empty() => {
+            return error_at(setting.at, format!("{name} has no value; write one, as in {name}=20"));
+        }
+        "BANDWIDTH" => LinkChange::Rate(rate(&with_unit("kb"))?.into()),
         "DELAY" => LinkChange::Delay(delay(&with_unit("ms"))?),
         "PLR" => LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(&word(value.to_owned()))?)),
         _ => {

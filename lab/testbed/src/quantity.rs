@@ -79,6 +79,22 @@ pub(crate) fn seconds(word: &Word) -> Result<Duration, WordError> {
     }
 }
 
+/// Parses the time of an event. ns ignores a unit and takes 500ms for 500 s (`atof` in common/scheduler.cc); Emulab does not.
+pub(crate) fn event_time(word: &Word, is_emulab: bool) -> Result<Duration, WordError> {
+    let time = seconds(word)?;
+    if is_emulab || word.text.parse::<f64>().is_ok() {
+        return Ok(time);
+    }
+    let (number, in_seconds) = (split(&word.text).0.unwrap_or_default(), time.as_secs_f64());
+    if number == in_seconds {
+        return Ok(time);
+    }
+    error_at(
+        word.at,
+        format!("ns ignores the unit of a time and takes {:?} for {number} s; write {in_seconds}", word.text),
+    )
+}
+
 /// Parses the rate of an application: a bare number is bit/s.
 pub(crate) fn bits_per_second(word: &Word) -> Result<f64, WordError> {
     match word.text.parse::<f64>() {

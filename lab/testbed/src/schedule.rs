@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Duration;
 
-use crate::quantity::seconds;
+use crate::quantity::event_time;
 use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{Word, error_at};
 
@@ -105,7 +105,7 @@ impl Simulator<'_> {
 
     /// `$ns at 0.5 "$ftp start"`: executes the commands at that time of the run.
     pub(crate) fn schedule(&mut self, time: &Word, script: &Word) -> Outcome {
-        let (at, now) = (seconds(time)?, self.schedule.now.unwrap_or_default());
+        let (at, now) = (event_time(time, self.is_emulab)?, self.schedule.now.unwrap_or_default());
         if at < now {
             return error_at(time.at, format!("{at} is in the past: the time of the run is {now}"));
         }
@@ -136,7 +136,7 @@ impl Simulator<'_> {
 
     /// Executes `$ns after 0.5 "$ftp start"`.
     pub(crate) fn schedule_after(&mut self, time: &Word, script: &Word) -> Outcome {
-        let at = self.schedule.now.unwrap_or_default() + seconds(time)?;
+        let at = self.schedule.now.unwrap_or_default() + event_time(time, self.is_emulab)?;
         Ok(self.schedule_at(at, script))
     }
 

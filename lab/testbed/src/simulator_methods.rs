@@ -8,7 +8,7 @@ use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, error_at, suggestion};
 
 /// Methods of the simulator, and how they are written.
-const METHODS: [(&str, &str); 26] = [
+const METHODS: [(&str, &str); 27] = [
     ("after", "$ns after 0.5 \"$ftp start\""),
     ("at", "$ns at 0.5 \"$ftp start\""),
     ("at-now", "$ns at-now \"$ftp start\""),
@@ -16,6 +16,7 @@ const METHODS: [(&str, &str); 26] = [
     ("bandwidth", "$ns bandwidth $from $to 1Mb duplex"),
     ("cancel", "$ns cancel $event"),
     ("connect", "$ns connect $tcp $sink"),
+    ("cost", "$ns cost $from $to 1"),
     ("create-connection", "$ns create-connection TCP $from TCPSink $to 1"),
     ("delay", "$ns delay $from $to 20ms duplex"),
     ("detach-agent", "$ns detach-agent $node $tcp"),
@@ -114,12 +115,18 @@ impl Simulator<'_> {
                 let change = if method.text == "delay" {
                     LinkChange::Delay(link_delay(value, self.is_emulab)?)
                 } else {
-                    LinkChange::Rate(link_rate(value, self.is_emulab)?)
+                    LinkChange::Rate(link_rate(value, self.is_emulab)?.into())
                 };
                 self.change(segment, Some(line).filter(|_| !is_duplex), change);
                 Ok(String::new())
             }
             ("lossmodel" | "link-lossmodel", [model, from, to]) => self.lossmodel(model, from, to),
+            ("cost", [_, _, one]) if one.text == "1" => Ok(String::new()),
+            ("cost", [from, to, _]) => {
+                self.find_link(from, to)?;
+                self.refuse_cost(method);
+                Ok(String::new())
+            }
             ("rtmodel-at", [time, verb, nodes @ ..]) => self.schedule_outage(time, verb, nodes),
             ("rtproto", [kind, ..]) if kind.text == "Static" => Ok(String::new()),
             // Without outages, the routes of this protocol have the fewest hops, too.

@@ -4,7 +4,7 @@ use hol_base::Ratio;
 use hol_netlink::Message;
 
 use crate::discipline::TCA_OPTIONS;
-use crate::shaped_link::{Emulator, Loss};
+use crate::shaped_link::{Emulator, Gate, Loss};
 
 /// The kind of the discipline.
 pub const KIND: &str = "netem";
@@ -34,6 +34,7 @@ fn add_attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
     const TCA_NETEM_RATE64: u16 = 8;
     const TCA_NETEM_LATENCY64: u16 = 10;
     const TCA_NETEM_JITTER64: u16 = 11;
+    const TCA_NETEM_SLOT: u16 = 12;
     const TCA_NETEM_PRNG_SEED: u16 = 14;
     const NETEM_LOSS_GE: u16 = 2;
     let with_correlation = |share: u32| [share, 0].map(u32::to_ne_bytes).concat();
@@ -69,7 +70,20 @@ fn add_attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
             .with(TCA_NETEM_RATE, rate.as_flattened())
             .with(TCA_NETEM_RATE64, &emulator.rate.to_ne_bytes());
     }
-    options
+    match emulator.gate {
+        Gate::None => options,
+        Gate::Open => options.with(TCA_NETEM_SLOT, &encode_slot(0)),
+        Gate::Closed => options.with(TCA_NETEM_SLOT, &encode_slot(NEVER)),
+    }
+}
+
+/// A time in ns that is longer than any run: 30 years.
+const NEVER: i64 = 1_000_000_000_000_000_000;
+
+/// Encodes `struct tc_netem_slot` of linux/pkt_sched.h: a packet waits for the next slot, which begins `wait` ns after it
+/// was due; 0: there are no slots. The other numbers, the limits of a slot, are 0: unlimited.
+fn encode_slot(wait: i64) -> Vec<u8> {
+    [wait, wait, 0, 0, 0].map(i64::to_ne_bytes).concat()
 }
 
 /// Returns a probability as the kernel encodes it: a fraction of 2³² − 1.

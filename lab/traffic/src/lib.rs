@@ -14,5 +14,7 @@ mod shaper;
 
 pub use discipline::Discipline;
 pub use red::{IdleAverageDecay, RedParameters};
-pub use shaped_link::{ChangingSettings, Emulator, Filter, Loss, ShapedLink, Stage, Unsupported, apply};
+pub use shaped_link::{
+    ChangingSettings, Emulator, Filter, Gate, Loss, ShapedLink, Stage, Unsupported, apply,
+};
 pub use shaper::{Shaper, ShaperQueue};

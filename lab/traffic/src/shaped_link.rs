@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use hol_base::{Duration, QueueLimit, Ratio, Seed};
 use hol_network::{
-    Discipline, LinkChange, LinkId, LossSpec, PoliceSpec, ScheduledChange, Settings, TokenBucket, Topology,
+    Discipline, EventRate, LinkChange, LinkId, LossSpec, PoliceSpec, ScheduledChange, Settings, TokenBucket,
+    Topology,
 };
 
 use crate::shaper::{Refusal, Shaper, ShaperQueue};
@@ -37,6 +38,8 @@ pub struct ChangingSettings {
     pub loss: bool,
     /// Whether the rate changes.
     pub rate: bool,
+    /// Whether the rate becomes 0.
+    pub stops: bool,
 }
 
 /// A stage of a link.
@@ -76,6 +79,19 @@ pub struct Emulator {
     pub overtaking: Option<Ratio>,
     /// Share of packets in which a bit is flipped.
     pub corrupt: Ratio,
+    /// Whether packets stay in the emulator.
+    pub gate: Gate,
+}
+
+/// Whether an emulator keeps its packets until the next change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// It never does.
+    None,
+    /// It does not now, but may later.
+    Open,
+    /// It does.
+    Closed,
 }
 
 /// The decisions to drop a packet that emulators do not support.
@@ -133,6 +149,7 @@ const IDLE_EMULATOR: Emulator = Emulator {
     loss: Loss::Independent(Ratio::ZERO),
     overtaking: None,
     corrupt: Ratio::ZERO,
+    gate: Gate::None,
 };
 
 impl ChangingSettings {
@@ -143,6 +160,7 @@ impl ChangingSettings {
             delay: own().any(|scheduled| matches!(scheduled.change, LinkChange::Delay(_))),
             loss: own().any(|scheduled| matches!(scheduled.change, LinkChange::Loss(_))),
             rate: own().any(|scheduled| matches!(scheduled.change, LinkChange::Rate(_))),
+            stops: own().any(|scheduled| scheduled.change == LinkChange::Rate(EventRate::Zero)),
         }
     }
 
@@ -185,14 +203,14 @@ impl ShapedLink {
             Some(Ok((pace, waiting))) => {
                 stages.push(Stage::Shaper(pace));
                 stages.extend(waiting.into_iter().map(Stage::Queue));
-                stages.extend([Stage::Transit, Stage::Emulator(transmitter(settings))]);
+                stages.extend([Stage::Transit, Stage::Emulator(self.transmitter(settings))]);
             }
             _ => {
                 let limit = match queue {
                     QueueLimit::Packets(packets) => u32::try_from(*packets).unwrap_or(u32::MAX),
                     QueueLimit::Bytes(_) => UNLIMITED_PACKETS,
                 };
-                stages.push(Stage::Emulator(Emulator { limit, ..transmitter(settings) }));
+                stages.push(Stage::Emulator(Emulator { limit, ..self.transmitter(settings) }));
             }
         }
         stages.extend(octets.map(|_| Stage::Filter(Filter::Release)));
@@ -211,6 +229,26 @@ impl ShapedLink {
             stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE_EMULATOR }));
         }
         stages
+    }
+
+    /// Returns the stages while the rate is 0. The shaper lets one packet pass in a long time, because its credit is not
+    /// negative in front of an empty queue; the transmitter keeps it.
+    pub fn stopped_stages(&self, settings: &Settings) -> Vec<Stage> {
+        let mut stages = self.stages(settings);
+        for stage in &mut stages {
+            match stage {
+                Stage::Shaper(shaper) => *shaper = Shaper::SLOWEST,
+                Stage::Emulator(emulator) if emulator.gate == Gate::Open => emulator.gate = Gate::Closed,
+                _ => {}
+            }
+        }
+        stages
+    }
+
+    /// Returns the emulator for the rate of a link, with room for all packets.
+    fn transmitter(&self, settings: &Settings) -> Emulator {
+        let gate = if self.changing.stops { Gate::Open } else { Gate::None };
+        Emulator { gate, ..transmitter(settings) }
     }
 
     /// Returns the stages of known duration on the link's own interface, which are measured before the run.
@@ -331,11 +369,11 @@ fn random_loss(loss: &LossSpec) -> Loss {
     }
 }
 
-/// Applies `change` to `settings`.
+/// Applies `change` to `settings`, which keep their rate while it is 0: see [`ShapedLink::stopped_stages`].
 pub fn apply(settings: &mut Settings, change: &LinkChange) {
     match change {
-        LinkChange::Down | LinkChange::Up => {}
-        LinkChange::Rate(rate) => settings.rate = *rate,
+        LinkChange::Down | LinkChange::Up | LinkChange::Rate(EventRate::Zero) => {}
+        LinkChange::Rate(EventRate::Positive(rate)) => settings.rate = *rate,
         LinkChange::Loss(loss) => settings.loss = loss.clone(),
         LinkChange::Delay(delay) => settings.delay = *delay,
     }
@@ -399,6 +437,32 @@ mod tests {
         let stages = stages("reorder = '5%'\nreorder_by = '3ms'");
         let Stage::Emulator(hold) = &stages[2] else { panic!("an emulator") };
         assert_eq!((hold.delay, hold.overtaking), (Duration::from_millis(3), Ratio::new(0.95)));
+    }
+
+    #[test]
+    fn link_whose_rate_becomes_0_keeps_its_packets_in_queue_and_transmitter() {
+        let network =
+            "rate = '5Mbit'\nevents = [{ at = '1s', rate = '0bit' }, { at = '2s', rate = '1Mbit' }]";
+        let network = Topology::new(&toml::from_str(network).unwrap()).unwrap();
+        let link = ShapedLink::from_topology(&network).unwrap().remove(0);
+        let mut settings = link.settings.clone();
+        apply(&mut settings, &LinkChange::Rate(EventRate::Zero));
+        let (open, stopped) = (link.stages(&settings), link.stopped_stages(&settings));
+        let [
+            Stage::Emulator(_),
+            Stage::Shaper(shaper),
+            Stage::Queue(_),
+            Stage::Transit,
+            Stage::Emulator(transmitter),
+        ] = &stopped[..]
+        else {
+            panic!("{stopped:?}")
+        };
+        // An octet of credit is gained in 8 ms or more.
+        assert!(f64::from(shaper.gain) / f64::from(shaper.scale) < 1e-2 && transmitter.gate == Gate::Closed);
+        let is_open = |stage: &Stage| matches!(stage, Stage::Emulator(Emulator { gate: Gate::Open, .. }));
+        assert_eq!(open.iter().filter(|stage| is_open(stage)).count(), 1);
+        assert!(!stages("rate = '5Mbit'\nevents = [{ at = '2s', rate = '1Mbit' }]").iter().any(is_open));
     }
 
     #[test]

@@ -106,6 +106,8 @@ impl Shaper {
     pub(crate) const INTERFACE_RATE_KBPS: i32 = 10_000_000;
     /// The largest scale of the rate of the interfaces within 32 bits.
     const MAX_SCALE: i32 = i32::MAX / Self::INTERFACE_RATE_KBPS;
+    /// A packet of 1500 octets takes 40 minutes.
+    pub(crate) const SLOWEST: Self = Self { gain: 1, scale: Self::MAX_SCALE };
     /// With a smaller scale the lost octets would slow the link down.
     const MIN_SCALE: f64 = 64.0;
     /// Maximum relative shortfall of the shaper below the link's rate.

@@ -1,5 +1,6 @@
 //! `hol path tc` derives the network of an experiment from lines of `tc`; `script` does the reverse.
 
+mod change;
 mod netem;
 mod queues;
 mod red;
@@ -8,6 +9,7 @@ mod words;
 
 use std::fmt::Write;
 
+use change::apply_changes;
 use netem::{TransitLimit, parse_netem, transit_limit};
 use queues::{fifo, parse_htb_class, parse_tbf, queue_management};
 use red::parse_red;
@@ -16,8 +18,12 @@ use words::Words;
 pub use script::script;
 
 /// One direction of a link, shaped by queueing disciplines.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShapedDirection {
+    /// The kind of the discipline.
+    kind: &'static str,
+    /// How the line changes a discipline that another line has set up.
+    change: Option<Change>,
     /// Keys and values of a direction's table, with the quotes of TOML.
     keys: Vec<(&'static str, String)>,
     /// Comments for the reader of the file.
@@ -30,6 +36,15 @@ pub struct ShapedDirection {
     parent: Option<String>,
     /// Whether another discipline can replace the queue, as tbf's.
     has_inner_queue: bool,
+}
+
+/// The command of a line for a discipline that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// `change`: the same discipline gets other options.
+    Options,
+    /// `replace`: the same, or another discipline instead.
+    Discipline,
 }
 
 /// Octets of a full packet as `tc` counts them, with the Ethernet header.
@@ -64,13 +79,20 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
         let known = DISCIPLINES.map(|(name, _)| name).join(", ");
         return Err(format!("no queueing discipline that hol supports; use one of {known}"));
     };
-    let (_, read) = DISCIPLINES
+    let (kind, read) = DISCIPLINES
         .iter()
         .find(|(known, _)| *known == words[at])
         .expect("the word is one of the disciplines");
+    let change = words[..at].iter().find_map(|word| match *word {
+        "change" => Some(Change::Options),
+        "replace" => Some(Change::Discipline),
+        _ => None,
+    });
     let major = |word: &&str| Some(word.split_once(':')?.0.to_owned());
     let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));
     let mut shaped = ShapedDirection {
+        kind,
+        change,
         handle: after("handle").or(words.get(at + 1)).and_then(major),
         parent: after("parent").and_then(major),
         ..ShapedDirection::default()
@@ -124,12 +146,13 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
             continue;
         }
         let _ = write!(text, "\n[network.{name}]\n");
+        let lines = apply_changes(lines)?;
         let mut keys_so_far: Vec<&str> = Vec::new();
         let contains_netem = |outer: &ShapedDirection| {
             let netem = |inner: &&ShapedDirection| inner.transit_limit.is_some() && inner.parent.is_some();
             lines.iter().filter(netem).any(|inner| inner.parent == outer.handle)
         };
-        for shaped in lines {
+        for shaped in &lines {
             shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
             let is_replaced = shaped.has_inner_queue && contains_netem(shaped);
             for (key, value) in shaped.keys.iter().filter(|(key, _)| !(is_replaced && *key == "queue")) {
@@ -141,10 +164,21 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
             }
         }
         if let Some(netem) = lines.iter().find(|shaped| shaped.transit_limit.is_some()) {
-            text += &transit_limit(netem, lines, &keys_so_far);
+            text += &transit_limit(netem, &lines, &keys_so_far);
         }
     }
+    check(&text)?;
     Ok(text)
+}
+
+/// Refuses what no run accepts, such as a correlation of delays from a table.
+fn check(text: &str) -> Result<(), String> {
+    #[derive(serde::Deserialize)]
+    struct File {
+        network: hol_network::NetworkSpec,
+    }
+    let File { network } = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    hol_network::Topology::new(&network).map(drop).map_err(|problem| problem.to_string())
 }
 
 #[cfg(test)]
@@ -290,6 +324,63 @@ mod tests {
         let table: toml::Table = text.parse().unwrap();
         let network: hol_network::NetworkSpec = table["network"].clone().try_into().unwrap();
         assert!(hol_network::Topology::new(&network).is_ok(), "{text}");
+    }
+
+    /// net/sched/sch_netem.c, netem_change: the fields of `struct tc_netem_qopt` are replaced, the attributes that are missing are kept.
+    #[test]
+    fn change_of_netem_resets_delay_loss_and_limit() {
+        let up = |lines: &[&str]| {
+            let lines: Vec<_> = lines.iter().map(|line| read(line).unwrap()).collect();
+            network(&lines, &[]).map(|text| text.split_once("[network.up]\n").unwrap().1.to_owned())
+        };
+        let set = "qdisc add dev eth0 root netem delay 10ms 2ms limit 20 duplicate 1% rate 5mbit";
+        for change in ["change", "replace"] {
+            let changed = up(&[set, &format!("qdisc {change} dev eth0 root netem loss 1%")]).unwrap();
+            assert_eq!(changed, "loss = \"1%\"\nrate = \"5Mbit\"\nqueue = \"1000p\"\n", "{change}");
+        }
+        let twice =
+            ["qdisc change dev eth0 root netem delay 1ms", "qdisc change dev eth0 root netem rate 1mbit"];
+        let changed = up(&[set, twice[0], twice[1]]).unwrap();
+        assert_eq!(changed, "rate = \"1Mbit\"\nqueue = \"1000p\"\n");
+        // Another discipline, and one elsewhere.
+        let replaced = up(&[set, "qdisc replace dev eth0 root pfifo limit 50"]).unwrap();
+        assert_eq!(replaced, "queue = \"50p\"\n");
+        let [class, below] = [
+            "class add dev eth0 parent 1: classid 1:1 htb rate 5mbit",
+            "qdisc add dev eth0 parent 1:1 handle 10: netem",
+        ];
+        let changed =
+            up(&[class, below, "qdisc change dev eth0 parent 1:1 handle 10: netem delay 3ms"]).unwrap();
+        assert!(changed.contains("rate = \"5Mbit\"\ndelay = \"3ms\"\n"), "{changed}");
+        let kept =
+            up(&["qdisc add dev eth0 root codel limit 10", "qdisc change dev eth0 root codel target 9ms"]);
+        assert!(kept.unwrap_err().contains("write one line"));
+        assert!(up(&["qdisc change dev eth0 root netem delay 3ms"]).unwrap().contains("delay = \"3ms\""));
+    }
+
+    #[test]
+    fn limit_of_netem_alone_is_a_queue() {
+        let up = |line: &str| network(&[read(line).unwrap()], &[]).unwrap();
+        for line in ["netem limit 20", "netem limit 20 loss 1%", "netem delay 1us limit 20"] {
+            assert!(up(line).contains("queue = \"20p\""), "{line}: {}", up(line));
+        }
+        assert!(!up("netem loss 1%").contains("queue"));
+    }
+
+    /// The kernel accepts these, but no run does.
+    #[test]
+    fn what_no_run_accepts_is_refused() {
+        for (line, words) in [
+            ("netem delay 50ms 10ms 25% distribution pareto", "use \"normal\""),
+            ("netem delay 50ms distribution pareto", "jitter"),
+        ] {
+            let problem = network(&[read(line).unwrap()], &[]).unwrap_err();
+            assert!(problem.contains(words), "{line}: {problem}");
+        }
+        for kind in ["uniform", "normal", "pareto", "paretonormal"] {
+            let line = format!("netem delay 50ms 10ms distribution {kind}");
+            assert!(network(&[read(&line).unwrap()], &[]).is_ok(), "{line}");
+        }
     }
 
     /// A packet in transit counts towards netem's limit (net/sched/sch_netem.c, netem_enqueue), which matters if nothing else limits the rate.

@@ -14,7 +14,7 @@ const OVERHEAD_UNSUPPORTED: &str =
     "rate with an overhead is not supported; use network.overhead in the experiment";
 
 /// netem's limit on the packets that it holds, which includes those in transit (net/sched/sch_netem.c, netem_enqueue).
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct TransitLimit {
     packets: u64,
     delay: Duration,
@@ -105,6 +105,31 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
     Ok(())
 }
 
+/// Returns netem with the options of a change, and those options of before that a change keeps unless it names them: rate, corruption and,
+/// if the delay still varies, its correlation and distribution (net/sched/sch_netem.c, netem_change).
+pub(super) fn keep_attributes(before: &ShapedDirection, mut changed: ShapedDirection) -> ShapedDirection {
+    let varies = changed.keys.iter().any(|(key, _)| *key == "jitter");
+    for (key, value) in &before.keys {
+        let is_kept = match *key {
+            "corrupt" => true,
+            "jitter_correlation" | "jitter_distribution" => varies,
+            _ => false,
+        };
+        if is_kept && !changed.keys.iter().any(|(named, _)| named == key) {
+            changed.keys.push((*key, value.clone()));
+        }
+    }
+    if let Some(rate) = before.rate()
+        && let Some(TransitLimit { packets, delay }) = changed.transit_limit.take()
+    {
+        // A delay of 0 stands for a line without other keys.
+        changed.keys.retain(|(key, _)| *key != "delay" || !delay.is_zero());
+        set_rate_and_queue(&mut changed, Some(rate), delay, packets);
+    }
+    let (handle, parent) = (before.handle.clone(), before.parent.clone());
+    ShapedDirection { handle, parent, ..changed }
+}
+
 /// Derives rate and queue from netem's limit, which counts packets in transit, too; hol's queue counts only
 /// waiting packets.
 fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, packets: u64) {
@@ -165,8 +190,7 @@ pub(super) fn transit_limit(
     keys_so_far: &[&str],
 ) -> String {
     let Some(limit @ TransitLimit { packets, delay }) = &netem.transit_limit else { return String::new() };
-    let rates = lines.iter().flat_map(|shaped| &shaped.keys).filter(|(key, _)| *key == "rate");
-    let rate = rates.filter_map(|(_, rate)| rate.trim_matches('"').parse::<BitRate>().ok()).next();
+    let rate = lines.iter().find_map(ShapedDirection::rate);
     let mut text = String::new();
     let has_queue = keys_so_far.contains(&"queue");
     match (rate, BitRate::from_bits_per_second(limit.max_rate() as u64)) {
@@ -182,6 +206,10 @@ pub(super) fn transit_limit(
             if !has_queue {
                 let _ = writeln!(text, "queue = \"{packets}p\"");
             }
+        }
+        // Without a delay the limit is that of a queue in front of the link.
+        (None, _) if !has_queue && *packets != NETEM_DEFAULT_LIMIT => {
+            let _ = writeln!(text, "queue = \"{packets}p\"");
         }
         _ => {}
     }

@@ -107,3 +107,31 @@ fn tc_script_is_refused_for_a_path_with_a_trace() {
         assert!(message.contains("tc cannot express a path that changes"), "{start}: {message}");
     }
 }
+
+/// Two FTP sources: the first is measured, and the results show both.
+#[test]
+fn every_flow_of_a_script_is_in_the_results() {
+    let dir = tempfile::tempdir().unwrap();
+    let ftp = |number: u32, from: &str, to: &str| {
+        format!(
+            "set t{number} [new Agent/TCP]\nset s{number} [new Agent/TCPSink]\n$ns attach-agent ${from} $t{number}\n\
+             $ns attach-agent ${to} $s{number}\n$ns connect $t{number} $s{number}\nset f{number} [new Application/FTP]\n\
+             $f{number} attach-agent $t{number}\n$ns at 0.5 \"$f{number} start\"\n"
+        )
+    };
+    let script = format!(
+        "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 10ms DropTail\n{}{}\
+         $ns at 3 \"exit 0\"\n$ns run\n",
+        ftp(1, "a", "b"),
+        ftp(2, "b", "a")
+    );
+    fs::write(dir.path().join("two.tcl"), script).unwrap();
+    let text = ok(dir.path(), &["run", "two.tcl", "--out", "out"]);
+    let flows: Vec<&str> =
+        text.lines().filter(|line| line.contains(" to ") && line.contains("tcp")).collect();
+    assert!(flows.len() == 2 && flows[0].contains("a to b") && flows[1].contains("b to a"), "{text}");
+    for flow in flows {
+        let kbps: f64 = flow.split_whitespace().next_back().unwrap().parse().unwrap();
+        assert!((700.0..1000.0).contains(&kbps), "{flow}");
+    }
+}

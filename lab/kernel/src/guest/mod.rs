@@ -31,6 +31,7 @@ mod tc_bpf;
 mod timer_wheel;
 mod topology;
 pub(crate) mod variables;
+mod waker;
 mod work;
 
 use std::fs;

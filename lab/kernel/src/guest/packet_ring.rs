@@ -73,7 +73,7 @@ impl Ring {
         set(&socket, libc::PACKET_VERSION, &version)?;
         set(&socket, libc::PACKET_RX_RING, &request)?;
         let memory = map(&socket, shape.block * shape.blocks)?;
-        bind(&socket, interface)?;
+        bind(&socket, interface, libc::ETH_P_ALL as u16)?;
         Ok(Self { _socket: socket, memory, shape })
     }
 
@@ -152,10 +152,11 @@ fn map(socket: &OwnedFd, length: usize) -> nix::Result<NonNull<u8>> {
     Ok(memory)
 }
 
-fn bind(socket: &OwnedFd, interface: u32) -> nix::Result<()> {
+/// Binds a packet socket to an interface; `protocol` selects the packets that it receives, 0: none.
+pub(super) fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> nix::Result<()> {
     let address = sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
-        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_protocol: protocol.to_be(),
         sll_ifindex: interface.cast_signed(),
         sll_hatype: 0,
         sll_pkttype: 0,

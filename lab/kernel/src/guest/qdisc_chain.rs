@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Seed;
 use hol_netlink::{CREATE, Message};
-use hol_network::{LinkChange, Settings};
+use hol_network::{EventRate, LinkChange, Settings};
 use hol_traffic::discipline::{ROOT, TCA_KIND, TCA_OPTIONS};
 use hol_traffic::{Filter, ShapedLink, Stage, apply, discipline, emulator, queue};
 
@@ -12,6 +12,7 @@ use super::bpf::Program;
 use super::namespace::Namespace;
 use super::netlink::RoutingSocket;
 use super::queue_sampler::LinkQueueStatistics;
+use super::waker::Waker;
 use super::{GuestError, handle, tc_bpf};
 
 /// linux/rtnetlink.h
@@ -58,6 +59,10 @@ pub(super) struct Chain {
     /// The installed stages; empty while the link is down.
     stages: Vec<Stage>,
     settings: Settings,
+    /// Whether the rate is 0.
+    is_stopped: bool,
+    /// Of the transmitter and of the queue, if the rate may become 0.
+    wakers: Vec<Waker>,
     /// The number of changes, from which seeds and handles are derived.
     changes: u32,
     /// Programs, by index of their stage, that continue to count after the link was down.
@@ -75,9 +80,31 @@ impl Chain {
     ) -> Result<Self, GuestError> {
         let (settings, floor) = (link.settings.clone(), link.baseline_stages());
         let (stages, counters) = (Vec::new(), BTreeMap::new());
-        let mut chain = Self { link, seed, start, end, detour, stages, settings, changes: 0, counters };
+        let (is_stopped, wakers) = (false, Vec::new());
+        let mut chain = Self {
+            link,
+            seed,
+            start,
+            end,
+            detour,
+            stages,
+            settings,
+            is_stopped,
+            wakers,
+            changes: 0,
+            counters,
+        };
         chain.install(&floor)?;
         Ok(chain)
+    }
+
+    /// Prepares the chain, whose stages are in `router`, for a rate that becomes 0.
+    pub(super) fn open_wakers(&mut self, router: &Namespace) -> Result<(), GuestError> {
+        router.enter()?;
+        let queue = self.detour.as_ref().map(|detour| &detour.queue);
+        let ports = [&self.start].into_iter().chain(queue);
+        self.wakers = ports.map(|port| Waker::open(port.interface)).collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     /// Returns the disciplines whose statistics are those of the link's queue, with a netlink socket of its
@@ -104,13 +131,21 @@ impl Chain {
     /// Applies a change of the link.
     pub(super) fn change(&mut self, change: &LinkChange) -> Result<(), GuestError> {
         apply(&mut self.settings, change);
-        let stages = self.link.stages(&self.settings);
+        let was_stopped = self.is_stopped;
+        if let LinkChange::Rate(rate) = change {
+            self.is_stopped = *rate == EventRate::Zero;
+        }
+        let stages = match self.is_stopped {
+            true => self.link.stopped_stages(&self.settings),
+            false => self.link.stages(&self.settings),
+        };
         match change {
             LinkChange::Down => self.drop_all(),
             LinkChange::Up if self.stages.is_empty() => self.install(&stages),
             _ if self.stages.is_empty() => Ok(()),
             _ => self.adjust(stages),
-        }
+        }?;
+        if was_stopped && !self.is_stopped { self.wakers.iter().try_for_each(Waker::wake) } else { Ok(()) }
     }
 
     /// Replaces the stages; packets in the old stages are lost.

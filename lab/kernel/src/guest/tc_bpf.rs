@@ -29,7 +29,7 @@ const ETHERNET_HEADER: i32 = 14;
 /// The mark of a duplicate, which is not duplicated again.
 const COPY_MARK: i32 = 1;
 /// The mark of a packet that has returned from the detour.
-const RETURNED_MARK: i32 = 2;
+pub(super) const RETURNED_MARK: i32 = 2;
 
 /// Limits a queue in octets with two filters, one before the transmitter and one after it.
 pub(super) fn octet_limit(limit: u64) -> Result<[Program; 2], GuestError> {

@@ -287,7 +287,12 @@ impl Topology {
         let link = |id: LinkId, start: Port, end: Port| {
             let link = plan.links[usize::from(id.0)].clone();
             let detour = link.has_entry_stages().then(|| detour(&namespace, plan, id)).transpose()?;
-            Chain::new(link, seed, start, end, detour)
+            let stops = link.changing.stops;
+            let mut chain = Chain::new(link, seed, start, end, detour)?;
+            if stops {
+                chain.open_wakers(&namespace)?;
+            }
+            Ok::<_, GuestError>(chain)
         };
         let (mut chains, mut shared) = (Vec::new(), None);
         match segment.medium {

@@ -155,6 +155,7 @@ fn a_trace_without_duration_has_only_the_start_zero() {
 fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
     for (text, place, key) in [
         ("network.trace = 'lte.csv'\nnetwork.rate = '5Mbit'", "t.toml:4:16", "`rate`"),
+        ("network.trace = 'later.csv'\nnetwork.rate = '5Mbit'", "t.toml:4:16", "`rate`"),
         ("network.trace = 'lte.csv'\nnetwork.rtt = '5ms'", "t.toml:4:15", "`rtt`"),
         ("network.trace = 'lte.csv'\nnetwork.up.rate = '5Mbit'", "t.toml:4:19", "`rate`"),
         ("network.trace.down = 'lte.csv'\nnetwork.down.delay = '5ms'", "t.toml:4:22", "`delay`"),
@@ -179,7 +180,6 @@ fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
         "network.trace = 'lte.csv'\nnetwork.loss = '1%'",
         "network.trace.up = 'lte.csv'\nnetwork.rate = '5Mbit'",
         "network.trace.up = 'lte.csv'\nnetwork.down.rate = '5Mbit'",
-        "network.trace = 'later.csv'\nnetwork.rate = '5Mbit'",
         "network.rate = '5Mbit'\n[sweep]\n'network.trace' = ['lte.csv', 'later.csv']",
         "topology = 'link.ns'\nnetwork.trace = 'lte.csv'",
         "network.path = 'lte'\nnetwork.trace = 'lte.csv'",

@@ -1,22 +1,29 @@
 //! A TCP connection or SCTP association, as captured at one point.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use super::capture_clock::MAX_DELAY;
 use super::parsed_packet::{HandshakePacket, SequenceFields};
-use super::sender_trace::SenderTrace;
+use super::sender_trace::{SenderTrace, SentData};
 
 /// A conversation; side 0 opened it, or sent the first captured packet. Times are in ns.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    /// The address and port of each side.
-    pub sides: [(IpAddr, u16); 2],
+    /// The address and port of each side in its first packet.
+    pub sides: [SocketAddr; 2],
+    /// The addresses of both sides on each path. RFC 9260 section 6.4.
+    pub paths: Vec<[IpAddr; 2]>,
     /// The data sent by each side.
     pub traces: [SenderTrace; 2],
     /// The times of the handshake: request, response, and the opener's next packet.
     handshake_times: [Option<u64>; 3],
     /// Whether the request and the response were retransmitted.
     is_repeated: [bool; 2],
+    /// Whether the request was answered by a reset.
+    pub is_refused: bool,
+    /// The number of packets of each side.
+    pub packets: [u64; 2],
     /// The time at which each timestamp of each side was first captured; `None` after its echo has been captured.
     timestamps: [BTreeMap<u32, Option<u64>>; 2],
     /// The shortest time to the echo of each side's timestamps.
@@ -36,12 +43,15 @@ const MAX_TIMESTAMPS: usize = 4096;
 
 impl Conversation {
     /// Creates a conversation without packets.
-    pub fn new(sides: [(IpAddr, u16); 2]) -> Self {
+    pub fn new(sides: [SocketAddr; 2]) -> Self {
         Self {
             sides,
+            paths: vec![sides.map(|side| side.ip())],
             traces: Default::default(),
             handshake_times: [None; 3],
             is_repeated: [false; 2],
+            is_refused: false,
+            packets: [0; 2],
             timestamps: Default::default(),
             shortest_echo_times: [None; 2],
             mss: None,
@@ -54,37 +64,50 @@ impl Conversation {
     pub fn is_ended_by(&self, fields: &SequenceFields) -> bool {
         fields.handshake == Some(HandshakePacket::Request)
             && self.traces.iter().any(|trace| !trace.arrived.is_empty())
+            && !self.traces.iter().any(|trace| trace.begins_with(fields.initial_number))
     }
 
-    /// Handles a packet of `octets` octets sent by this side.
-    pub fn handle_packet(&mut self, at: u64, side: usize, octets: u32, fields: &SequenceFields) {
+    /// Returns the index of the path between these hosts, of which the first is that of `side`.
+    pub fn path(&mut self, side: usize, [from, to]: [IpAddr; 2]) -> usize {
+        let hosts = if side == 0 { [from, to] } else { [to, from] };
+        self.paths.iter().position(|path| *path == hosts).unwrap_or_else(|| {
+            self.paths.push(hosts);
+            self.paths.len() - 1
+        })
+    }
+
+    /// Handles a packet of `octets` octets sent by this side over a path.
+    pub fn handle_packet(&mut self, at: u64, side: usize, path: usize, octets: u32, fields: &SequenceFields) {
+        self.packets[side] += 1;
         self.open(at, side, fields);
         let delay = fields.timestamps.and_then(|(value, echo)| self.handle_timestamps(at, side, value, echo));
         // The accepting side sends responses; a retransmission by it waited for a timer or a duplicate.
         let answers = side == 1 && self.traces[side].is_new(&fields.data);
         self.traces[1 - side].acknowledge(at, fields, answers);
+        let timestamp = fields.timestamps.map(|(value, _)| value);
+        let sent = SentData { data: &fields.data, octets, delay, timestamp, path };
         match (&fields.data[..], self.mss.map(u32::from)) {
             ([], _) => {}
+            // The receiver may reject data in a SYN, which is no loss: RFC 7413 section 2.
+            _ if fields.handshake.is_some() => {}
             // A segment that the network card splits later is several packets on the path.
             (&[(first, count)], Some(mss)) if !fields.is_sctp && mss > 0 && count > mss => {
                 for part in (0..count).step_by(mss as usize) {
                     let length = mss.min(count - part);
                     let data = [(first.wrapping_add(part), length)];
-                    self.traces[side].handle_data(
-                        at,
-                        &data,
-                        octets - count + length,
-                        delay.filter(|_| part == 0),
-                    );
+                    let octets = octets - count + length;
+                    let delay = delay.filter(|_| part == 0);
+                    self.traces[side].handle_data(at, SentData { data: &data, octets, delay, ..sent });
                 }
             }
-            (data, _) => self.traces[side].handle_data(at, data, octets, delay),
+            _ => self.traces[side].handle_data(at, sent),
         }
     }
 
     /// Handles a datagram of QUIC's handshake: the first of the opener, the first reply, and the opener's next one. RFC 9000 section 7.
     pub fn handle_quic_handshake(&mut self, at: u64, side: usize) {
         self.is_quic = true;
+        self.packets[side] += 1;
         match (side, self.handshake_times) {
             (0, [None, ..]) => (self.handshake_times[0], self.is_whole) = (Some(at), true),
             // The first flight may have several datagrams; a retransmission has waited for the timer (RFC 9002 section 6.2.2).
@@ -110,6 +133,9 @@ impl Conversation {
                 self.is_repeated[1] |= self.handshake_times[1].is_some();
                 self.handshake_times[1] = Some(at);
             }
+            None if side == 1 && fields.is_reset && self.handshake_times[1].is_none() => {
+                self.is_refused = self.handshake_times[0].is_some();
+            }
             None if side == 0 && self.handshake_times[1].is_some() => {
                 self.handshake_times[2].get_or_insert(at);
             }
@@ -128,6 +154,9 @@ impl Conversation {
         // An echo may belong to any packet with that timestamp: clocks tick every 1 ms to 1 s (section 5.4). So the first packet and the
         // first echo give an upper bound, and further echoes none.
         let delay = at.saturating_sub(others.get_mut(&echo)?.take()?);
+        if delay > MAX_DELAY {
+            return None;
+        }
         // The receiver echoes the latest timestamp, so older ones have no further echoes.
         *others = others.split_off(&echo);
         let shortest = &mut self.shortest_echo_times[1 - side];
@@ -135,18 +164,24 @@ impl Conversation {
         Some(delay)
     }
 
-    /// Returns the shortest time between a side's packet and the other side's reply to it.
-    pub fn shortest_reply_time(&self, side: usize) -> Option<u64> {
-        [self.handshake(side), self.traces[side].shortest_ack_delay, self.shortest_echo_times[side]]
-            .into_iter()
-            .flatten()
-            .min()
+    /// Returns the shortest time between a side's packet on a path and the other side's reply to it.
+    pub fn shortest_reply_time(&self, side: usize, path: usize) -> Option<u64> {
+        let echo_time = self.shortest_echo_times[side].filter(|_| path == 0);
+        let ack_delay = self.traces[side].shortest_ack_delay(path);
+        [self.handshake(side, path), ack_delay, echo_time].into_iter().flatten().min()
     }
 
-    /// Returns the time between a side's packet and the other side's reply in the handshake. RFC 6298 section 3: `None` if either packet
-    /// was retransmitted.
-    pub fn handshake(&self, side: usize) -> Option<u64> {
+    /// Returns the time between a side's packet and the other side's reply in the handshake, which is on the first path. RFC 6298 section 3:
+    /// `None` if either packet was retransmitted.
+    pub fn handshake(&self, side: usize, path: usize) -> Option<u64> {
         let between = self.handshake_times[side + 1]?.checked_sub(self.handshake_times[side]?)?;
-        (!self.is_repeated[side..].contains(&true)).then_some(between)
+        let is_sample = path == 0 && between <= MAX_DELAY && !self.is_repeated[side..].contains(&true);
+        is_sample.then_some(between)
+    }
+
+    /// Returns whether the capture contains a request and a response, but one of them was retransmitted.
+    pub fn has_ambiguous_handshake(&self) -> bool {
+        let [request, reply, _] = self.handshake_times;
+        request.is_some() && reply.is_some() && self.is_repeated.contains(&true)
     }
 }

@@ -33,7 +33,8 @@ pub struct Bursts {
 pub struct Reordering {
     /// Share of reordered packets.
     pub share: Bounds,
-    /// Delay of reordered packets, in ns: between the medians of the lower and of the upper bounds.
+    /// Delay of reordered packets, in ns: between the medians of the lower and of the upper bounds, if these are near each other;
+    /// otherwise the median of the lower bounds.
     pub by: Bounds,
 }
 
@@ -84,15 +85,28 @@ fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
             .filter_map(|outcome| if let Outcome::Reordered(lag) = outcome { Some(*lag) } else { None })
     };
     let late = lags().count();
-    let median = |of: fn(ReorderingDelayBounds) -> u64| {
-        let mut all: Vec<u64> = lags().map(of).collect();
-        all.sort_unstable();
-        all.get(late / 2).map(|ns| *ns as f64)
-    };
-    let (low, high) = (median(|lag| lag.min)?, median(|lag| lag.max)?);
     let share = Bounds::of_share(late as u64, outcomes.len() as f64, CONFIDENCE)?;
-    (late >= MIN_REORDERED)
-        .then_some(Reordering { share, by: Bounds { value: f64::midpoint(low, high), low, high } })
+    // A packet behind a pause was due at an unknown time of it.
+    let close: Vec<ReorderingDelayBounds> = lags().filter(|lag| lag.max <= MAX_RATIO * lag.min).collect();
+    let by = if close.len() >= MIN_REORDERED {
+        let (low, high) = (median(&close, |lag| lag.min)?, median(&close, |lag| lag.max)?);
+        Bounds { value: f64::midpoint(low, high), low, high }
+    } else {
+        // Most packets that are overtaken were sent just before those that overtake them.
+        let all: Vec<ReorderingDelayBounds> = lags().collect();
+        let (low, high) = (median(&all, |lag| lag.min)?, median(&all, |lag| lag.max)?);
+        Bounds { value: low, low, high }
+    };
+    (late >= MIN_REORDERED).then_some(Reordering { share, by })
+}
+
+/// Bounds of a delay further apart than this say little.
+const MAX_RATIO: u64 = 4;
+
+fn median(lags: &[ReorderingDelayBounds], of: fn(&ReorderingDelayBounds) -> u64) -> Option<f64> {
+    let mut all: Vec<u64> = lags.iter().map(of).collect();
+    all.sort_unstable();
+    all.get(all.len() / 2).map(|ns| *ns as f64)
 }
 
 #[cfg(test)]
@@ -119,6 +133,20 @@ mod tests {
         assert!(within(good_to_bad, 0.01) && within(bad_to_good, 0.25), "{bursts:?}");
         assert!(within(loss, 0.01 / 0.26), "{loss:?}");
         assert!(good_to_bad.high < 0.012 && bad_to_good.high < 0.30, "{bursts:?}");
+    }
+
+    /// Segments swap within 0.1 ms in bursts that follow a pause of a second.
+    #[test]
+    fn delay_of_reordered_packets_does_not_include_a_pause() {
+        let lags = |wide: usize, close: usize| {
+            let wide = std::iter::repeat_n(ReorderingDelayBounds { min: 100_000, max: 1_000_000_000 }, wide);
+            let close = std::iter::repeat_n(ReorderingDelayBounds { min: 4_000_000, max: 6_000_000 }, close);
+            let late: Vec<Outcome> = wide.chain(close).map(Outcome::Reordered).collect();
+            estimate_loss(&late).unwrap().reordering.unwrap().by
+        };
+        assert_eq!(lags(20, 0).value, 100_000.0);
+        let by = lags(20, 3);
+        assert_eq!((by.low, by.value, by.high), (4e6, 5e6, 6e6));
     }
 
     #[test]

@@ -7,40 +7,56 @@
 //! longer of the two directions, a loss at the end of the data (in a capture at the receiver), or a full queue from a bad link as the cause
 //! of a loss.
 
+mod capture_clock;
+mod captured_ip;
 mod conversation;
 mod duplicate_filter;
+mod fragments;
 mod loss;
 mod parsed_packet;
 mod path_estimate;
 mod rate;
 mod sender_trace;
+mod unknown_delay;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use hol_measure::{Bounds, CONFIDENCE, quantile};
 
+pub(crate) use capture_clock::CaptureClock;
+pub use captured_ip::CapturedIp;
+pub(crate) use captured_ip::IpHeader;
 pub(crate) use conversation::Conversation;
 pub(crate) use duplicate_filter::DuplicateFilter;
+pub(crate) use fragments::Fragments;
 pub use loss::{Bursts, LossEstimate, Reordering};
 pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
 use path_estimate::MIN_SAMPLES;
 pub use path_estimate::{Mtu, PathEstimate, RoundTrip};
 pub use rate::Rate;
 use sender_trace::{Delivery, Outcome};
+pub use unknown_delay::UnknownDelay;
+
+use crate::associations::Associations;
 
 /// Estimates the paths between hosts from their packets.
 #[derive(Debug, Default)]
 pub struct PathLearner {
     /// The index of the latest conversation between two sockets, the lower one first.
-    by_sockets: BTreeMap<[(IpAddr, u16); 2], usize>,
+    by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     conversations: Vec<Conversation>,
+    associations: Associations,
+    fragments: Fragments,
     /// Number of packets and longest packet per pair of hosts, the lower one first.
     pairs: BTreeMap<[IpAddr; 2], (u64, u32)>,
+    clock: CaptureClock,
     /// The times of the first and the last packet, in ns.
     span: Option<[u64; 2]>,
     /// Number of packets that could not be parsed.
     unread: u64,
+    /// Number of packets of which the capture contains too few octets.
+    cut: u64,
     duplicate_filter: DuplicateFilter,
     /// The number of UDP datagrams, and of those among them with a long header of QUIC.
     datagrams: [u64; 2],
@@ -62,45 +78,74 @@ pub enum EstimateError {
         /// The number of UDP packets among them.
         datagrams: u64,
     },
+    /// The capture contains too few octets of each packet.
+    #[error(
+        "{cut} of its {packets} packets were cut within the header of TCP, UDP or SCTP; capture 128 octets of each packet or more, as with \
+         tcpdump -s 128"
+    )]
+    Cut {
+        /// The number of all packets.
+        packets: u64,
+        /// The number of packets that were cut too short.
+        cut: u64,
+    },
 }
 
 impl PathLearner {
-    /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
-    pub fn handle_packet(&mut self, at: u64, ip: &[u8]) {
-        let Some(parsed_packet) = ParsedPacket::parse(ip) else {
+    /// Handles a packet that was captured at time `at` in ns.
+    pub fn handle_packet<'p>(&mut self, at: u64, packet: impl Into<CapturedIp<'p>>) {
+        let packet = packet.into();
+        let Some(header) = IpHeader::parse(packet) else {
             self.unread += 1;
             return;
         };
-        // Times never decrease, even if the clock steps back.
-        let [first, last] = self.span.unwrap_or([at; 2]);
-        let at = at.max(last);
-        self.span = Some([first, at]);
-        if self.duplicate_filter.is_duplicate(at, ip, &parsed_packet) {
+        let now = self.clock.advance(at);
+        self.span = Some([self.span.map_or(now, |[first, _]| first), now]);
+        let at = self.clock.for_measurement();
+        if header.fragment.is_some() {
+            self.count_packet(&header);
+        }
+        let Some(whole) = self.fragments.reassemble(at, packet, &header) else { return };
+        let Some(parsed_packet) = ParsedPacket::parse(whole.as_captured()) else {
+            self.unread += 1;
+            return;
+        };
+        self.cut += u64::from(parsed_packet.is_cut);
+        if self.duplicate_filter.is_duplicate(at, whole.as_captured().octets, &parsed_packet) {
             return;
         }
-        let (packets, longest) = self.pairs.entry(ascending(parsed_packet.hosts)).or_default();
+        if header.fragment.is_none() {
+            self.count_packet(&header);
+        }
+        self.handle_whole_packet(at, &parsed_packet);
+    }
+
+    fn count_packet(&mut self, header: &IpHeader) {
+        let (packets, longest) = self.pairs.entry(ascending(header.hosts)).or_default();
         *packets += 1;
-        *longest = (*longest).max(parsed_packet.length);
-        let sockets = [
-            (parsed_packet.hosts[0], parsed_packet.ports[0]),
-            (parsed_packet.hosts[1], parsed_packet.ports[1]),
-        ];
-        match &parsed_packet.content {
+        *longest = (*longest).max(header.length);
+    }
+
+    fn handle_whole_packet(&mut self, at: u64, packet: &ParsedPacket) {
+        let sockets = [0, 1].map(|side| SocketAddr::new(packet.hosts[side], packet.ports[side]));
+        match &packet.content {
             TransportContent::Numbered(fields) => {
+                let sockets = self.associations.sockets(sockets, packet.tags);
                 let index = self.find(sockets, fields);
                 let conversation = &mut self.conversations[index];
                 let side = usize::from(conversation.sides[0] != sockets[0]);
-                conversation.handle_packet(at, side, parsed_packet.length, fields);
+                let path = conversation.path(side, packet.hosts);
+                conversation.handle_packet(at, side, path, packet.length, fields);
             }
             TransportContent::Datagram(_) => {
-                self.handle_quic_handshake(at, sockets, parsed_packet.is_long_quic);
+                self.handle_quic_handshake(at, sockets, packet.is_long_quic);
             }
             TransportContent::Nothing => {}
         }
     }
 
     /// Handles a datagram that may belong to QUIC, whose handshake shows a round trip: RFC 9000 section 17.2.
-    fn handle_quic_handshake(&mut self, at: u64, sockets: [(IpAddr, u16); 2], is_long: bool) {
+    fn handle_quic_handshake(&mut self, at: u64, sockets: [SocketAddr; 2], is_long: bool) {
         self.datagrams[0] += 1;
         self.datagrams[1] += u64::from(is_long);
         let known = self.by_sockets.get(&ascending(sockets)).copied();
@@ -113,7 +158,7 @@ impl PathLearner {
         conversation.handle_quic_handshake(at, side);
     }
 
-    fn find(&mut self, sockets: [(IpAddr, u16); 2], fields: &parsed_packet::SequenceFields) -> usize {
+    fn find(&mut self, sockets: [SocketAddr; 2], fields: &parsed_packet::SequenceFields) -> usize {
         let key = ascending(sockets);
         let known = self.by_sockets.get(&key).copied();
         known.filter(|index| !self.conversations[*index].is_ended_by(fields)).unwrap_or_else(|| {
@@ -123,44 +168,64 @@ impl PathLearner {
         })
     }
 
-    /// Returns the path between the two hosts with the most packets, or with `host` as one of them.
+    /// Returns the path between the two hosts with the most packets, or with `host` as one of them. Without `host`, further
+    /// paths of the same associations follow it.
     pub fn finish(self, host: Option<IpAddr>) -> Result<PathEstimate, EstimateError> {
-        let span = self.span.ok_or(EstimateError::NoPackets)?;
         let pairs = self.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
-        let (pair, (packets, longest)) =
-            pairs.max_by_key(|(_, (packets, _))| *packets).ok_or(EstimateError::NoPackets)?;
-        let belongs =
-            |conversation: &&Conversation| ascending(conversation.sides.map(|side| side.0)) == *pair;
-        let conversations: Vec<&Conversation> = self.conversations.iter().filter(belongs).collect();
-        if conversations.is_empty() {
-            return Err(EstimateError::NothingAcknowledged {
-                packets: *packets,
-                datagrams: self.datagrams[0],
-            });
+        let busiest = pairs.max_by_key(|(_, (packets, _))| *packets).ok_or(EstimateError::NoPackets)?;
+        let pair = *busiest.0;
+        let mut further: Vec<[IpAddr; 2]> = Vec::new();
+        let of_pair = |paths: &&[[IpAddr; 2]]| paths.iter().any(|path| ascending(*path) == pair);
+        let all_paths = self.conversations.iter().map(|conversation| &conversation.paths[..]);
+        for path in all_paths.filter(of_pair).filter(|_| host.is_none()).flatten() {
+            let path = ascending(*path);
+            if path != pair && !further.contains(&path) {
+                further.push(path);
+            }
         }
-        let client = conversations.first().map_or(pair[0], |conversation| conversation.sides[0].0);
-        let server = if pair[0] == client { pair[1] } else { pair[0] };
+        let mut estimate = self.estimate(pair)?;
+        estimate.further_paths =
+            further.into_iter().map(|pair| self.estimate(pair)).collect::<Result<_, _>>()?;
+        Ok(estimate)
+    }
+
+    fn estimate(&self, pair: [IpAddr; 2]) -> Result<PathEstimate, EstimateError> {
+        let span = self.span.ok_or(EstimateError::NoPackets)?;
+        let (packets, longest) = self.pairs.get(&pair).copied().ok_or(EstimateError::NoPackets)?;
+        let path =
+            |conversation: &Conversation| conversation.paths.iter().position(|path| ascending(*path) == pair);
+        let conversations: Vec<(&Conversation, usize)> =
+            self.conversations.iter().filter_map(|one| Some((one, path(one)?))).collect();
+        let Some((first, path)) = conversations.first() else {
+            return Err(match self.cut {
+                0 => EstimateError::NothingAcknowledged { packets, datagrams: self.datagrams[0] },
+                cut => EstimateError::Cut { packets, cut },
+            });
+        };
+        let [client, server] = first.paths[*path];
         let flows = Flows { conversations: &conversations, client };
         let rates = [0, 1].map(|direction| rate::estimate_rate(&flows.deliveries(direction)));
         let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Measured { .. })));
         let round_trip = flows.round_trip(is_busy);
-        let max_reordering_delay = round_trip.as_ref().map(|round_trip| round_trip.shortest * 4 / 5);
+        let max_reordering_delay = round_trip.as_ref().ok().map(|round_trip| round_trip.shortest * 4 / 5);
         Ok(PathEstimate {
             hosts: [client, server],
-            packets: *packets,
+            packets,
             other_packets: self.pairs.values().map(|(packets, _)| packets).sum::<u64>() - packets,
-            unread: self.unread,
+            unread: self.unread + self.fragments.incomplete(),
             duplicates: self.duplicate_filter.repeats,
-            is_quic: conversations.iter().all(|conversation| conversation.is_quic),
+            clock_steps: self.clock.steps,
+            is_quic: conversations.iter().all(|(conversation, _)| conversation.is_quic),
             conversations: conversations.len(),
-            is_whole: conversations.iter().all(|conversation| conversation.is_whole),
+            is_whole: conversations.iter().all(|(conversation, _)| conversation.is_whole),
             duration_ns: span[1] - span[0],
             rates,
             losses: [0, 1]
                 .map(|direction| loss::estimate_loss(&flows.outcomes(direction, max_reordering_delay))),
             answered: [0, 1].map(|direction| flows.is_answered(direction)),
-            mtu: Mtu { longest: *longest, agreed: flows.agreed_mtu(client) },
+            mtu: Mtu { longest, agreed: flows.agreed_mtu() },
             round_trip,
+            further_paths: Vec::new(),
         })
     }
 }
@@ -171,40 +236,45 @@ fn ascending<T: Ord + Copy>([one, other]: [T; 2]) -> [T; 2] {
 
 /// The conversations of two hosts; direction 0 is from the host that opened the first.
 struct Flows<'c> {
-    conversations: &'c [&'c Conversation],
+    /// The conversations, and the index of the path in each.
+    conversations: &'c [(&'c Conversation, usize)],
     client: IpAddr,
 }
 
 impl Flows<'_> {
-    /// Returns each conversation with the side that sends in this direction.
-    fn sides(&self, direction: usize) -> impl Iterator<Item = (&Conversation, usize)> {
-        let side = move |conversation: &Conversation| {
-            direction ^ usize::from(conversation.sides[0].0 != self.client)
-        };
-        self.conversations.iter().map(move |conversation| (*conversation, side(conversation)))
+    /// Returns each conversation with the side that sends in this direction, and the path.
+    fn sides(&self, direction: usize) -> impl Iterator<Item = (&Conversation, usize, usize)> {
+        self.conversations.iter().map(move |(conversation, path)| {
+            let side = direction ^ usize::from(conversation.paths[*path][0] != self.client);
+            (*conversation, side, *path)
+        })
     }
 
     /// Returns the shortest time from a packet of a direction to the reply to it.
     fn shortest_reply_time(&self, direction: usize) -> Option<u64> {
-        self.sides(direction).filter_map(|(conversation, side)| conversation.shortest_reply_time(side)).min()
+        let times = self.sides(direction);
+        times.filter_map(|(conversation, side, path)| conversation.shortest_reply_time(side, path)).min()
     }
 
     fn is_answered(&self, direction: usize) -> bool {
-        self.sides(direction).any(|(conversation, side)| conversation.traces[side].is_answered)
+        self.sides(direction).any(|(conversation, side, _)| conversation.traces[side].is_answered)
     }
 
-    /// Returns the round-trip time. On a busy link only packets that did not queue count.
-    fn round_trip(&self, is_busy: bool) -> Option<RoundTrip> {
-        let halves = [self.shortest_reply_time(0)?, self.shortest_reply_time(1)?];
+    /// Returns the round-trip time, or why it is unknown. On a busy link only packets that did not queue count.
+    fn round_trip(&self, is_busy: bool) -> Result<RoundTrip, UnknownDelay> {
+        let [Some(up), Some(down)] = [0, 1].map(|direction| self.shortest_reply_time(direction)) else {
+            return Err(self.why_unknown());
+        };
+        let halves = [up, down];
         // `far` is the direction in which the longer part of the path is behind the capture point.
         let far = usize::from(halves[1] > halves[0]);
         let prompts = |by_kernel: bool| {
             let mut samples: Vec<f64> = Vec::new();
-            for (conversation, side) in self.sides(far) {
-                let prompt = conversation.traces[side].prompt_acks.iter();
+            for (conversation, side, path) in self.sides(far) {
+                let prompt = conversation.traces[side].prompt_acks.iter().filter(|ack| ack.path == path);
                 let prompt = prompt.filter(|prompt| prompt.is_alone || !is_busy);
                 let prompt = prompt.filter(|prompt| !by_kernel || prompt.is_by_kernel);
-                let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side));
+                let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side, path));
                 samples.extend(delays.map(|ns| (ns + halves[1 - far]) as f64));
             }
             samples.sort_by(f64::total_cmp);
@@ -213,7 +283,7 @@ impl Flows<'_> {
         // Replies with data include the response time of the application; they count only if there are too few others.
         let samples =
             Some(prompts(true)).filter(|all| all.len() >= MIN_SAMPLES).unwrap_or_else(|| prompts(false));
-        Some(RoundTrip {
+        Ok(RoundTrip {
             shortest: halves[0] + halves[1],
             halves,
             samples: samples.len(),
@@ -229,11 +299,11 @@ impl Flows<'_> {
             && self.is_answered(direction);
         let mut deliveries: Vec<Delivery> = self
             .sides(direction)
-            .flat_map(|(conversation, side)| {
+            .flat_map(|(conversation, side, path)| {
                 let trace = &conversation.traces[side];
-                if is_behind { &trace.acknowledged } else { &trace.arrived }
+                let all = if is_behind { &trace.acknowledged } else { &trace.arrived };
+                all.iter().copied().filter(move |delivery| delivery.path == path)
             })
-            .copied()
             .collect();
         deliveries.sort_by_key(|delivery| delivery.at);
         deliveries
@@ -242,7 +312,9 @@ impl Flows<'_> {
     fn outcomes(&self, direction: usize, max_reordering_delay: Option<u64>) -> Vec<Outcome> {
         let mut outcomes: Vec<(u64, Outcome)> = self
             .sides(direction)
-            .flat_map(|(conversation, side)| conversation.traces[side].outcomes(max_reordering_delay))
+            .flat_map(|(conversation, side, path)| {
+                conversation.traces[side].outcomes(max_reordering_delay, path)
+            })
             .collect();
         outcomes.sort_by_key(|(at, _)| *at);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
@@ -250,11 +322,11 @@ impl Flows<'_> {
 
     /// Returns the longest TCP packet that both sides accept: with headers of 40 octets over IPv4, of 60 over
     /// IPv6.
-    fn agreed_mtu(&self, client: IpAddr) -> Option<u32> {
-        let headers = if client.is_ipv4() { 40 } else { 60 };
+    fn agreed_mtu(&self) -> Option<u32> {
+        let headers = if self.client.is_ipv4() { 40 } else { 60 };
         self.conversations
             .iter()
-            .filter_map(|conversation| conversation.mss)
+            .filter_map(|(conversation, _)| conversation.mss)
             .max()
             .map(|mss| u32::from(mss) + headers)
     }

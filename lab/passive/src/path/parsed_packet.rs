@@ -2,9 +2,11 @@
 //!
 //! `hol_wire::Packet` rejects such packets, as a receiver must; captures at a sender contain many of them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use smallvec::SmallVec;
+
+use super::captured_ip::{CapturedIp, IpHeader};
 
 /// A parsed packet of TCP, SCTP or another protocol over IP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub(crate) struct ParsedPacket {
     /// Octets of the whole IP packet.
     pub length: u32,
     pub content: TransportContent,
+    /// Whether the capture contains too few octets of the transport header.
+    pub is_cut: bool,
     /// Whether the packet may belong to QUIC and has a long header.
     pub is_long_quic: bool,
     /// The verification tag in an SCTP header, and the tag that the packet's sender announces.
@@ -40,7 +44,7 @@ pub(crate) struct SequenceFields {
     pub handshake: Option<HandshakePacket>,
     /// First data number of the packet's sender.
     pub initial_number: Option<u32>,
-    /// Data in the packet: first number and count.
+    /// Data in the packet: first number and count. Those in a SYN may be rejected.
     pub data: SmallVec<[(u32, u32); 2]>,
     /// Octets of each of these ranges, and whether a message may end there.
     pub carries: SmallVec<[(u32, bool); 2]>,
@@ -52,6 +56,8 @@ pub(crate) struct SequenceFields {
     pub duplicates: SmallVec<[(u32, u32); 2]>,
     /// The sender's timestamp and the echo of the peer's. RFC 7323 section 3.2.
     pub timestamps: Option<(u32, u32)>,
+    /// Whether the packet resets the connection: RST, ABORT. RFC 9293 section 3.10.7, RFC 9260 section 3.3.7.
+    pub is_reset: bool,
     /// Longest segment that the packet's sender accepts, in octets of payload. RFC 9293 section 3.7.1.
     pub mss: Option<u16>,
 }
@@ -66,25 +72,27 @@ pub(crate) enum HandshakePacket {
 }
 
 impl ParsedPacket {
-    /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment other than the first.
-    pub fn parse(ip: &[u8]) -> Option<Self> {
-        let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
-            4 => parse_ipv4(ip)?,
-            6 => parse_ipv6(ip)?,
-            _ => return None,
-        };
-        let payload = (length as usize).checked_sub(ip.len() - rest.len())?;
+    /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment.
+    pub fn parse(packet: CapturedIp<'_>) -> Option<Self> {
+        let IpHeader { hosts, protocol, length, octets, fragment } = IpHeader::parse(packet)?;
+        if fragment.is_some() {
+            return None;
+        }
+        let rest = packet.octets.get(octets..).unwrap_or_default();
+        let payload = (length as usize).checked_sub(octets)?;
         let rest = &rest[..payload.min(rest.len())];
-        let ports = [read_u16(rest, 0).unwrap_or(0), read_u16(rest, 2).unwrap_or(0)];
+        let ports = read_u16(rest, 0).zip(read_u16(rest, 2)).map(|(from, to)| [from, to]);
         let content = match protocol {
-            17 => TransportContent::Datagram(payload.saturating_sub(8) as u32),
-            6 => parse_tcp(rest, payload).map_or(TransportContent::Nothing, TransportContent::Numbered),
-            132 => parse_sctp(rest).map_or(TransportContent::Nothing, TransportContent::Numbered),
-            _ => TransportContent::Nothing,
+            17 => ports.map(|_| TransportContent::Datagram(payload.saturating_sub(8) as u32)),
+            6 => parse_tcp(rest, payload).map(TransportContent::Numbered),
+            132 => parse_sctp(rest).map(TransportContent::Numbered),
+            _ => None,
         };
+        let is_cut = matches!(protocol, 6 | 17 | 132) && content.is_none() && rest.len() < payload;
+        let (content, ports) = (content.unwrap_or(TransportContent::Nothing), ports.unwrap_or_default());
         let is_long_quic = protocol == 17 && is_long_quic(rest.get(8..).unwrap_or_default());
         let tags = if protocol == 132 { tags(rest) } else { None };
-        Some(Self { hosts, ports, length, content, is_long_quic, tags })
+        Some(Self { hosts, ports, length, content, is_cut, is_long_quic, tags })
     }
 }
 
@@ -109,47 +117,26 @@ fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
     Some((read_u32(packet, 4)?, announced))
 }
 
-type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);
-
-/// Parses an IPv4 header. RFC 791 section 3.1.
-fn parse_ipv4(ip: &[u8]) -> Option<Ip<'_>> {
-    let header = usize::from(ip[0] & 0x0f) * 4;
-    let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(read_u32(ip, at)?)));
-    let is_first = read_u16(ip, 6)? & 0x1fff == 0;
-    let rest = ip.get(header.max(20)..).filter(|_| is_first)?;
-    // If the network card segments the packet, the length may not be set yet.
-    let length = match read_u16(ip, 2)? {
-        0 => ip.len() as u32,
-        length => length.into(),
-    };
-    Some(([address(12)?, address(16)?], ip[9], length, rest))
-}
-
-/// Parses an IPv6 header without extension headers. RFC 8200 section 3.
-fn parse_ipv6(ip: &[u8]) -> Option<Ip<'_>> {
-    let address = |at: usize| {
-        let octets: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
-        Some(IpAddr::from(Ipv6Addr::from(octets)))
-    };
-    let rest = ip.get(40..)?;
-    Some(([address(8)?, address(24)?], ip[6], 40 + u32::from(read_u16(ip, 4)?), rest))
-}
-
 /// Parses a TCP header. RFC 9293 section 3.1.
 fn parse_tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
     const SYN: u8 = 0x02;
+    const RST: u8 = 0x04;
     const PSH: u8 = 0x08;
     const ACK: u8 = 0x10;
     let (seq, ack) = (read_u32(segment, 4)?, read_u32(segment, 8)?);
     let (header, flags) = (usize::from(*segment.get(12)? >> 4) * 4, *segment.get(13)?);
     let mut fields = SequenceFields::default();
     let payload = length.checked_sub(header.max(20))? as u32;
+    fields.is_reset = flags & RST != 0;
+    let first = seq.wrapping_add(u32::from(flags & SYN != 0));
     if flags & SYN != 0 {
         fields.handshake =
             Some(if flags & ACK == 0 { HandshakePacket::Request } else { HandshakePacket::Reply });
-        fields.initial_number = Some(seq.wrapping_add(1));
-    } else if payload > 0 {
-        fields.data.push((seq, payload));
+        fields.initial_number = Some(first);
+    }
+    // A SYN may carry data: RFC 7413 section 2.
+    if payload > 0 {
+        fields.data.push((first, payload));
         fields.carries.push((payload, flags & PSH != 0));
     }
     fields.acknowledged = (flags & ACK != 0).then_some(ack);
@@ -207,6 +194,7 @@ fn parse_sctp(packet: &[u8]) -> Option<SequenceFields> {
             }
             // Each INIT gets its own INIT ACK, of which the association uses only one: the first number here may be unused.
             2 => fields.handshake = Some(HandshakePacket::Reply),
+            6 => fields.is_reset = true,
             3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut fields),
             _ => {}
         }
@@ -232,10 +220,10 @@ fn sack(chunk: &[u8], fields: &mut SequenceFields) {
     fields.duplicates = tsns.map(|tsn| (tsn, tsn.wrapping_add(1))).collect();
 }
 
-fn read_u16(octets: &[u8], at: usize) -> Option<u16> {
+pub(super) fn read_u16(octets: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn read_u32(octets: &[u8], at: usize) -> Option<u32> {
+pub(super) fn read_u32(octets: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))
 }

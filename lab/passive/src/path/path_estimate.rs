@@ -8,6 +8,7 @@ use hol_measure::Bounds;
 
 use super::loss::{Bursts, LossEstimate};
 use super::rate::{LINK_OVERHEAD, Rate};
+use super::unknown_delay::UnknownDelay;
 
 /// A path estimated from a capture. Direction 0, up, is from the host that opened the first conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +19,7 @@ pub struct PathEstimate {
     pub packets: u64,
     /// Packets between other hosts.
     pub other_packets: u64,
-    /// Packets that could not be parsed.
+    /// Packets that could not be parsed, and fragments of packets that are not complete.
     pub unread: u64,
     /// Packets that were captured twice.
     pub duplicates: u64,
@@ -30,8 +31,10 @@ pub struct PathEstimate {
     pub is_whole: bool,
     /// Duration from the first packet to the last, in ns.
     pub duration_ns: u64,
-    /// The round-trip time.
-    pub round_trip: Option<RoundTrip>,
+    /// How often the clock of the capture was set back.
+    pub clock_steps: u64,
+    /// The round-trip time, or why it is unknown.
+    pub round_trip: Result<RoundTrip, UnknownDelay>,
     /// The rate of each direction.
     pub rates: [Option<Rate>; 2],
     /// Loss and reordering of each direction's packets.
@@ -40,6 +43,8 @@ pub struct PathEstimate {
     pub answered: [bool; 2],
     /// The longest packet, which bounds the MTU.
     pub mtu: Mtu,
+    /// Further paths of the same associations. RFC 9260 section 6.4.
+    pub further_paths: Vec<Self>,
 }
 
 /// The round-trip time, in ns.
@@ -114,15 +119,27 @@ impl PathEstimate {
             self.duration_ns as f64 / 1e9
         )?;
         writeln!(f, "# Up is the direction from {client}, which opened the first connection, to {server}.")?;
-        if self.other_packets > 0 {
-            let others = self.other_packets;
+        let of_paths: u64 = self.further_paths.iter().map(|path| path.packets).sum();
+        let others = self.other_packets - of_paths;
+        if others > 0 {
             writeln!(
                 f,
                 "# {others} packets between other hosts are ignored: --host ADDRESS chooses another pair."
             )?;
         }
         if self.unread > 0 {
-            writeln!(f, "# {} packets are fragments, or too short to be parsed.", self.unread)?;
+            writeln!(
+                f,
+                "# {} packets are too short to be parsed, or fragments of packets that are not complete.",
+                self.unread
+            )?;
+        }
+        if self.clock_steps > 0 {
+            writeln!(
+                f,
+                "# The clock of the capture was set back {}; times over such a step are not used.",
+                if self.clock_steps == 1 { "once".to_owned() } else { format!("{} times", self.clock_steps) }
+            )?;
         }
         if self.duplicates > 0 {
             writeln!(
@@ -150,11 +167,9 @@ impl PathEstimate {
     }
 
     fn write_delay(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Some(round_trip) = &self.round_trip else {
-            return writeln!(
-                f,
-                "# delay: unknown; the capture needs packets of both directions, with replies."
-            );
+        let round_trip = match &self.round_trip {
+            Ok(round_trip) => round_trip,
+            Err(why) => return writeln!(f, "# delay: unknown; {why}."),
         };
         let serialization = self.serialization();
         let one_way = |ns: f64| ((ns - serialization) / 2.0).max(0.0);
@@ -194,6 +209,17 @@ impl PathEstimate {
                 writeln!(f, "jitter = \"{}\"", format_time(value))
             }
         }
+    }
+
+    /// Writes the values of a path, whose table was begun, and its two directions.
+    fn write_path(&self, f: &mut Formatter<'_>, table: &str) -> fmt::Result {
+        self.write_delay(f)?;
+        self.write_mtu(f)?;
+        for (direction, name) in DIRECTIONS.iter().enumerate() {
+            writeln!(f, "\n[{table}.{name}]")?;
+            self.write_direction(f, direction)?;
+        }
+        Ok(())
     }
 
     fn is_ipv6(&self) -> bool {
@@ -300,11 +326,13 @@ impl Display for PathEstimate {
         if self.is_ipv6() {
             writeln!(f, "ip = \"v6\"")?;
         }
-        self.write_delay(f)?;
-        self.write_mtu(f)?;
-        for (direction, name) in DIRECTIONS.iter().enumerate() {
-            writeln!(f, "\n[network.{name}]")?;
-            self.write_direction(f, direction)?;
+        if self.further_paths.is_empty() {
+            return self.write_path(f, "network");
+        }
+        for path in [self].into_iter().chain(&self.further_paths) {
+            let [client, server] = path.hosts;
+            writeln!(f, "\n# From {client} to {server}: {} packets.\n[[network.paths]]", path.packets)?;
+            path.write_path(f, "network.paths")?;
         }
         Ok(())
     }
@@ -328,7 +356,7 @@ fn format_percent(share: f64) -> String {
 
 /// Formats a time in whole microseconds.
 fn format_time(ns: f64) -> String {
-    Duration::from_micros((ns.max(0.0) / 1e3) as u64).to_string()
+    Duration::from_micros((ns.max(0.0) / 1e3).round() as u64).to_string()
 }
 
 fn format_ms(ns: f64) -> String {

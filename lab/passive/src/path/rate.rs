@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn deliveries(gap: u64, delay: impl Fn(u64) -> u64) -> Vec<Delivery> {
-        (0..200).map(|k| Delivery { at: k * gap, octets: 1486, delay: Some(delay(k)) }).collect()
+        (0..200).map(|k| Delivery { at: k * gap, octets: 1486, delay: Some(delay(k)), path: 0 }).collect()
     }
 
     #[test]

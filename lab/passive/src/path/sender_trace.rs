@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::capture_clock::MAX_DELAY;
 use super::parsed_packet::SequenceFields;
 use crate::sequence_positions::SequencePositions;
 
@@ -23,6 +24,8 @@ pub(crate) struct SenderTrace {
     holes: BTreeMap<u64, (u64, usize)>,
     /// Packets considered lost: index in `packets`, by start of the data.
     presumed_lost: BTreeMap<u64, usize>,
+    /// The same until an acknowledgement covers them, oldest first.
+    retransmitted: BTreeMap<u64, SmallVec<[RetransmittedPacket; 1]>>,
     packets: Vec<SentPacket>,
     /// Whether an acknowledgement was captured.
     pub is_answered: bool,
@@ -32,8 +35,30 @@ pub(crate) struct SenderTrace {
     pub arrived: Vec<Delivery>,
     /// The times until acknowledgements that the receiver did not delay.
     pub prompt_acks: Vec<AckDelay>,
-    /// Shortest time from data to an acknowledgement, in ns.
-    pub shortest_ack_delay: Option<u64>,
+}
+
+/// Data that one side has sent in a packet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentData<'d> {
+    /// First number and count of each range.
+    pub data: &'d [(u32, u32)],
+    /// Octets of the IP packet.
+    pub octets: u32,
+    /// The delay in ns, if the echo of its timestamp shows it.
+    pub delay: Option<u64>,
+    /// The timestamp of the packet.
+    pub timestamp: Option<u32>,
+    /// The index of the path.
+    pub path: usize,
+}
+
+/// A packet whose data was retransmitted before it was acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct RetransmittedPacket {
+    /// Index in `packets`.
+    packet: usize,
+    /// The timestamp of the retransmission.
+    timestamp: Option<u32>,
 }
 
 /// A packet with data, or a hole in the sequence.
@@ -41,6 +66,7 @@ pub(crate) struct SenderTrace {
 struct SentPacket {
     at: u64,
     octets: u32,
+    path: usize,
     state: PacketState,
     /// Whether the packet is a retransmission.
     is_repeated: bool,
@@ -80,6 +106,8 @@ pub(crate) struct AckDelay {
     pub is_alone: bool,
     /// Whether the acknowledgement carries no data, so that it did not wait for an application.
     pub is_by_kernel: bool,
+    /// The index of the path of the data.
+    pub path: usize,
 }
 
 /// Bounds of the time in ns by which a packet was late because others had overtaken it. The packet was due between the
@@ -101,6 +129,8 @@ pub(crate) struct Delivery {
     pub octets: u32,
     /// The delay in ns, if known.
     pub delay: Option<u64>,
+    /// The index of the path.
+    pub path: usize,
 }
 
 /// What happened to a packet, and when it was captured.
@@ -119,8 +149,20 @@ impl SenderTrace {
         self.frontier.get_or_insert(0);
     }
 
-    /// Handles a packet with these numbers; `delay` is known from the echo of its timestamp.
-    pub fn handle_data(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
+    /// Returns whether this is the first sequence number.
+    pub fn begins_with(&self, number: Option<u32>) -> bool {
+        number.is_some() && self.positions.origin() == number
+    }
+
+    /// Returns the shortest time from data on a path to an acknowledgement, in ns.
+    pub fn shortest_ack_delay(&self, path: usize) -> Option<u64> {
+        let own = self.acknowledged.iter().filter(|delivery| delivery.path == path);
+        own.filter_map(|delivery| delivery.delay).min()
+    }
+
+    /// Handles a packet with data.
+    pub fn handle_data(&mut self, at: u64, sent: SentData<'_>) {
+        let SentData { data, octets, delay, timestamp, path } = sent;
         let is_quiet = self.in_flight.is_empty() && self.holes.is_empty();
         let (mut is_repeated, mut is_new) = (false, false);
         let (mut ranges, mut filled) = (SmallVec::<[Range<u64>; 2]>::new(), Vec::new());
@@ -128,13 +170,13 @@ impl SenderTrace {
             let Ok(begin) = u64::try_from(self.positions.position(*first)) else { continue };
             let range = begin..begin + u64::from(*count);
             let frontier = *self.frontier.get_or_insert(begin);
-            let (is_resent, fills) = (self.mark_lost(&range), self.fill(&range));
+            let (is_resent, fills) = (self.mark_lost(&range, timestamp), self.fill(&range));
             is_new |= is_resent || !fills.is_empty() || range.end > frontier;
             is_repeated |= is_resent;
             filled.extend(fills);
             if range.start > frontier {
                 let before = self.arrived.last().map_or(at, |arrival| arrival.at);
-                self.packets.push(SentPacket::of_hole(at, before));
+                self.packets.push(SentPacket::of_hole(at, before, path));
                 self.holes.insert(frontier, (range.start, self.packets.len() - 1));
             }
             self.frontier = Some(frontier.max(range.end));
@@ -150,8 +192,8 @@ impl SenderTrace {
                 fillers.push(own);
             }
         }
-        self.packets.push(SentPacket { at, octets, state, is_repeated, is_quiet, overtaken: None });
-        self.arrived.push(Delivery { at, octets, delay });
+        self.packets.push(SentPacket { at, octets, path, state, is_repeated, is_quiet, overtaken: None });
+        self.arrived.push(Delivery { at, octets, delay, path });
     }
 
     /// Returns whether all of this data is beyond the data captured so far.
@@ -160,14 +202,19 @@ impl SenderTrace {
         !data.is_empty() && data.iter().all(|(first, _)| self.positions.position(*first) >= frontier)
     }
 
-    /// Marks packets in flight with data of a range as lost, because the range is retransmitted; returns whether there were any.
-    fn mark_lost(&mut self, range: &Range<u64>) -> bool {
+    /// Marks packets in flight with data of a range as lost, because the range is retransmitted in a packet with this timestamp;
+    /// returns whether there were any.
+    fn mark_lost(&mut self, range: &Range<u64>, timestamp: Option<u32>) -> bool {
         let mut any = false;
         while let Some((begin, pass)) = self.in_flight_in(range) {
             self.in_flight.remove(&begin);
             if self.packets[pass].state == PacketState::Unknown {
                 self.packets[pass].state = PacketState::Lost;
                 self.presumed_lost.insert(begin, pass);
+                self.retransmitted
+                    .entry(begin)
+                    .or_default()
+                    .push(RetransmittedPacket { packet: pass, timestamp });
             }
             any = true;
         }
@@ -213,6 +260,9 @@ impl SenderTrace {
         for (first, _) in &fields.duplicates {
             self.mark_delivered_twice(*first);
         }
+        if let Some((_, echo)) = fields.timestamps {
+            self.mark_spuriously_retransmitted(next, echo);
+        }
         let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
         let known = self.acknowledged.len();
         // Data that waited for a retransmission arrived earlier than the acknowledgement suggests.
@@ -237,10 +287,11 @@ impl SenderTrace {
         // The receiver acknowledges data after a gap at once (RFC 5681 section 4.2), and every second packet (RFC 9293 section 3.8.6.3).
         let is_prompt = is_early || answers || self.acknowledged.len() - known >= 2;
         if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.packets[newest])
-            && pass.is_rtt_sample()
+            && let Some(delay) = pass.delay(at)
         {
             self.prompt_acks.push(AckDelay {
-                delay: at.saturating_sub(pass.at),
+                delay,
+                path: pass.path,
                 is_alone: pass.is_quiet,
                 is_by_kernel: fields.data.is_empty(),
             });
@@ -271,19 +322,22 @@ impl SenderTrace {
                 continue;
             }
             latest = latest.max(Some(index));
-            let delay = pass.is_rtt_sample().then_some(at.saturating_sub(pass.at));
+            let delay = pass.delay(at);
             pass.state =
                 pass.overtaken.map_or(PacketState::Arrived, |since| PacketState::Reordered(since.lag(at)));
-            self.acknowledged.push(Delivery { at, octets: pass.octets, delay });
-            self.shortest_ack_delay = [self.shortest_ack_delay, delay].into_iter().flatten().min();
+            self.acknowledged.push(Delivery { at, octets: pass.octets, delay, path: pass.path });
         }
         latest
     }
 
-    /// Marks packets in flight below `place` that were sent before `latest` as overtaken.
+    /// Marks packets in flight below `place` that were sent before `latest` on its path as overtaken.
     fn mark_overtaken(&mut self, place: u64, latest: usize, since: Overtaking) {
+        let path = self.packets[latest].path;
         for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
             let pass = &mut self.packets[index];
+            if pass.path != path {
+                continue;
+            }
             if pass.overtaken.is_some() {
                 break;
             }
@@ -301,15 +355,33 @@ impl SenderTrace {
         }
     }
 
-    /// Returns what happened to each packet, in the order in which they were captured or should have been. A packet that fills a hole
-    /// within `max_reordering_delay` is reordered; other holes are losses.
-    pub fn outcomes(&self, max_reordering_delay: Option<u64>) -> Vec<(u64, Outcome)> {
+    /// Marks packets as delivered whose retransmission an acknowledgement of everything below `next` shows to be spurious: it echoes a
+    /// timestamp older than that of the retransmission. RFC 3522 section 3.2.
+    fn mark_spuriously_retransmitted(&mut self, next: u64, echo: u32) {
+        while let Some(copies) = self.retransmitted.first_entry().filter(|entry| *entry.key() < next) {
+            let is_spurious = |copy: &RetransmittedPacket| {
+                copy.timestamp.is_some_and(|timestamp| (echo.wrapping_sub(timestamp) as i32) < 0)
+            };
+            let mut unneeded = copies.remove().into_iter().skip_while(|copy| !is_spurious(copy));
+            if let Some(arrived) = unneeded.next() {
+                self.packets[arrived.packet].state = PacketState::Arrived;
+            }
+            // What happened to later copies is unknown.
+            unneeded.for_each(|copy| self.packets[copy.packet].state = PacketState::Unobserved);
+        }
+    }
+
+    /// Returns what happened to each packet on a path, in the order in which they were captured or should have been. A packet that fills a
+    /// hole within `max_reordering_delay` is reordered; other holes are losses.
+    pub fn outcomes(&self, max_reordering_delay: Option<u64>, path: usize) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
         let mut came_late = vec![false; self.packets.len()];
-        for (index, pass) in self.packets.iter().enumerate() {
+        let of_path = |index: usize| self.packets[index].path == path;
+        for (index, pass) in self.packets.iter().enumerate().filter(|(index, _)| of_path(*index)) {
             match &pass.state {
                 PacketState::Hole(fillers) => {
-                    for filler in fillers {
+                    // Packets on a faster path arrive earlier.
+                    for filler in fillers.iter().filter(|filler| of_path(**filler)) {
                         let since = pass.overtaken.expect("a hole records the packet that revealed it");
                         let lag = since.lag(self.packets[*filler].at);
                         let is_late = max_reordering_delay
@@ -333,14 +405,16 @@ impl SenderTrace {
 }
 
 impl SentPacket {
-    fn of_hole(at: u64, before: u64) -> Self {
+    fn of_hole(at: u64, before: u64, path: usize) -> Self {
         let (state, overtaken) = (PacketState::Hole(Vec::new()), Some(Overtaking { at, before }));
-        Self { at, octets: 0, state, is_repeated: false, is_quiet: false, overtaken }
+        Self { at, octets: 0, path, state, is_repeated: false, is_quiet: false, overtaken }
     }
 
-    /// Returns whether an acknowledgement of the packet is an RTT sample: not after a retransmission or behind a hole. RFC 6298 section 3
-    const fn is_rtt_sample(&self) -> bool {
-        !self.is_repeated && self.overtaken.is_none()
+    /// Returns the time until an acknowledgement at `at`, if it is an RTT sample: not after a retransmission (RFC 6298 section 3) or
+    /// behind a hole, and not over a step of the clock.
+    fn delay(&self, at: u64) -> Option<u64> {
+        let delay = at.saturating_sub(self.at);
+        (!self.is_repeated && self.overtaken.is_none() && delay <= MAX_DELAY).then_some(delay)
     }
 }
 
@@ -365,8 +439,12 @@ mod tests {
         );
     }
 
+    fn send(trace: &mut SenderTrace, at: u64, data: &[(u32, u32)]) {
+        trace.handle_data(at, SentData { data, octets: 140, delay: None, timestamp: None, path: 0 });
+    }
+
     fn outcomes(trace: &SenderTrace) -> Vec<Outcome> {
-        trace.outcomes(Some(10 * MS)).into_iter().map(|(_, outcome)| outcome).collect()
+        trace.outcomes(Some(10 * MS), 0).into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     /// At the sender: data that is retransmitted before it was acknowledged was lost. RFC 2018 section 4.
@@ -374,13 +452,13 @@ mod tests {
     fn data_retransmitted_before_an_acknowledgement_was_lost() {
         let mut trace = SenderTrace::default();
         trace.set_first_number(1000);
-        (0..4).for_each(|k| trace.handle_data(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
+        (0..4).for_each(|k| send(&mut trace, k * MS, &[(1000 + 100 * k as u32, 100)]));
         answer(&mut trace, 20 * MS, 1000, &[(1100, 1400)], &[]);
-        trace.handle_data(21 * MS, &[(1000, 100)], 140, None);
+        send(&mut trace, 21 * MS, &[(1000, 100)]);
         answer(&mut trace, 41 * MS, 1400, &[], &[]);
         use Outcome::{Arrived, Lost};
         assert_eq!(outcomes(&trace), [Lost, Arrived, Arrived, Arrived, Arrived]);
-        assert_eq!(trace.shortest_ack_delay, Some(17 * MS));
+        assert_eq!(trace.shortest_ack_delay(0), Some(17 * MS));
         assert!(
             trace.prompt_acks.iter().all(|prompt| !prompt.is_alone),
             "the first was lost, the others were not alone"
@@ -392,7 +470,7 @@ mod tests {
     fn a_sack_block_is_an_rtt_sample() {
         let mut trace = SenderTrace::default();
         trace.set_first_number(0);
-        (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        (0..2).for_each(|k| send(&mut trace, 10 * k * MS, &[(100 * k as u32, 100)]));
         answer(&mut trace, 30 * MS, 0, &[(100, 200)], &[]);
         assert_eq!(trace.prompt_acks.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
     }
@@ -402,8 +480,8 @@ mod tests {
     fn an_acknowledged_retransmission_is_no_rtt_sample() {
         let mut trace = SenderTrace::default();
         trace.set_first_number(0);
-        (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
-        trace.handle_data(50 * MS, &[(0, 100)], 140, None);
+        (0..2).for_each(|k| send(&mut trace, 10 * k * MS, &[(100 * k as u32, 100)]));
+        send(&mut trace, 50 * MS, &[(0, 100)]);
         answer(&mut trace, 70 * MS, 200, &[], &[]);
         assert!(trace.prompt_acks.is_empty());
     }
@@ -413,7 +491,7 @@ mod tests {
     fn retransmitted_data_is_not_new() {
         let mut trace = SenderTrace::default();
         trace.set_first_number(0);
-        trace.handle_data(0, &[(100, 100)], 140, None);
+        send(&mut trace, 0, &[(100, 100)]);
         let new = [&[(0, 100)][..], &[(100, 100)], &[(200, 100)], &[]].map(|data| trace.is_new(data));
         assert_eq!(new, [false, false, true, false]);
     }
@@ -423,11 +501,63 @@ mod tests {
     fn reported_duplicate_is_not_a_loss() {
         let mut trace = SenderTrace::default();
         trace.set_first_number(0);
-        trace.handle_data(0, &[(0, 100)], 140, None);
-        trace.handle_data(MS, &[(0, 100)], 140, None);
+        send(&mut trace, 0, &[(0, 100)]);
+        send(&mut trace, MS, &[(0, 100)]);
         answer(&mut trace, 20 * MS, 100, &[], &[]);
         answer(&mut trace, 21 * MS, 100, &[], &[(0, 100)]);
         assert_eq!(outcomes(&trace), [Outcome::Arrived; 2]);
+    }
+
+    /// RFC 3522 section 3.2: the acknowledgement echoes the timestamp of the copy that arrived first.
+    #[test]
+    fn retransmission_is_spurious_if_an_older_timestamp_is_echoed() {
+        use Outcome::{Arrived, Lost};
+        for (copies, echo, expected) in [
+            (&[10, 20][..], 10, &[Arrived, Arrived][..]),
+            (&[10, 20], 20, &[Lost, Arrived]),
+            // The receiver echoes that of an earlier segment, so the acknowledgement is not of the retransmission.
+            (&[10, 20], 5, &[Arrived, Arrived]),
+            (&[10, 10], 10, &[Lost, Arrived]),
+            (&[10, 20, 40], 20, &[Lost, Arrived, Arrived]),
+            (&[10, 20, 40], 10, &[Arrived, Arrived]),
+            (&[u32::MAX, 3], u32::MAX, &[Arrived, Arrived]),
+        ] {
+            let mut trace = SenderTrace::default();
+            trace.set_first_number(0);
+            for (ms, timestamp) in (0..).zip(copies) {
+                let sent = SentData {
+                    data: &[(0, 100)],
+                    octets: 140,
+                    delay: None,
+                    timestamp: Some(*timestamp),
+                    path: 0,
+                };
+                trace.handle_data(ms * 300 * MS, sent);
+            }
+            let timestamps = Some((7, echo));
+            let fields = SequenceFields { acknowledged: Some(100), timestamps, ..SequenceFields::default() };
+            trace.acknowledge(1000 * MS, &fields, false);
+            assert_eq!(outcomes(&trace), expected, "{copies:?} {echo}");
+        }
+    }
+
+    /// A packet on a slow path has not been overtaken by those on a fast one.
+    #[test]
+    fn paths_are_told_apart() {
+        let mut trace = SenderTrace::default();
+        trace.set_first_number(0);
+        let sent = |number: u32, path| {
+            (number, SentData { data: &[], octets: 140, delay: None, timestamp: None, path })
+        };
+        for (at, (number, sent)) in (0..).zip([sent(0, 0), sent(1, 1), sent(2, 0), sent(1, 0), sent(3, 1)]) {
+            trace.handle_data(at * MS, SentData { data: &[(number, 1)], ..sent });
+        }
+        answer(&mut trace, 30 * MS, 4, &[], &[]);
+        let of_path = |path| trace.outcomes(Some(10 * MS), path).into_iter().map(|(_, outcome)| outcome);
+        use Outcome::{Arrived, Lost};
+        assert_eq!(of_path(0).collect::<Vec<_>>(), [Arrived; 3]);
+        assert_eq!(of_path(1).collect::<Vec<_>>(), [Lost, Arrived]);
+        assert_eq!([0, 1].map(|path| trace.shortest_ack_delay(path)), [28, 26].map(|ms| Some(ms * MS)));
     }
 
     /// At the receiver: a packet that fills a hole at once was overtaken; one that takes a round trip is a retransmission.
@@ -435,11 +565,11 @@ mod tests {
     fn hole_is_a_loss_or_reordering() {
         let mut trace = SenderTrace::default();
         trace.set_first_number(0);
-        trace.handle_data(0, &[(0, 1)], 140, None);
-        trace.handle_data(MS, &[(3, 1)], 140, None);
-        trace.handle_data(3 * MS, &[(1, 1)], 140, None);
+        send(&mut trace, 0, &[(0, 1)]);
+        send(&mut trace, MS, &[(3, 1)]);
+        send(&mut trace, 3 * MS, &[(1, 1)]);
         answer(&mut trace, 3 * MS, 2, &[(3, 4)], &[]);
-        trace.handle_data(40 * MS, &[(2, 1)], 140, None);
+        send(&mut trace, 40 * MS, &[(2, 1)]);
         answer(&mut trace, 40 * MS, 4, &[], &[]);
         use Outcome::{Arrived, Lost, Reordered};
         // The packet before the hole arrived at 0, the one behind it at 1 ms, this one at 3 ms.
@@ -453,10 +583,10 @@ mod tests {
     fn packets_missing_from_the_capture_are_not_losses() {
         let mut trace = SenderTrace::default();
         trace.set_first_number(0);
-        trace.handle_data(0, &[(5, 5)], 140, None);
+        send(&mut trace, 0, &[(5, 5)]);
         answer(&mut trace, MS, 10, &[], &[]);
         answer(&mut trace, MS, 30, &[], &[]);
-        trace.handle_data(2 * MS, &[(30, 5)], 140, None);
+        send(&mut trace, 2 * MS, &[(30, 5)]);
         answer(&mut trace, 3 * MS, 35, &[], &[]);
         assert_eq!(outcomes(&trace), [Outcome::Arrived; 2]);
     }

@@ -1,7 +1,9 @@
 //! Captures from users, each of a kind that was misinterpreted: slow timestamp clocks, packets captured twice, servers with a response
-//! time, several addresses, QUIC.
+//! time, several addresses, QUIC, fragments, clocks that are set back, packets cut short.
 
-use hol_passive::{EstimateError, MessageReconstructor, PathEstimate, PathLearner};
+use hol_passive::{
+    CapturedIp, EstimateError, MessageReconstructor, PathEstimate, PathLearner, RoundTrip, UnknownDelay,
+};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -241,4 +243,216 @@ fn association_over_two_paths_is_one_conversation() {
     assert_eq!((heard.conversations, heard.unsolicited), (1, 0));
     let said: Vec<_> = heard.exchanges.iter().map(|one| (one.at / MS, one.octets, one.reply)).collect();
     assert_eq!(said, [(0, 4, 4), (60, 4, 4), (1160, 4, 4)]);
+}
+
+/// Each path has its own delay, and the loss of the first one is not one of the second.
+#[test]
+fn paths_of_an_association_are_estimated_apart() {
+    let [one, other] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
+    let back = |[from, to]: [[u8; 4]; 2]| [to, from];
+    let opening = |kind: u8, tag: u32, tsn: u32| {
+        [&[kind, 0, 0, 20][..], &tag.to_be_bytes(), &[0, 1, 0, 0, 0, 1, 0, 1], &tsn.to_be_bytes()].concat()
+    };
+    let data =
+        |tsn: u32| [&[0, 3, 0, 20][..], &tsn.to_be_bytes(), &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]].concat();
+    let sack = |tsn: u32| [&[3, 0, 0, 16][..], &tsn.to_be_bytes(), &[0, 1, 0, 0, 0, 0, 0, 0]].concat();
+    let mut packets = vec![
+        (0, sctp(one, true, 0, &opening(1, 11, 100))),
+        (20, sctp(back(one), false, 11, &opening(2, 22, 500))),
+        (20, sctp(one, true, 22, &[10, 0, 0, 4])),
+        (30, sctp(one, true, 22, &data(100))),
+    ];
+    for k in 0..10 {
+        let at = 1000 + 200 * u64::from(k);
+        packets.push((at, sctp(other, true, 22, &data(100 + k))));
+        let reply = [sack(100 + k), data(500 + k)].concat();
+        packets.push((at + 50, sctp(back(other), false, 11, &reply)));
+        packets.push((at + 50, sctp(other, true, 22, &sack(500 + k))));
+    }
+    let in_ms: Vec<_> = packets.into_iter().map(|(ms, packet)| (ms * MS, packet)).collect();
+    let learned = learn(&in_ms);
+    let shortest = |path: &PathEstimate| path.round_trip.as_ref().unwrap().shortest / MS;
+    let lost = |path: &PathEstimate| path.losses[0].as_ref().map(|losses| (losses.lost, losses.packets));
+    assert_eq!((shortest(&learned), lost(&learned)), (50, Some((0, 10))));
+    let [first] = &learned.further_paths[..] else { panic!("{learned}") };
+    assert_eq!((shortest(first), lost(first)), (20, Some((1, 1))));
+    let text = learned.to_string();
+    assert_eq!(text.matches("[[network.paths]]").count(), 2, "{text}");
+    assert!(!text.contains("packets between other hosts"), "{text}");
+}
+
+/// The clock of the capture is set back by 30 s in the middle of a round trip.
+#[test]
+fn clock_that_is_set_back_shortens_no_delay() {
+    let mut packets = connections(3, MS, |_| 0);
+    packets.iter_mut().skip(9).for_each(|(at, _)| *at += 10_000 * MS);
+    let whole = learn(&packets);
+    packets.iter_mut().for_each(|(at, _)| *at += 60_000 * MS);
+    for first in [9, 12, 17] {
+        let mut packets = packets.clone();
+        packets.iter_mut().skip(first).for_each(|(at, _)| *at -= 30_000 * MS);
+        let learned = learn(&packets);
+        let halves = |learned: &PathEstimate| {
+            let RoundTrip { shortest, halves, .. } = learned.round_trip.clone().unwrap();
+            [shortest, halves[0], halves[1]]
+        };
+        assert_eq!((learned.clock_steps, halves(&learned)), (1, halves(&whole)), "{first}");
+        assert!(learned.to_string().contains("# The clock of the capture was set back once;"));
+        let mut listener = MessageReconstructor::default();
+        packets.iter().for_each(|(at, packet)| listener.handle_packet(*at, packet));
+        let times: Vec<u64> =
+            listener.finish(None).unwrap().exchanges.iter().map(|exchange| exchange.at / MS).collect();
+        assert!(times.len() == 3 && times[1] > times[0] + 500 && times[2] > times[1] + 900, "{times:?}");
+    }
+}
+
+fn fragments(payload: &[u8], is_ipv6: bool) -> Vec<Vec<u8>> {
+    let parts = payload.chunks(1440).collect::<Vec<_>>();
+    let fragment = |(number, part): (usize, &&[u8])| {
+        let (place, is_last) = ((number * 1440) as u16, number + 1 == parts.len());
+        let mut packet = Vec::new();
+        if is_ipv6 {
+            packet.extend([0x60, 0, 0, 0]);
+            packet.extend((part.len() as u16 + 8).to_be_bytes());
+            packet.extend([44, 64]);
+            packet.extend([[0xfd; 16], [0xfe; 16]].concat());
+            packet.extend([17, 0]);
+            packet.extend((place | u16::from(!is_last)).to_be_bytes());
+            packet.extend([0, 0, 0, 5]);
+        } else {
+            packet.extend([0x45, 0]);
+            packet.extend((part.len() as u16 + 20).to_be_bytes());
+            packet.extend([0, 5]);
+            packet.extend(((place / 8) | if is_last { 0 } else { 0x2000 }).to_be_bytes());
+            packet.extend([64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        }
+        packet.extend(*part);
+        packet
+    };
+    parts.iter().enumerate().map(fragment).collect()
+}
+
+#[test]
+fn fragmented_datagram_is_one_message() {
+    let mut datagram = vec![0x9c, 0x40, 1, 187, 0x0f, 0xa8, 0, 0];
+    datagram.resize(8 + 4000, 3);
+    for is_ipv6 in [false, true] {
+        let parts = fragments(&datagram, is_ipv6);
+        let mut listener = MessageReconstructor::default();
+        // The second fragment of another capture is cut short.
+        for (number, part) in parts.iter().enumerate() {
+            let cut = if number == 1 { 100 } else { 0 };
+            let packet = CapturedIp { octets: &part[..part.len() - cut], cut: cut as u32 };
+            listener.handle_packet(number as u64, packet);
+        }
+        let heard = listener.finish(None).unwrap();
+        assert_eq!(heard.exchanges.iter().map(|exchange| exchange.octets).collect::<Vec<_>>(), [4000]);
+        let mut incomplete = MessageReconstructor::default();
+        parts.iter().skip(1).for_each(|part| incomplete.handle_packet(0, part));
+        assert_eq!(incomplete.finish(None), Err(EstimateError::NoPackets));
+    }
+}
+
+/// A packet that the network card segments has no length yet.
+#[test]
+fn packet_without_length_has_the_length_of_the_record() {
+    let mut packets = connections(1, MS, |_| 0);
+    packets[3].1.resize(52 + 14_600, 7);
+    packets[3].1[2..4].fill(0);
+    let mut listener = MessageReconstructor::default();
+    for (at, packet) in &packets[..4] {
+        let kept = packet.len().min(100);
+        let cut = (packet.len() - kept) as u32;
+        listener.handle_packet(*at, CapturedIp { octets: &packet[..kept], cut });
+    }
+    assert_eq!(listener.finish(None).unwrap().exchanges[0].octets, 14_600);
+}
+
+/// RFC 7413 section 2: the request is in the SYN, which is retransmitted.
+#[test]
+fn data_in_a_syn_are_a_message() {
+    let segment = |from, numbers, flags, octets, id| {
+        Segment { from, port: 40_000, id, numbers, flags, clock: [1, 1], octets }.packet()
+    };
+    let packets = [
+        (0, segment(1, [99, 0], SYN | PSH, 250, 1)),
+        (1000, segment(1, [99, 0], SYN | PSH, 250, 2)),
+        (1020, segment(2, [499, 350], SYN | ACK, 0, 1)),
+        (1020, segment(1, [350, 500], ACK | PSH, 10, 3)),
+        (1021, segment(2, [500, 350], ACK | PSH, 700, 2)),
+    ];
+    let mut listener = MessageReconstructor::default();
+    packets.iter().for_each(|(ms, packet)| listener.handle_packet(ms * MS, packet));
+    let heard = listener.finish(None).unwrap();
+    let said: Vec<_> = heard.exchanges.iter().map(|one| (one.at / MS, one.octets, one.reply)).collect();
+    assert_eq!((heard.conversations, said), (1, vec![(0, 250, 700), (1020, 10, 0)]));
+    let in_ms: Vec<_> = packets.into_iter().map(|(ms, packet)| (ms * MS, packet)).collect();
+    let learned = learn(&in_ms);
+    assert!(learned.conversations == 1 && learned.losses[0].as_ref().is_none_or(|losses| losses.lost == 0));
+}
+
+#[test]
+fn unknown_delay_has_a_cause() {
+    const RST: u8 = 4;
+    let whole = connections(1, MS, |_| 0);
+    let refused = {
+        let reset = Segment {
+            from: 2,
+            port: 40_000,
+            id: 9,
+            numbers: [0, 100],
+            flags: RST | ACK,
+            clock: [0, 0],
+            octets: 0,
+        };
+        vec![whole[0].clone(), (whole[0].0 + 20 * MS, reset.packet())]
+    };
+    let only_client = whole.iter().filter(|(_, packet)| packet[15] == 1).cloned().collect::<Vec<_>>();
+    let long = [&[0xc3, 0, 0, 0, 1, 8][..], &[1; 8], &[4], &[2; 4], &[0; 20]].concat();
+    let quic = vec![
+        (0, datagram(1, 1, &long)),
+        (1000 * MS, datagram(1, 2, &long)),
+        (1024 * MS, datagram(2, 1, &long)),
+        (1025 * MS, datagram(1, 3, &long)),
+    ];
+    // Data of one host and acknowledgements, without timestamps.
+    let mut upload = Vec::new();
+    for k in 0..5_u32 {
+        let at = u64::from(k) * 100 * MS;
+        for (at, from, numbers, octets) in
+            [(at, 1, [100 + 10 * k, 500], 10), (at + 20 * MS, 2, [500, 110 + 10 * k], 0)]
+        {
+            let clock = [0, 0];
+            let segment =
+                Segment { from, port: 40_000, id: k as u16 + 1, numbers, flags: ACK, clock, octets };
+            let mut packet = segment.packet();
+            packet[40..52].fill(1);
+            upload.push((at, packet));
+        }
+    }
+    for (packets, cause) in [
+        (refused, UnknownDelay::Refused),
+        (only_client, UnknownDelay::OneDirection),
+        (quic, UnknownDelay::AmbiguousHandshake),
+        (upload, UnknownDelay::NoHandshake),
+    ] {
+        let learned = learn(&packets);
+        assert_eq!(learned.round_trip, Err(cause));
+        assert!(learned.to_string().contains(&format!("# delay: unknown; {cause}.")), "{learned}");
+    }
+}
+
+/// As with `tcpdump -s 34`: Ethernet and IP headers.
+#[test]
+fn packets_cut_within_the_transport_header_are_the_cause() {
+    let (mut learner, mut listener) = (PathLearner::default(), MessageReconstructor::default());
+    for (at, packet) in connections(2, MS, |_| 0) {
+        let cut = CapturedIp { octets: &packet[..20], cut: packet.len() as u32 - 20 };
+        learner.handle_packet(at, cut);
+        listener.handle_packet(at, cut);
+    }
+    let problem = EstimateError::Cut { packets: 16, cut: 16 };
+    assert_eq!(learner.finish(None).unwrap_err(), problem);
+    assert_eq!(listener.finish(None).unwrap_err(), problem);
+    assert!(problem.to_string().contains("tcpdump -s 128"));
 }

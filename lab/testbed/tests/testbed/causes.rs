@@ -80,13 +80,14 @@ const AROUND: &str =
 fn link_costs_are_refused_only_if_there_are_several_routes() {
     for (commands, problem) in [
         ("[$ns link $a $b] cost 2", "costs of links"),
+        ("$ns cost $a $b 2", "costs of links"),
         ("$a set multiPath_ 1", "one route"),
         ("Node set multiPath_ 1", "one route"),
     ] {
         assert!(refusal(&with(&format!("{AROUND}{commands}"))).contains(problem), "{commands}");
         assert!(Script::read("a.tcl", &with(commands)).is_ok(), "{commands}");
     }
-    let none = "Node set multiPath_ 0\n[$ns link $a $b] cost 1";
+    let none = "Node set multiPath_ 0\n[$ns link $a $b] cost 1\n$ns cost $a $b 1";
     assert!(Script::read("a.tcl", &with(&format!("{AROUND}{none}"))).is_ok());
 }
 

@@ -123,6 +123,8 @@ fn link_changes_during_the_run_become_events() {
     for (script, said) in [
         ("$ns at 2.0 \"$l down\"\n$ns at 6.0 \"$l up\"", &["2s Up", "6s Up"][..]),
         ("$ns at 1 \"$l modify BANDWIDTH=500 DELAY=20ms PLR=0.1\"", &["1s Both"; 3]),
+        ("$ns at 1 \"$l modify bandwidth 2Mb delay 20ms plr 0.1\"", &["1s Both"; 3]),
+        ("$ns at 1 \"$l modify {BANDWIDTH 500 DELAY=20}\"", &["1s Both"; 2]),
         ("$ns at 1 \"$l bandwidth 2Mb duplex\"", &["1s Both"]),
         ("$ns rtmodel-at 1.5 down $a $b\n$ns rtmodel-at 2.5 up $a", &["1500ms Both", "2500ms Both"]),
         ("$ns at 1 \"[[$ns link $b $a] link] set bandwidth_ 2Mb\"", &["1s Down"]),
@@ -318,6 +320,32 @@ fn assigned_addresses_are_unique_in_the_network() {
     );
     assert_eq!(format!("{:?}", script.network.links[0].addresses), "[10.9.0.2, 10.9.0.4]");
     assert_eq!(format!("{:?}", script.network.lans[0].addresses), "[10.9.0.3, 10.9.0.5, 10.9.0.6]");
+}
+
+/// Emulab's documentation shows both commands for the same interface.
+#[test]
+fn interface_may_get_its_address_from_two_commands() {
+    for (second, addresses) in [("10.9.0.2", "[10.9.0.2, 10.9.0.3]"), ("10.9.0.7", "[10.9.0.7, 10.9.0.2]")] {
+        let script = read(&format!(
+            "source tb_compat.tcl\nset ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n\
+             set link0 [$ns duplex-link $a $b 100Mb 0ms DropTail]\n\
+             tb-set-ip $a 10.9.0.2\ntb-set-ip-interface $a $b {second}\n$ns run"
+        ));
+        assert_eq!(format!("{:?}", script.network.links[0].addresses), addresses, "{second}");
+    }
+}
+
+/// ns 2.35, common/scheduler.cc: `atof`.
+#[test]
+fn time_of_an_event_with_a_unit_that_ns_ignores_is_refused() {
+    for command in
+        ["$ns at 500ms {puts x}", "$ns rtmodel-at 500ms down $a $b", "$ns at 1 {$ns after 500ms {puts x}}"]
+    {
+        assert!(refusal(command).contains("takes \"500ms\" for 500 s; write 0.5"), "{command}");
+    }
+    assert_eq!(events("$ns at 2s \"[$ns link $a $b] down\""), ["2s Up"]);
+    let emulab = format!("source tb_compat.tcl\n{}", with("$ns at 500ms \"[$ns link $a $b] down\""));
+    assert_eq!(read(&emulab).network.events[0].at.as_millis(), 500);
 }
 
 #[test]

@@ -27,8 +27,8 @@ const fn name(link: &u32) -> &'static str {
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// Tags of IEEE 802.1Q and 802.1ad.
-const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
+/// Tags of IEEE 802.1Q and 802.1ad, and those that switches used before 802.1ad.
+const VLAN_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// Ethertypes of MPLS. RFC 5332 section 3.
 const MPLS: [u16; 2] = [0x8847, 0x8848];
 /// Ethertype of PPPoE, session stage. RFC 2516 section 4.
@@ -125,26 +125,48 @@ fn ieee80211(octets: &[u8]) -> Option<&[u8]> {
     if is_data { llc(octets.get(header..)?) } else { None }
 }
 
-/// Returns the innermost IP packet of GRE and VXLAN; other packets are unchanged.
+/// Returns the innermost IP packet of IP in IP, GRE, VXLAN and GTP; other packets are unchanged.
 fn innermost_ip(ip: &[u8], depth: u32) -> Option<&[u8]> {
+    const IPV4_IN_IP: u8 = 4;
+    const IPV6_IN_IP: u8 = 41;
     const GRE: u8 = 47;
     const UDP: u8 = 17;
     if depth > MAX_DEPTH {
         return None;
     }
-    let (protocol, payload) = match ip.first()? >> 4 {
-        4 if half(ip, 6).is_some_and(|fragment| fragment & 0x3fff == 0) => {
-            (*ip.get(9)?, ip.get(usize::from(ip[0] & 0x0f) * 4..))
-        }
-        6 => (*ip.get(6)?, ip.get(40..)),
-        _ => return Some(ip),
-    };
-    let inner = match protocol {
-        GRE => payload.and_then(|payload| gre(payload, depth)),
-        UDP => payload.and_then(|payload| vxlan(payload, depth)),
+    ip.first()?;
+    let inner = ip_payload(ip).and_then(|(protocol, payload)| match protocol {
+        // RFC 2003 section 3.1, RFC 2473 section 3, RFC 4213 section 3.
+        IPV4_IN_IP => inner_ip(payload, 4, depth),
+        IPV6_IN_IP => inner_ip(payload, 6, depth),
+        GRE => gre(payload, depth),
+        UDP => vxlan(payload, depth).or_else(|| gtp(payload, depth)),
         _ => None,
-    };
+    });
     Some(inner.unwrap_or(ip))
+}
+
+/// Returns the protocol and the payload of an IP packet after its extension headers; `None` for a fragment.
+fn ip_payload(ip: &[u8]) -> Option<(u8, &[u8])> {
+    match ip.first()? >> 4 {
+        4 if half(ip, 6)? & 0x3fff == 0 => Some((*ip.get(9)?, ip.get(usize::from(ip[0] & 0x0f) * 4..)?)),
+        6 => {
+            // RFC 8200 section 4: hop-by-hop options, routing and destination options.
+            const EXTENSIONS: [u8; 3] = [0, 43, 60];
+            let (mut protocol, mut payload) = (*ip.get(6)?, ip.get(40..)?);
+            while EXTENSIONS.contains(&protocol) {
+                let length = 8 * (usize::from(*payload.get(1)?) + 1);
+                (protocol, payload) = (payload[0], payload.get(length..)?);
+            }
+            Some((protocol, payload))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the IP packet of this version in a tunnel.
+fn inner_ip(octets: &[u8], version: u8, depth: u32) -> Option<&[u8]> {
+    (octets.first()? >> 4 == version).then(|| innermost_ip(octets, depth + 1)).flatten()
 }
 
 /// Returns the IP packet in GRE. RFC 2784 section 2, with RFC 2890's key and sequence number.
@@ -158,10 +180,35 @@ fn gre(payload: &[u8], depth: u32) -> Option<&[u8]> {
 
 /// Returns the IP packet in VXLAN. RFC 7348 section 5.
 fn vxlan(payload: &[u8], depth: u32) -> Option<&[u8]> {
-    const PORT: u16 = 4789;
+    /// The second port is the default of Linux.
+    const PORTS: [u16; 2] = [4789, 8472];
     const VALID: u8 = 0x08;
-    let is_vxlan = half(payload, 2)? == PORT && payload.get(8)? & VALID != 0;
+    let is_vxlan = PORTS.contains(&half(payload, 2)?) && payload.get(8)? & VALID != 0;
     ethernet(payload.get(16..).filter(|_| is_vxlan)?, depth + 1)
+}
+
+/// Returns the IP packet in the user plane of GTP. 3GPP TS 29.281 section 5.
+fn gtp(payload: &[u8], depth: u32) -> Option<&[u8]> {
+    const PORT: u16 = 2152;
+    /// Version 1, and GTP instead of GTP'.
+    const VERSION: u8 = 0x30;
+    const G_PDU: u8 = 255;
+    let (flags, kind) = (*payload.get(8)?, *payload.get(9)?);
+    if half(payload, 2)? != PORT || flags & 0xf0 != VERSION || kind != G_PDU {
+        return None;
+    }
+    let mut rest = payload.get(16..)?;
+    if flags & 0x07 != 0 {
+        // Sequence number, N-PDU number and the type of the first extension header, whose length is in units of 4 octets.
+        let mut next = *rest.get(3)?;
+        rest = rest.get(4..)?;
+        while flags & 0x04 != 0 && next != 0 {
+            let length = 4 * usize::from(*rest.first()?).max(1);
+            next = *rest.get(length - 1)?;
+            rest = rest.get(length..)?;
+        }
+    }
+    inner_ip(rest, 4, depth).or_else(|| inner_ip(rest, 6, depth))
 }
 
 fn half(octets: &[u8], at: usize) -> Option<u16> {
@@ -195,6 +242,7 @@ mod tests {
         for (link, header) in [
             (1, ether(&[8, 0])),
             (1, ether(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7, 0x86, 0xdd])),
+            (1, ether(&[0x91, 0, 0, 5, 0x81, 0, 0, 7, 8, 0])),
             // RFC 2516, RFC 1661: a session with IPv4, one with IPv6 and a VLAN around it.
             (1, ether(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x21])),
             (1, ether(&[0x81, 0, 0, 7, 0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x57])),
@@ -213,6 +261,26 @@ mod tests {
             (113, [&[0; 14][..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x21]].concat()),
             (276, [&[8, 0][..], &[0; 18]].concat()),
             (0, vec![2, 0, 0, 0]),
+            // RFC 2003: IP in IP, also after destination options of IPv6 (RFC 2473 section 4.1.1).
+            (101, around(4, &[])),
+            (101, [&[0x60, 0, 0, 0, 0, 28, 60, 9][..], &[0; 32], &[4, 0, 4, 1, 0, 0, 1, 0]].concat()),
+            // 3GPP TS 29.281: GTP without and with a sequence number, and with the extension header of a PDU session.
+            (101, around(17, &[9, 9, 8, 0x68, 0, 36, 0, 0, 0x30, 255, 0, 20, 0, 0, 0, 1])),
+            (101, around(17, &[9, 9, 8, 0x68, 0, 40, 0, 0, 0x32, 255, 0, 24, 0, 0, 0, 1, 0, 7, 0, 0])),
+            (
+                101,
+                around(
+                    17,
+                    &[9, 9, 8, 0x68, 0, 44, 0, 0, 0x34, 255, 0, 28, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0],
+                ),
+            ),
+            (
+                101,
+                around(
+                    17,
+                    &[&[9, 9, 0x21, 0x18, 0, 50, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0][..], &ether(&[8, 0])].concat(),
+                ),
+            ),
             // RFC 2890: GRE with a key; RFC 7348: VXLAN.
             (101, around(47, &[0x20, 0, 8, 0, 0, 0, 0, 9])),
             (101, around(47, &[&[0, 0, 0x65, 0x58][..], &ether(&[8, 0])].concat())),

@@ -26,6 +26,8 @@ pub struct CapturedPacket {
     pub link: LinkType,
     /// The captured octets.
     pub octets: Vec<u8>,
+    /// The number of octets at the end of the packet that were not captured.
+    pub cut: u32,
 }
 
 /// An interface of a capture.
@@ -214,7 +216,7 @@ mod tests {
                 let (packets, problem) = read(&octets);
                 assert_eq!((packets.len(), problem), (1, None));
                 assert_eq!((packets[0].time, packets[0].link), (2_000_000_000 + 3 * nanos, LinkType(1)));
-                assert_eq!(packets[0].octets, b"abcd");
+                assert_eq!((&packets[0].octets[..], packets[0].cut), (&b"abcd"[..], 56));
             }
         }
     }

@@ -51,12 +51,13 @@ impl Pcap {
         let begin = input.offset();
         let header = input.take::<16>()?;
         let (fields, _) = header.as_chunks::<4>();
-        let [seconds, ticks, length, _] = [0, 1, 2, 3].map(|at| self.order.word(fields[at]));
+        let [seconds, ticks, length, original] = [0, 1, 2, 3].map(|at| self.order.word(fields[at]));
         if length as usize > MAX_RECORD {
             return Err(StopReason::Broken(begin, "a packet is longer than 256 KiB"));
         }
         let time = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.tick;
         let octets = input.rest(length as usize)?;
-        Ok(CapturedPacket { time, interface: 0, link: self.interface[0].link, octets })
+        let cut = original.saturating_sub(length);
+        Ok(CapturedPacket { time, interface: 0, link: self.interface[0].link, octets, cut })
     }
 }

@@ -140,11 +140,12 @@ impl Pcapng {
             _ => self.order.word(fields[0]),
         };
         let interface = self.section.checked_add(number as usize)?;
-        let [high, low, length] = [1, 2, 3].map(|at| self.order.word(fields[at]));
+        let [high, low, length, original] = [1, 2, 3, 4].map(|at| self.order.word(fields[at]));
+        let cut = original.saturating_sub(length);
         let length = (length as usize).min(MAX_RECORD);
         let time = self.clocks.get(interface)?.nanoseconds(u64::from(high) << 32 | u64::from(low));
         let link = self.interfaces[interface].link;
-        Some(CapturedPacket { time, interface, link, octets: rest.get(..length)?.to_vec() })
+        Some(CapturedPacket { time, interface, link, octets: rest.get(..length)?.to_vec(), cut })
     }
 }
 

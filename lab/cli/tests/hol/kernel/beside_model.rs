@@ -101,7 +101,7 @@ struct Change {
 const ALL: [&str; 3] = ["udp", "tcp", "sctp"];
 const STEADY: &str = "kind = 'oneway'\nrate = '200/s'\nsize = '1000B'";
 
-static CHANGES: [Change; 8] = [
+static CHANGES: [Change; 9] = [
     Change {
         name: "a rate that falls below the load",
         network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', rate = '1Mbit' }, { at = '2s', rate = '10Mbit' }]",
@@ -115,6 +115,17 @@ static CHANGES: [Change; 8] = [
     Change {
         name: "a rate that falls and stays above the load",
         network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', rate = '2Mbit' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a rate of 0 while packets wait",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '0s', rate = '0bit' }, { at = '200ms', rate = '10Mbit' }, \
+            { at = '1s', rate = '0bit' }, { at = '1400ms', rate = '4Mbit' }]",
         trace: None,
         workload: STEADY,
         messages: 800,

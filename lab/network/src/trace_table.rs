@@ -1,0 +1,273 @@
+//! Traces that are tables: times, and the values that hold from then on.
+//!
+//! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; each cell has a unit, or the
+//! header has one for its column (`rate_Mbit`). Without a header, two columns are seconds and Mbit/s, as in
+//! Pensieve's traces; G-NetTrack's CSV has its own. Dates and Unix times count from the first.
+
+use std::borrow::Cow;
+
+use hol_base::Duration;
+
+use crate::cells::{self, Separator};
+use crate::event::LinkDirection;
+use crate::event_rate::EventRate;
+use crate::trace::{MAX_LINES, Step, TraceError, first_line, lines, trace_error};
+
+/// Reads columns without a header.
+pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Result<Vec<Step>, TraceError> {
+    match columns {
+        1 => Err(trace_error(
+            line,
+            &format!(
+                "{:?} is not a whole number of milliseconds, which a trace of one column has (mahimahi); round it, or write a header such \
+                 as time_s,rate_Mbit and its columns",
+                first_line(text)?.1.trim()
+            ),
+        )),
+        2 => read_two_columns(text),
+        _ => Err(trace_error(
+            line,
+            &format!(
+                "the line has {columns} numbers, but a file without a header has two columns, times in s and rates in Mbit/s; name the \
+                 columns in a header, such as time_s,rate_Mbit,delay_ms"
+            ),
+        )),
+    }
+}
+
+/// Reads seconds and Mbit/s, as in the traces of Pensieve (Mao, Netravali and Alizadeh 2017).
+fn read_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
+    let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
+    let separator = Separator::of_line(first_line(text)?.1);
+    parse_rows(lines(text), |line, words| {
+        let cells = separator.cells(words);
+        let are_numbers = cells.iter().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit()));
+        if cells.len() != 2 || !are_numbers {
+            let problem = format!(
+                "{words:?} is not a time in s and a rate in Mbit/s, as the first line is; write both on every line"
+            );
+            return Err(trace_error(line, &problem));
+        }
+        let step = parse_row(line, &cells, &columns)?;
+        if step.rate.is_some_and(|rate| rate.bits_per_second() > MAX_RATE_WITHOUT_UNIT) {
+            let problem = format!(
+                "{} Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put time_s,rate_bit (or rate_kbit) \
+                 before the first line, or the unit that the file has",
+                cells[1]
+            );
+            return Err(trace_error(line, &problem));
+        }
+        Ok(step)
+    })
+}
+
+/// A higher rate, in bit/s, is more likely one in bit/s than in Mbit/s.
+const MAX_RATE_WITHOUT_UNIT: u64 = 100_000_000_000;
+
+/// Reads a table that begins with the names of its columns.
+pub(crate) fn read_with_header(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
+    let first = first_line(text)?.1;
+    let separator = Separator::of_line(first);
+    if separator.cells(first).iter().any(|column| column == GNETTRACK_DOWN) {
+        read_gnettrack(text, separator, direction)
+    } else {
+        read_table(text, separator)
+    }
+}
+
+/// The columns of G-NetTrack's CSV that are read: date and time, and rates in kbit/s. Irish 5G and 4G data
+/// sets use this format (Raca, Leahy, Sreenan and Quinlan 2020).
+const GNETTRACK_TIME: &str = "Timestamp";
+const GNETTRACK_DOWN: &str = "DL_bitrate";
+const GNETTRACK_UP: &str = "UL_bitrate";
+
+/// Reads G-NetTrack's CSV. A single direction gets its own rate; with both directions, each gets the rate of
+/// the download.
+fn read_gnettrack(
+    text: &str,
+    separator: Separator,
+    direction: LinkDirection,
+) -> Result<Vec<Step>, TraceError> {
+    let (line, words) = first_line(text)?;
+    let rate = if direction == LinkDirection::Up { GNETTRACK_UP } else { GNETTRACK_DOWN };
+    let names = separator.cells(words);
+    let place = |name: &str| names.iter().position(|column| column == name);
+    let places = place(GNETTRACK_TIME).zip(place(rate));
+    let (time, rate) = places.ok_or_else(|| {
+        trace_error(line, &format!("the column {GNETTRACK_TIME} or {rate} is missing; add it"))
+    })?;
+    let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
+    parse_rows(lines(text).skip(1), |line, words| {
+        let cells = separator.cells(words);
+        let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
+        let problem = "the time is not of the form 2019.12.14_10.16.30";
+        let seconds = seconds.ok_or_else(|| trace_error(line, problem))?;
+        // A dash or an empty cell means no change.
+        let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).cloned().unwrap_or_default();
+        parse_row(line, &[seconds.to_string().into(), rate], &columns)
+    })
+}
+
+/// Returns the seconds of a time such as `2019.12.14_10.16.30`, since 1970.
+fn seconds_of(text: &str) -> Option<i64> {
+    let parts: Vec<i64> =
+        text.split(['.', '_', '-', ':', ' ']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let [year, month, day, hour, minute, second] = parts[..] else { return None };
+    let is_date = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
+    // Days from March on, so that a leap day is the last of its year.
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469;
+    (is_date && is_time).then_some(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+/// If the first time is later than this, times are those of a calendar.
+const MIN_CALENDAR_TIME: Duration = Duration::from_secs(100_000_000);
+
+/// The columns of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Time,
+    Rate,
+    Delay,
+    Loss,
+}
+
+/// Parses a table's header: the kind of each column and the unit of its numbers.
+fn parse_header<'w>(line: usize, cells: &'w [Cow<'_, str>]) -> Result<Vec<(Column, &'w str)>, TraceError> {
+    let column = |cell: &'_ str| -> Result<Column, TraceError> {
+        match cell {
+            "time" => Ok(Column::Time),
+            "rate" => Ok(Column::Rate),
+            "delay" => Ok(Column::Delay),
+            "loss" => Ok(Column::Loss),
+            _ => {
+                let cure = "the header of a table is time,rate,delay,loss or some of these; a file of two columns without a header has \
+                    times in s and rates in Mbit/s";
+                Err(trace_error(line, &format!("{cell:?} is not the name of a column; {cure}")))
+            }
+        }
+    };
+    let columns: Vec<(Column, &str)> = cells
+        .iter()
+        .map(|cell| cell.split_once('_').unwrap_or((cell, "")))
+        .map(|(cell, unit)| Ok((column(cell)?, if unit == "percent" { "%" } else { unit })))
+        .collect::<Result<_, TraceError>>()?;
+    let count = |wanted| columns.iter().filter(|(column, _)| *column == wanted).count();
+    if count(Column::Time) != 1 || columns.len() < 2 {
+        return Err(trace_error(
+            line,
+            "a table has one column `time` and at least one of rate, delay and loss",
+        ));
+    }
+    if [Column::Rate, Column::Delay, Column::Loss].into_iter().any(|column| count(column) > 1) {
+        return Err(trace_error(line, "a column occurs twice; remove one"));
+    }
+    Ok(columns)
+}
+
+fn read_table(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError> {
+    let (line, words) = first_line(text)?;
+    let names = separator.cells(words);
+    let columns = parse_header(line, &names)?;
+    let steps =
+        parse_rows(lines(text).skip(1), |line, words| parse_row(line, &separator.cells(words), &columns))?;
+    if steps.is_empty() {
+        return Err(trace_error(line, "no line follows the header; add at least one"));
+    }
+    Ok(steps)
+}
+
+/// Reads lines as rows, in order of time. Times of a calendar count from the first; otherwise the values of the first
+/// line hold from 0.
+fn parse_rows<'t>(
+    lines: impl Iterator<Item = (usize, &'t str)>,
+    read: impl Fn(usize, &str) -> Result<Step, TraceError>,
+) -> Result<Vec<Step>, TraceError> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut origin = None;
+    for (line, words) in lines {
+        if steps.len() == MAX_LINES {
+            return Err(trace_error(line, &format!("the table has more than {MAX_LINES} lines; shorten it")));
+        }
+        let mut step = read(line, words)?;
+        let origin =
+            *origin.get_or_insert(if step.at > MIN_CALENDAR_TIME { step.at } else { Duration::ZERO });
+        if step.at < origin {
+            return Err(trace_error(line, "the time is before that of the first line; sort the lines"));
+        }
+        step.at -= origin;
+        if let Some(last) = steps.last().filter(|last| last.at > step.at) {
+            let (own, before) = (step.at, last.at);
+            return Err(trace_error(
+                line,
+                &format!("{own} is before {before} in line {}; sort the lines", last.line),
+            ));
+        }
+        let gap = step.at.saturating_sub(steps.last().map_or(Duration::ZERO, |last| last.at));
+        if is_gap(&steps, gap) {
+            let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
+            return Err(trace_error(line, &format!("the line is {gap} {problem}")));
+        }
+        steps.push(step);
+    }
+    if let Some(line) = find_final_zero(&steps) {
+        let problem = "the rate is 0 from here to the end of the trace; add a later line with another rate";
+        return Err(trace_error(line, problem));
+    }
+    if let Some(first) = steps.first_mut() {
+        first.at = Duration::ZERO;
+    }
+    Ok(steps)
+}
+
+/// Returns the line from which on the rate is 0 to the end of the trace.
+fn find_final_zero(steps: &[Step]) -> Option<usize> {
+    let rates = steps.iter().filter_map(|step| Some((step.line, step.rate?)));
+    rates.rev().take_while(|(_, rate)| *rate == EventRate::Zero).last().map(|(line, _)| line)
+}
+
+/// Returns whether one of otherwise equidistant rows is missing.
+fn is_gap(steps: &[Step], gap: Duration) -> bool {
+    const MIN_ROWS: usize = 20;
+    let [first, .., last] = steps else { return false };
+    let mean = last.at.saturating_sub(first.at).as_nanos() / (steps.len() as u64 - 1);
+    steps.len() >= MIN_ROWS && gap.as_nanos() > mean.saturating_mul(100)
+}
+
+/// Parses the cells of a row.
+fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[(Column, &str)]) -> Result<Step, TraceError> {
+    if cells.len() != columns.len() {
+        let (found, expected) = (cells.len(), columns.len());
+        let cure = match found > expected {
+            true => "; a comma within a number separates cells; write a decimal point",
+            false => "; give each column one",
+        };
+        let problem = format!("the line has {found} cells, but the header has {expected}{cure}");
+        return Err(trace_error(line, &problem));
+    }
+    let mut step = Step { line, ..Step::default() };
+    for (cell, (column, unit)) in cells.iter().zip(columns) {
+        if cell.is_empty() && *column != Column::Time {
+            continue;
+        }
+        let is_bare = cell.parse::<f64>().is_ok();
+        let quantity = if is_bare { format!("{cell}{unit}") } else { cell.to_string() };
+        let cure = if is_bare && unit.is_empty() {
+            ", or name the unit in the header, as in time_s,rate_Mbit,delay_ms,loss_%"
+        } else {
+            ""
+        };
+        let wrong = |problem: &dyn std::fmt::Display| match cells::unread_number(cell) {
+            Some(problem) => trace_error(line, &problem),
+            None => trace_error(line, &format!("{problem}{cure}")),
+        };
+        match column {
+            Column::Time => step.at = quantity.parse().map_err(|e| wrong(&e))?,
+            Column::Delay => step.delay = Some(quantity.parse().map_err(|e| wrong(&e))?),
+            Column::Loss => step.loss = Some(quantity.parse().map_err(|e| wrong(&e))?),
+            Column::Rate => step.rate = Some(quantity.parse().map_err(|e| wrong(&e))?),
+        }
+    }
+    Ok(step)
+}

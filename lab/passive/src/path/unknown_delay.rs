@@ -1,0 +1,52 @@
+//! Why a capture does not show the delay of a path.
+
+use super::Flows;
+
+/// The reason for which the round-trip time is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownDelay {
+    /// Only one host sent packets.
+    #[error("the capture has packets of only one direction; capture both")]
+    OneDirection,
+    /// No connection was established.
+    #[error(
+        "each connection was refused (RST, ABORT), so only a part of the round trip is visible; capture an accepted connection"
+    )]
+    Refused,
+    /// Packets of the handshakes were retransmitted, and there is nothing else.
+    #[error(
+        "a packet of each handshake was retransmitted, and the reply may belong to either copy (RFC 6298 section 3); capture another \
+         connection"
+    )]
+    AmbiguousHandshake,
+    /// The handshakes were not captured, and only one host sent data.
+    #[error(
+        "the capture has no handshake, and data of only one host, so that the part of the round trip to this host is not visible; \
+         capture the beginning of a connection"
+    )]
+    NoHandshake,
+    /// There are handshakes without a reply.
+    #[error("no packet has a reply from the other host; capture an established connection")]
+    NoReply,
+}
+
+impl Flows<'_> {
+    /// Returns why the shortest time to a reply is unknown for a direction.
+    pub(super) fn why_unknown(&self) -> UnknownDelay {
+        let all = || self.conversations.iter().map(|(conversation, _)| *conversation);
+        let has_packets = |direction: usize| {
+            self.sides(direction).any(|(conversation, side, _)| conversation.packets[side] > 0)
+        };
+        if !has_packets(0) || !has_packets(1) {
+            UnknownDelay::OneDirection
+        } else if all().all(|conversation| conversation.is_refused) {
+            UnknownDelay::Refused
+        } else if all().any(|conversation| conversation.has_ambiguous_handshake()) {
+            UnknownDelay::AmbiguousHandshake
+        } else if all().all(|conversation| !conversation.is_whole) {
+            UnknownDelay::NoHandshake
+        } else {
+            UnknownDelay::NoReply
+        }
+    }
+}
