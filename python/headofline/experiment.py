@@ -434,7 +434,8 @@ class RedSpec(TypedDict, closed=True):
     """
     packet: NotRequired[ByteCount]
     """
-    Typical packet size, which times the decay of the average while the queue is empty (ns-2: `mean_pktsize_`). Default 500 B.
+    Typical packet size. While the queue is empty, the average decays by one step per transmission time of such a packet (ns-2: `mean_pktsize_`).
+    Default 500 B.
     """
     weight: NotRequired[float]
     """
@@ -1053,7 +1054,7 @@ class EventSpec(TypedDict, closed=True):
     """
     delay: NotRequired[Duration]
     """
-    New delay; packets keep their order.
+    New delay, of packets sent from then on; packets keep their order.
     """
     direction: NotRequired[LinkDirection]
     """
@@ -1121,7 +1122,7 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     deviation. Negative delays become zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
@@ -1168,7 +1169,7 @@ class LanSpec(TypedDict, closed=True):
 
 class Onward(TypedDict, closed=True):
     """
-    A server's request to another for each that it receives; several entries follow one another.
+    A request that a server sends to another for each that it receives; several entries follow one another.
     """
 
     transport: NotRequired[str]
@@ -1217,7 +1218,7 @@ class Overrides(TypedDict, closed=True):
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     deviation. Negative delays become zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
@@ -1298,7 +1299,7 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     deviation. Negative delays become zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
@@ -1431,7 +1432,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter, as in tc-netem, or a file of it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
+    Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     deviation. Negative delays become zero. Default `"uniform"`.
     """
     lans: NotRequired[list[LanSpec]]
@@ -1498,8 +1499,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     trace_start: NotRequired[TraceStart]
     """
-    Position in the trace at which a run begins; `"random"`: one per repetition. The trace then repeats for ten minutes.
-    Default: the beginning; the last line of a CSV then holds.
+    Position in the trace at which a run begins; `"random"` draws one per repetition, and the trace repeats for ten minutes.
+    Default: the beginning, and the last line of a CSV holds to the end.
     """
     up: NotRequired[Overrides]
     """
