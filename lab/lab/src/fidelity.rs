@@ -269,7 +269,7 @@ mod tests {
 
     /// Returns the fidelity of this experiment's points.
     fn fidelity(text: &str) -> Fidelity {
-        let source = Source::new("mine.toml", text).with_file("a.csv", "time,delay\n0s,10ms\n9s,20ms\n");
+        let source = Source::new("mine.toml", text).with_file("a.csv", "time,rate\n0s,10Mbit\n9s,20Mbit\n");
         let experiment = Experiment::parse("mine", &source).unwrap();
         Fidelity::of(&experiment.points).unwrap()
     }
@@ -304,13 +304,13 @@ mod tests {
     }
 
     #[test]
-    fn the_delay_difference_is_named_for_any_start_of_a_trace() {
+    fn the_rate_difference_is_named_for_any_start_of_a_trace() {
         for start in ["0s", "5s", "random"] {
             let text = format!(
                 "transports = [\"tcp\"]\nnetwork.trace = \"a.csv\"\nnetwork.trace_start = \"{start}\""
             );
             let known = fidelity(&text).known;
-            assert!(known.iter().any(|known| known.description.starts_with("If a delay changes")), "{start}");
+            assert!(known.iter().any(|known| known.description.starts_with("If a rate changes")), "{start}");
         }
     }
 }

@@ -67,6 +67,16 @@ pub fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(move |line| !is_output || names_one(line))
 }
 
+/// Returns whether a line leaves packets as they are: a discipline without effect, or htb itself, whose classes have the
+/// rates.
+pub fn shapes_nothing(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let names = |known: &[&str]| words.iter().any(|word| known.contains(word));
+    let is_known = DISCIPLINES.iter().any(|(name, _)| *name != "htb" && words.contains(name));
+    !is_known
+        && (names(&DISCIPLINES_WITHOUT_EFFECT) || names(&["htb"]) && !names(&["rate", "class", "classid"]))
+}
+
 /// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`, or one that `tc qdisc show` or `tc class show` prints. Errors name the
 /// wrong word, or list the supported disciplines.
 pub fn read(line: &str) -> Result<ShapedDirection, String> {
@@ -241,6 +251,19 @@ mod tests {
         );
         assert!(class.unwrap_err().contains("use the rate of its class"));
         assert!(read("qdisc noqueue 0: dev lo root refcnt 2").unwrap_err().contains("shapes no packets"));
+        for (line, shapes) in [
+            ("qdisc add dev eth0 root handle 1: htb default 10", false),
+            (
+                "qdisc htb 1: dev v0 root refcnt 3 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000",
+                false,
+            ),
+            ("qdisc noqueue 0: dev lo root refcnt 2", false),
+            ("class add dev eth0 parent 1: classid 1:10 htb rate 5mbit", true),
+            ("qdisc add dev eth0 parent 1:10 netem delay 20ms", true),
+            ("qdisc add dev eth0 root frobnicate", true),
+        ] {
+            assert_eq!(!shapes_nothing(line), shapes, "{line}");
+        }
     }
 
     /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
