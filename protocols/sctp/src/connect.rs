@@ -37,10 +37,10 @@ impl Endpoint {
         }
         self.state = State::CookieWait;
         self.start_t1(now);
-        self.queue_init(None);
+        self.queue_init(self.timers.init_path, None);
     }
 
-    fn queue_init(&mut self, preservative: Option<Parameter>) {
+    fn queue_init(&mut self, path: usize, preservative: Option<Parameter>) {
         let mut init = self.own_init(self.local_tag, self.initial_tsn, None);
         if self.config.names_address_types {
             init.parameters.push(Parameter::address_types(self.local[0].is_ipv6()));
@@ -51,8 +51,6 @@ impl Endpoint {
             init.outbound_streams = self.streams_out.count();
             init.inbound_streams = self.streams_in.count();
         }
-        // Each attempt uses another address: the first may be down.
-        let path = self.timers.t1_expiries as usize % self.paths.list.len();
         self.send_alone(path, 0, Chunk::Init(Box::new(init)));
     }
 
@@ -114,7 +112,9 @@ impl Endpoint {
         self.timers.t1_delay = (self.timers.t1_delay * 2).min(self.config.rto_max);
         self.start_t1(now);
         if self.state == State::CookieWait {
-            self.queue_init(None);
+            // Each attempt uses another address: the first may be down.
+            self.timers.init_path = (self.timers.init_path + 1) % self.paths.list.len();
+            self.queue_init(self.timers.init_path, None);
         } else {
             if self.config.cookie_echo_tries_all_paths {
                 let path = self.paths.next_from_application(self.paths.active);
@@ -442,9 +442,9 @@ impl Endpoint {
         // Linux: net/sctp/sm_sideeffect.c sctp_cmd_new_state.
         self.timers.t1_delay = self.config.rto_initial;
         self.start_t1(now);
-        // Linux: net/sctp/sm_statefuns.c sctp_sf_do_5_2_6_stale.
+        // Linux: net/sctp/sm_statefuns.c sctp_sf_do_5_2_6_stale. It chooses no other address: this one works.
         let millis = 2 * u64::from(staleness) / 1000;
-        self.queue_init(Some(Parameter::CookiePreservative(millis as u32)));
+        self.queue_init(self.paths.active, Some(Parameter::CookiePreservative(millis as u32)));
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Timers {
     pub(crate) t1_delay: Duration,
     /// Consecutive expiries of T1.
     pub(crate) t1_expiries: u32,
+    /// The path of the last INIT, except for those after a stale cookie.
+    pub(crate) init_path: usize,
 }
 
 impl Timers {
@@ -36,6 +38,7 @@ impl Timers {
             sack: None,
             t1_delay,
             t1_expiries: 0,
+            init_path: 0,
         }
     }
 

@@ -80,6 +80,24 @@ fn addresses_are_learned_from_the_init_ack() {
     assert_eq!(addresses, REMOTE);
 }
 
+/// `net/sctp/sm_statefuns.c` sctp_sf_do_5_2_6_stale: only an INIT after an expiry of T1 goes to another address.
+#[test]
+fn init_after_a_stale_cookie_goes_to_the_address_that_answered() {
+    let mut script = Script::closed(config(), 2);
+    script.command(Command::Connect);
+    for _ in 0..2 {
+        script.inject([super::script::init_ack(8, &REMOTE)]);
+        script.packets.clear();
+        script.inject([Chunk::Error(vec![hol_wire::sctp::Cause::StaleCookie(1)])]);
+        let [(_, to, _)] = &script.packets[..] else { panic!("{:?}", script.packets) };
+        assert_eq!(*to, REMOTE[0]);
+    }
+    script.packets.clear();
+    script.run_to(1000);
+    let [(_, to, _)] = &script.packets[..] else { panic!("{:?}", script.packets) };
+    assert_eq!(*to, REMOTE[1]);
+}
+
 #[test]
 fn handshake_uses_the_address_that_answers() {
     let mut script = Script::closed(config(), 2);
