@@ -29,8 +29,8 @@ pub fn fetch(wanted: &str, source: &PackageSource, report_step: impl Fn(&str)) -
     Image::adopt(&image, None)
 }
 
-/// Prefixes of the packages of a kernel since 6.19: the image, the modules, and the list of what is built in. `linux-image-*` is empty
-/// then. Up to 7.1 there is no `linux-base-VERSION`.
+/// Name prefixes of the Debian packages that together contain a kernel from 6.19 on: the image, the modules, and, after 7.1,
+/// the list of what is built in. Its package `linux-image-VERSION` is empty.
 const PACKAGE_PREFIXES: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
 
 /// Returns the names of the packages of the newest wanted standard kernel in `names`.

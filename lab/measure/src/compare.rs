@@ -51,7 +51,7 @@ struct Estimate {
     freedom: f64,
     n: u64,
     /// The allowances of the first and of the second mean: how far rare events may raise them.
-    unseen: [Allowance; 2],
+    allowances: [Allowance; 2],
 }
 
 /// Compares repetitions pair by pair. The runs of a pair have the same seed, and so the same losses.
@@ -76,7 +76,7 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
 pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],
-    unseen: [Allowance; 2],
+    allowances: [Allowance; 2],
     margin: f64,
     confidence: f64,
 ) -> Comparison {
@@ -90,7 +90,7 @@ pub fn compare_with_allowances(
     }
     let (mean, variance) = moments(&differences);
     let error = (variance / n as f64).sqrt();
-    let estimate = Estimate { mean, error, freedom: n as f64 - 1.0, n: n as u64, unseen };
+    let estimate = Estimate { mean, error, freedom: n as f64 - 1.0, n: n as u64, allowances };
     Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
@@ -99,7 +99,7 @@ pub fn compare_with_allowances(
 ///
 /// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences misses. A
 /// rare long run weighs less in a ratio than in the mean that is reported: if the means go the other way, nothing is
-/// decided. `None` if a time is not positive. `unseen` is in the unit of the samples; `margin` is a share of the second
+/// decided. `None` if a time is not positive. `allowances` is in the unit of the samples; `margin` is a share of the second
 /// sample.
 ///
 /// # Panics
@@ -107,7 +107,7 @@ pub fn compare_with_allowances(
 pub fn compare_ratios(
     first: &[f64],
     second: &[f64],
-    unseen: [Allowance; 2],
+    allowances: [Allowance; 2],
     margin: f64,
     confidence: f64,
 ) -> Option<Comparison> {
@@ -117,12 +117,12 @@ pub fn compare_ratios(
     let logs = |times: &[f64]| times.iter().map(|time| time.ln()).collect::<Vec<f64>>();
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
     let [a, b] = [mean(first), mean(second)];
-    let share = |unseen: Allowance, mean: f64| Allowance {
-        expected: (1.0 + unseen.expected / mean).ln(),
-        half_width: unseen.half_width / mean,
+    let share = |allowance: Allowance, mean: f64| Allowance {
+        expected: (1.0 + allowance.expected / mean).ln(),
+        half_width: allowance.half_width / mean,
     };
-    let unseen = [share(unseen[0], a), share(unseen[1], b)];
-    let ratios = compare_with_allowances(&logs(first), &logs(second), unseen, margin.ln_1p(), confidence);
+    let allowances = [share(allowances[0], a), share(allowances[1], b)];
+    let ratios = compare_with_allowances(&logs(first), &logs(second), allowances, margin.ln_1p(), confidence);
     Some(if ratios.difference.mean * (a - b) < 0.0 { ratios.without_winner() } else { ratios })
 }
 
@@ -147,8 +147,8 @@ pub fn compare_unpaired(first: &[f64], second: &[f64], margin: f64, confidence: 
     // Welch–Satterthwaite; without any variance every freedom gives the same answer.
     let spread = a_part * a_part / (n_a - 1.0) + b_part * b_part / (n_b - 1.0);
     let freedom = if spread > 0.0 { (a_part + b_part) * (a_part + b_part) / spread } else { n_a + n_b - 2.0 };
-    let unseen = [Allowance::default(); 2];
-    Estimate { mean: a - b, error, freedom, n: n as u64, unseen }.judge(margin, confidence)
+    let allowances = [Allowance::default(); 2];
+    Estimate { mean: a - b, error, freedom, n: n as u64, allowances }.judge(margin, confidence)
 }
 
 impl Comparison {
@@ -180,10 +180,10 @@ impl Comparison {
 }
 
 impl Estimate {
-    /// Returns the probability of a t value above that of `distance`, which `unseen` shortens and makes less certain.
-    fn beyond(&self, distance: f64, unseen: Allowance) -> f64 {
-        let distance = distance - unseen.expected;
-        let error = self.error.hypot(unseen.half_width / normal_quantile(CONFIDENCE));
+    /// Returns the probability of a t value above that of `distance`, which `allowances` shortens and makes less certain.
+    fn beyond(&self, distance: f64, allowances: Allowance) -> f64 {
+        let distance = distance - allowances.expected;
+        let error = self.error.hypot(allowances.half_width / normal_quantile(CONFIDENCE));
         match (error > 0.0, distance > 0.0) {
             (true, _) => students_t(self.freedom).sf(distance / error),
             (false, true) => 0.0,
@@ -194,8 +194,8 @@ impl Estimate {
     fn judge(self, margin: f64, confidence: f64) -> Comparison {
         let half_width = student_t(confidence, self.freedom) * self.error;
         let difference = Interval { mean: self.mean, half_width, n: self.n };
-        let reach = |unseen: Allowance| unseen.expected + half_width.hypot(unseen.half_width);
-        let [first, second] = self.unseen;
+        let reach = |allowances: Allowance| allowances.expected + half_width.hypot(allowances.half_width);
+        let [first, second] = self.allowances;
         let (low, high) = (self.mean - reach(second), self.mean + reach(first));
         // The transport with the lower mean may have been lucky; luck of the other one makes the difference no smaller.
         let lucky = if self.mean < 0.0 { first } else { second };
@@ -410,19 +410,20 @@ mod tests {
     #[test]
     fn possible_unseen_stalls_prevent_the_verdict_faster() {
         let slower = [21.0, 21.2, 20.9, 21.1, 21.5];
-        let unseen = Allowance { expected: 0.5, half_width: 1.0 };
+        let allowances = Allowance { expected: 0.5, half_width: 1.0 };
         let none = Allowance::default();
-        let lucky = compare_with_allowances(&A, &slower, [unseen, none], 0.0, 0.95);
+        let lucky = compare_with_allowances(&A, &slower, [allowances, none], 0.0, 0.95);
         assert_eq!(lucky.verdict, Verdict::Undecided);
         assert!(lucky.p > 0.05 && lucky.high > 0.0, "{lucky:?}");
         // Events missing from the slower one's runs would only make it slower.
-        let sure = compare_with_allowances(&A, &slower, [none, unseen], 0.0, 0.95);
+        let sure = compare_with_allowances(&A, &slower, [none, allowances], 0.0, 0.95);
         let plain = compare_paired(&A, &slower, 0.0, 0.95);
         assert_eq!((sure.verdict, sure.p, sure.high), (Verdict::Faster, plain.p, plain.high));
         assert!(sure.low < plain.low, "{sure:?}");
         let (first, second) = ([1.01, 0.98, 1.03, 1.0, 0.99, 1.02], [1.0; 6]);
-        let same = |unseen| compare_with_allowances(&first, &second, [unseen, none], 0.05, 0.95).verdict;
-        assert_eq!((same(none), same(unseen)), (Verdict::NoDifference, Verdict::Undecided));
+        let same =
+            |allowances| compare_with_allowances(&first, &second, [allowances, none], 0.05, 0.95).verdict;
+        assert_eq!((same(none), same(allowances)), (Verdict::NoDifference, Verdict::Undecided));
     }
 
     // By hand: the logarithms differ by -0.361 with a standard error of 0.042, the times by -13 with one of 5.1.

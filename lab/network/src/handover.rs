@@ -39,7 +39,7 @@ pub struct HandoverSpec {
     pub at: Duration,
     /// Time from `at` until the client is reachable over the second path. Default none.
     pub attach: Duration,
-    /// `"address"`: the client gets an address on the second path, and loses the other on leaving the first. `"route"`: it keeps its
+    /// `"address"`: the client gets a new address on the second path, and loses its old one when it leaves the first path. `"route"`: it keeps its
     /// address, and both ends send over the second path, as with Mobile IP. Default `"address"`.
     #[serde(skip_serializing_if = "HandoverChange::is_default")]
     pub changes: HandoverChange,

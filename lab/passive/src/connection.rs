@@ -224,7 +224,7 @@ impl Connection {
 
 /// Returns the record of a transaction; `None` if its request was not captured when it was sent.
 fn record(stream: u16, transaction: &Transaction, [requests, replies]: &[Timetable; 2]) -> Option<Record> {
-    let Transaction { begin, end, reply_end, refused } = *transaction;
+    let Transaction { begin, request_end: end, reply_end, refused } = *transaction;
     let request = end.and_then(|end| requests.transfer_times(end));
     let reply = reply_end.and_then(|end| replies.transfer_times(end));
     let reply = request.zip(reply).map(|(request, reply)| not_before(reply, request.delivered));

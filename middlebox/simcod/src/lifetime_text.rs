@@ -29,7 +29,7 @@ fn sum_of_units(mut text: &str) -> Option<u32> {
 }
 
 /// Formats a number of seconds.
-pub fn show(seconds: u32) -> String {
+pub fn format(seconds: u32) -> String {
     let mut rest = seconds;
     let mut text = String::new();
     for (unit, factor) in UNITS {
@@ -51,9 +51,9 @@ mod tests {
             [("90s", 90), ("5m", 300), ("1h30min", 5400), ("1d", 86_400), ("4294967295s", u32::MAX)]
         {
             assert_eq!(parse(text), Ok(Lifetime(seconds)), "{text}");
-            assert_eq!(parse(&show(seconds)), Ok(Lifetime(seconds)), "{text}");
+            assert_eq!(parse(&format(seconds)), Ok(Lifetime(seconds)), "{text}");
         }
-        assert_eq!(show(299), "4m59s");
+        assert_eq!(format(299), "4m59s");
         for text in ["", "5", "m", "5x", "0s", "4294967296s", "-5s", "99999999d", "5m "] {
             assert!(parse(text).unwrap_err().contains("1h30m"), "{text}");
         }

@@ -65,7 +65,7 @@ impl Rule {
             end(&self.external),
             other(&self.outside, &self.internal),
             other(&self.inside, &self.external),
-            self.lifetime_s.map(lifetime_text::show).unwrap_or_default(),
+            self.lifetime_s.map(lifetime_text::format).unwrap_or_default(),
             // A name may contain any octets.
             self.owner.as_deref().unwrap_or_default().escape_debug().to_string(),
         ]

@@ -124,7 +124,7 @@ impl Event {
         match self.lifetime_s {
             0 => format!("rule {} has ended\n", self.pid),
             seconds => {
-                format!("rule {} has a lifetime of {}{flow}\n", self.pid, lifetime_text::show(seconds))
+                format!("rule {} has a lifetime of {}{flow}\n", self.pid, lifetime_text::format(seconds))
             }
         }
     }

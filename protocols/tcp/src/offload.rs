@@ -35,7 +35,8 @@ impl Endpoint {
         self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_OPTION_OCTETS) as usize
     }
 
-    /// Returns the number of octets of a block that the application fills. Linux: tcp_xmit_size_goal.
+    /// Returns up to how many octets writes of the application fill one block before the next begins. Linux:
+    /// tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
         let max = self.snd.bound_to_half_window(MAX_BLOCK) as usize;

@@ -100,7 +100,7 @@ impl Shell {
         ended.map(|()| ExitCode::from(session.exit_code as u8))
     }
 
-    /// Returns the point with the network, and the text that it was read from.
+    /// Returns the source of the experiment, and the point whose network the shell runs.
     pub fn point(&self) -> Result<(Source, Point), Failure> {
         if self.conditions.has_repetitions() {
             let problem = "--repetitions: a shell is a single run; omit the option, or use --seed for other random losses";

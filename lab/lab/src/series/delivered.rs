@@ -16,7 +16,8 @@ impl DeliveredOctets {
         Self { interval, flows: vec![Vec::new(); flows] }
     }
 
-    /// Counts a record of a flow; returns false if it ended after more than `max` intervals.
+    /// Adds the octets of a flow's record to the interval of its delivery; returns false if the delivery is after the first
+    /// `max` intervals.
     pub(super) fn add(&mut self, flow: usize, record: &Record, max: u64) -> bool {
         let Some(at) = record.carried() else { return true };
         // A delivery at the end of an interval belongs to it.

@@ -26,7 +26,7 @@ pub(crate) struct Transaction {
     /// Position of the start of the request.
     pub begin: u64,
     /// Position of the end of the request, if it was sent completely.
-    pub end: Option<u64>,
+    pub request_end: Option<u64>,
     /// Position of the end of the response, if it was sent completely.
     pub reply_end: Option<u64>,
     /// Whether the response is an error. RFC 9110 sections 15.5 and 15.6.
@@ -76,7 +76,10 @@ impl Exchange {
                     None => self.requests.follow(Framing::Opaque),
                 },
                 Event::End(end) => {
-                    self.transactions.last_mut().into_iter().for_each(|request| request.end = Some(end));
+                    self.transactions
+                        .last_mut()
+                        .into_iter()
+                        .for_each(|request| request.request_end = Some(end));
                 }
             }
         }
@@ -84,7 +87,7 @@ impl Exchange {
 
     fn begin_request(&mut self, begin: u64, method: Method, framing: Framing) {
         self.unanswered.push_back(UnansweredRequest { transaction: self.transactions.len(), method });
-        self.transactions.push(Transaction { begin, end: None, reply_end: None, refused: false });
+        self.transactions.push(Transaction { begin, request_end: None, reply_end: None, refused: false });
         self.requests.follow(framing);
     }
 

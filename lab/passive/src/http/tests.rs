@@ -2,7 +2,11 @@ use super::*;
 
 /// Returns the positions at which each request and each response ends.
 fn found(exchange: &Exchange) -> Vec<(Option<u64>, Option<u64>)> {
-    exchange.transactions().iter().map(|transaction| (transaction.end, transaction.reply_end)).collect()
+    exchange
+        .transactions()
+        .iter()
+        .map(|transaction| (transaction.request_end, transaction.reply_end))
+        .collect()
 }
 
 fn read(requests: &[u8], responses: &[u8]) -> Exchange {
@@ -135,7 +139,7 @@ fn segment_boundaries_do_not_affect_parsing() {
         b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n";
     let responses = b"HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
     let whole = read(requests, responses);
-    assert!(whole.transactions().iter().all(|t| t.end.is_some() && t.reply_end.is_some()));
+    assert!(whole.transactions().iter().all(|t| t.request_end.is_some() && t.reply_end.is_some()));
     let mut cut = Exchange::default();
     requests.chunks(1).for_each(|octet| cut.read(0, octet));
     responses.chunks(1).for_each(|octet| cut.read(1, octet));

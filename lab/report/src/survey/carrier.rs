@@ -70,7 +70,7 @@ pub(super) fn describe_overload(cell: &Cell) -> String {
         let mbit = |value: f64| number(digits(value, 2));
         let path = load.path_rate.map(|rate| format!(" over a path of {} Mbit/s on average", mbit(rate)));
         let (offered, carried) = (mbit(load.offered), mbit(load.carried));
-        format!(": offered {offered} Mbit/s{}, it carries about {carried}", path.unwrap_or_default())
+        format!(": it carries about {carried} of the offered {offered} Mbit/s{}", path.unwrap_or_default())
     });
     match &cell.stop_reason {
         _ if !cell.is_mostly_overloaded() => {

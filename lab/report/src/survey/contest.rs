@@ -240,11 +240,11 @@ impl<'d> Contest<'d> {
         (is_apart && self.repetitions() > 1 && !self.is_unsteady).then_some(share)
     }
 
-    /// Describes [`Self::ratio_of_means`]: `its mean is 12 % higher`.
+    /// Describes [`Self::ratio_of_means`]: `its mean over all runs is 12 % higher`.
     fn describe_ratio_of_means(&self) -> Option<String> {
         let share = self.ratio_of_means()?;
         let word = if share > 0.0 { "higher" } else { "lower" };
-        Some(format!("its mean is {} % {word}", number(two_digits(share.abs()))))
+        Some(format!("its mean over all runs is {} % {word}", number(two_digits(share.abs()))))
     }
 
     /// Names what a percentage holds for, where the ratio of the means differs.
@@ -809,7 +809,7 @@ mod tests {
         let [mptcp, tcp] = [[3630.0, 3630.0, 17_461.0], [7913.0, 7912.0, 7915.0]]
             .map(|ms| cell(if ms[0] < 4000.0 { "MPTCP" } else { "TCP" }, 1.0, 100.0, &ms));
         let text = Contest::with_margin(Metric::ResponseTime, &mptcp, &tcp).describe_unclear_difference("");
-        let expected = "the mean response time of MPTCP is 23 % lower in a typical run (95 % CI 636 % higher to 92 % lower), but its mean is 4.1 % higher";
+        let expected = "the mean response time of MPTCP is 23 % lower in a typical run (95 % CI 636 % higher to 92 % lower), but its mean over all runs is 4.1 % higher";
         assert_eq!(text, expected);
     }
 
@@ -822,13 +822,15 @@ mod tests {
             (false, Some(hol_lab::Load { offered: 3.2, carried: 2.13, path_rate: None }));
         let text = says(&sctp, &tcp);
         assert!(
-            text.ends_with("fell more than a second behind: offered 3.2 Mbit/s, it carries about 2.1"),
+            text.ends_with("fell more than a second behind: it carries about 2.1 of the offered 3.2 Mbit/s"),
             "{text}"
         );
         sctp.load = Some(hol_lab::Load { offered: 3.2, carried: 2.13, path_rate: Some(2.46) });
         let text = says(&sctp, &tcp);
         assert!(
-            text.ends_with("offered 3.2 Mbit/s over a path of 2.5 Mbit/s on average, it carries about 2.1"),
+            text.ends_with(
+                "it carries about 2.1 of the offered 3.2 Mbit/s over a path of 2.5 Mbit/s on average"
+            ),
             "{text}"
         );
     }

@@ -33,9 +33,9 @@ pub struct Node {
     pub previous_index: Option<usize>,
     /// Name of the node.
     pub name: String,
-    /// Horizontal position in pixels; none if the text has none.
+    /// Horizontal position in pixels; none if the experiment file gives no position.
     pub x: Option<i32>,
-    /// Vertical position in pixels; none if the text has none.
+    /// Vertical position in pixels; none if the experiment file gives no position.
     pub y: Option<i32>,
 }
 
@@ -74,9 +74,9 @@ pub struct Lan {
     /// Settings of the LAN.
     #[serde(rename = "line")]
     pub settings: LinkSettings,
-    /// Horizontal position in pixels; none if the text has none.
+    /// Horizontal position in pixels; none if the experiment file gives no position.
     pub x: Option<i32>,
-    /// Vertical position in pixels; none if the text has none.
+    /// Vertical position in pixels; none if the experiment file gives no position.
     pub y: Option<i32>,
 }
 
