@@ -1,7 +1,7 @@
 //! The terms of reports and help texts: `hol help p99`, and docs/guide/glossary.md.
 
 /// Each term, with other names under which it is found, and its meaning.
-const TERMS: [(&str, &[&str], &str); 34] = [
+const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "axis",
         &["axes"],
@@ -35,6 +35,12 @@ const TERMS: [(&str, &[&str], &str); 34] = [
     ),
     ("engine", &[], "what a kernel runs on: QEMU or User-Mode Linux"),
     ("experiment", &[], "one file: network, transports, workload and axes"),
+    (
+        "failed",
+        &[],
+        "said of messages that never arrived or got no reply; the mean does not count them, and a quantile that would be one of them is \"-\"",
+    ),
+    ("fairness", &["jain"], "Jain's index of the throughputs of flows: 1 if all are the same"),
     (
         "goodput",
         &[],
@@ -114,6 +120,7 @@ const TERMS: [(&str, &[&str], &str); 34] = [
         "an ordered sequence of messages; a loss delays only messages of its own stream",
     ),
     ("TSN", &["chunk"], "transmission sequence number of a data chunk of SCTP (RFC 9260 section 3.3.1)"),
+    ("unconnected", &[], "number of runs in which the workload was not connected, or not in time"),
     (
         "workload",
         &["workloads"],
