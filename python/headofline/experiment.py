@@ -193,7 +193,7 @@ class HandoverSpec(TypedDict, closed=True):
     """
     changes: NotRequired[HandoverChange]
     """
-    `"address"`: the client gets an address on the second path, and loses the other on leaving the first. `"route"`: it keeps its
+    `"address"`: the client gets a new address on the second path, and loses its old one when it leaves the first path. `"route"`: it keeps its
     address, and both ends send over the second path, as with Mobile IP. Default `"address"`.
     """
     overlap: NotRequired[float]
