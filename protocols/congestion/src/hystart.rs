@@ -33,7 +33,7 @@ pub struct RoundTripSample {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hystart {
     /// Whether the first slow start has ended.
-    has_ended: bool,
+    pub(crate) has_ended: bool,
     round_start: Time,
     last_ack: Time,
     /// The octet whose acknowledgment ends the round.
