@@ -217,7 +217,7 @@ class HostSpec(TypedDict, closed=True):
     """
     service: NotRequired[Duration]
     """
-    Processing time per message that an application reads, one after another. Default none.
+    Time to process each message that an application reads, one at a time. Default none.
     """
 
 
@@ -1316,7 +1316,7 @@ class PathSpec(TypedDict, closed=True):
     """
     path: NotRequired[NamedPath]
     """
-    Named path, which other keys override in both directions; `hol help lte` shows one.
+    Named path such as `"lte"` (`hol help lte`); the other keys replace its values in both directions.
     """
     police: NotRequired[PoliceSpec]
     """
@@ -1461,7 +1461,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     path: NotRequired[NamedPath]
     """
-    Named path, which other keys override in both directions; `hol help lte` shows one.
+    Named path such as `"lte"` (`hol help lte`); the other keys replace its values in both directions.
     """
     paths: NotRequired[list[PathSpec]]
     """

@@ -42,7 +42,7 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct PathSpec {
-            /// Named path, which other keys override in both directions; `hol help lte` shows one.
+            /// Named path such as `"lte"` (`hol help lte`); the other keys replace its values in both directions.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
             /// Round-trip propagation delay, half in each direction; replaces `delay`.
@@ -75,7 +75,7 @@ macro_rules! settings {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
-            /// Named path, which other keys override in both directions; `hol help lte` shows one.
+            /// Named path such as `"lte"` (`hol help lte`); the other keys replace its values in both directions.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
             /// Round-trip propagation delay, half in each direction; replaces `delay`.
@@ -110,7 +110,7 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct NetworkSpec {
-            /// Named path, which other keys override in both directions; `hol help lte` shows one.
+            /// Named path such as `"lte"` (`hol help lte`); the other keys replace its values in both directions.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
             /// Round-trip propagation delay, half in each direction; replaces `delay`.

@@ -149,7 +149,7 @@ impl Side {
         self.positions.position((segment.seq + syn).0)
     }
 
-    /// Returns whether SYN or FIN are retransmissions.
+    /// Returns whether the SYN or FIN is a retransmission.
     fn repeats(&mut self, flags: Flags) -> bool {
         let marks = Flags(flags.0 & (Flags::SYN | Flags::FIN).0);
         let repeated = self.sent.0 & marks.0 != 0;

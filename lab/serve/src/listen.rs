@@ -100,7 +100,7 @@ pub enum ServeError {
 }
 
 impl Options {
-    /// Determines who has access: on loopback no login is needed, unless a proxy forwards requests of other machines.
+    /// Determines who has access: everybody on loopback without TLS and proxy, otherwise only users who log in.
     fn access(&self) -> Result<Access, ServeError> {
         match (&self.tls, self.listen.ip().is_loopback()) {
             (Tls::None, true) => Ok(Access::Open),

@@ -1,6 +1,6 @@
 //! The commands of agents, and those that attach and connect them.
 
-use crate::agents::{COUNTER_ATTRIBUTES, Class, LABEL_ATTRIBUTES, packets};
+use crate::agents::{ATTRIBUTES_WITHOUT_EFFECT, COUNTER_ATTRIBUTES, Class, packets};
 use crate::application::{Application, Kind, Produced, WRITER_CLASS};
 use crate::new::unknown_class;
 use crate::ns_defaults::default_of;
@@ -47,7 +47,7 @@ impl Simulator<'_> {
     }
 
     fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
-        if LABEL_ATTRIBUTES.contains(&name.text.as_str()) {
+        if ATTRIBUTES_WITHOUT_EFFECT.contains(&name.text.as_str()) {
             if !COUNTER_ATTRIBUTES.contains(&name.text.as_str()) {
                 self.traffic.agents[index].attributes.insert(name.text.clone(), value.clone());
             }

@@ -69,7 +69,7 @@ const AGENTS: [(&str, Class); 17] = [
 ];
 
 /// Attributes that mark packets for traces and pictures, or that only report.
-pub(crate) const LABEL_ATTRIBUTES: [&str; 14] = [
+pub(crate) const ATTRIBUTES_WITHOUT_EFFECT: [&str; 14] = [
     "fid_",
     "flowid_",
     "class_",
@@ -107,7 +107,7 @@ pub(crate) fn is_attribute(name: &str) -> bool {
     static KNOWN_ATTRIBUTES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
         defaults().filter(|(class, ..)| class.starts_with("Agent")).map(|(_, known, _)| known).collect()
     });
-    LABEL_ATTRIBUTES.contains(&name) || KNOWN_ATTRIBUTES.contains(name)
+    ATTRIBUTES_WITHOUT_EFFECT.contains(&name) || KNOWN_ATTRIBUTES.contains(name)
 }
 
 impl Agent {
@@ -166,7 +166,7 @@ impl Agent {
 
     /// Returns whether an attribute has no effect on the packets that are sent.
     fn is_idle(&self, name: &str) -> bool {
-        LABEL_ATTRIBUTES.contains(&name)
+        ATTRIBUTES_WITHOUT_EFFECT.contains(&name)
             || name == "ttl_"
             // foutput() sets it to segsize_ with headers.
             || self.is_full_tcp() && name == "packetSize_"

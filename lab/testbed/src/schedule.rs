@@ -28,9 +28,9 @@ pub(crate) struct Schedule {
 enum Due {
     /// Commands of the script.
     Commands(Word),
-    /// The first packet of an application over FullTcp, in the start with this number.
+    /// The first packet of an application over FullTcp after its start number `start`: a script may start it again.
     Opening { application: usize, start: u32 },
-    /// The last packet of a burst of an application, in the start with this number.
+    /// The last packet of a burst of an application after its start number `start`.
     Burst { application: usize, start: u32 },
 }
 

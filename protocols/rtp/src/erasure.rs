@@ -10,7 +10,7 @@ const EXP: [u8; 510] = powers();
 /// The exponent of each element except zero.
 const LOG: [u8; 256] = logarithms();
 
-/// Maximum number of symbols: the number of points.
+/// Maximum number of symbols: each has its own point, one of the 256 elements of the field.
 pub(crate) const MAX_SYMBOLS: u16 = 256;
 
 const fn powers() -> [u8; 510] {

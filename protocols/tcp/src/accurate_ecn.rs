@@ -252,9 +252,9 @@ impl AccurateEcn {
 
     /// Returns the number of counters that fit into `space` octets of options together with `blocks` SACK
     /// blocks, and the remaining number of blocks.
-    pub(crate) fn fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
+    pub(crate) fn counters_that_fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         let is_due = self.agreed && self.has_option && self.octets.peer_sends_it();
-        if is_due { self.octets.fit(space, blocks) } else { None }
+        if is_due { self.octets.counters_that_fit(space, blocks) } else { None }
     }
 
     /// Returns the option of a segment, with as many counters as fit; `duplicate` is the start of the data

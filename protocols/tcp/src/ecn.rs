@@ -166,7 +166,7 @@ impl EcnState {
     /// Returns the number of AccECN counters that fit into `space` octets together with `blocks` SACK blocks,
     /// and the remaining number of blocks.
     pub(crate) fn fit_counters(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
-        self.accurate.fit(space, blocks)
+        self.accurate.counters_that_fit(space, blocks)
     }
 
     /// Handles a received segment's codepoint if marks are counted; returns whether the segment must be acknowledged at once.

@@ -116,7 +116,7 @@ impl EcnOctets {
 
     /// Returns the number of counters that fit into `space` octets together with `blocks` SACK blocks, and
     /// the remaining number of blocks, if the counters that must be sent fit. `tcp_options_fit_accecn`.
-    pub(crate) fn fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
+    pub(crate) fn counters_that_fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
         let mut fields = COUNTERS;
         loop {
             let padding = if blocks > 0 { 2 } else { 0 };
@@ -227,12 +227,16 @@ mod tests {
     #[test]
     fn linux_replaces_a_sack_block_by_counters_if_needed() {
         let mut octets = EcnOctets::new();
-        assert_eq!(octets.fit(28, 0), Some((3, 0)));
-        assert_eq!(octets.fit(8, 0), Some((2, 0)));
-        assert_eq!(octets.fit(4, 3), Some((1, 3)), "beside SACK blocks two octets of padding are free");
-        assert_eq!(octets.fit(0, 3), Some((0, 3)));
+        assert_eq!(octets.counters_that_fit(28, 0), Some((3, 0)));
+        assert_eq!(octets.counters_that_fit(8, 0), Some((2, 0)));
+        assert_eq!(
+            octets.counters_that_fit(4, 3),
+            Some((1, 3)),
+            "beside SACK blocks two octets of padding are free"
+        );
+        assert_eq!(octets.counters_that_fit(0, 3), Some((0, 3)));
         octets.on_data(Ecn::Congested, 1);
-        assert_eq!(octets.fit(4, 4), Some((3, 3)), "12 octets, of which 11 are the option's");
-        assert_eq!(octets.fit(4, 2), None);
+        assert_eq!(octets.counters_that_fit(4, 4), Some((3, 3)), "12 octets, of which 11 are the option's");
+        assert_eq!(octets.counters_that_fit(4, 2), None);
     }
 }

@@ -362,7 +362,7 @@ impl Scoreboard {
 
     /// Returns whether the segment is the last of a block and was retransmitted together with the previous segment.
     /// Only the last segment of a block has an overhead.
-    pub(crate) fn ends_block_resent(&self, index: usize) -> bool {
+    pub(crate) fn is_end_of_resent_block(&self, index: usize) -> bool {
         let segment = &self.segments[index];
         let before = index.checked_sub(1).map(|before| &self.segments[before]);
         segment.overhead > 0
@@ -642,7 +642,7 @@ mod tests {
             .map(|index| {
                 let goes_on = board.is_in_block_of_previous(index, now);
                 board.note_retransmission(index, now, false, None);
-                (goes_on, board.ends_block_resent(index))
+                (goes_on, board.is_end_of_resent_block(index))
             })
             .collect();
         assert_eq!(ends, [(false, false), (true, true), (false, false)]);

@@ -307,7 +307,7 @@ impl Endpoint {
         let segment = self.board.get(index);
         let (seq, flags, first_sent) =
             (segment.seq, self.marks.in_syn_again(segment.flags, true), segment.first_sent);
-        let flags = if self.board.ends_block_resent(index) { flags | Flags::PSH } else { flags };
+        let flags = if self.board.is_end_of_resent_block(index) { flags | Flags::PSH } else { flags };
         let payload = segment.payload.clone();
         self.transmit(now, seq, flags, payload, (first_sent, false));
         true

@@ -1,7 +1,7 @@
 //! Wakes the queueing disciplines of an interface after a change.
 //!
-//! A discipline whose packets must wait sets a timer, which a change of its rate does not move. It looks again when a
-//! packet is sent: here a frame without content, which no receiver knows.
+//! A discipline whose packets must wait sets a timer, which a change of its rate does not move. It checks its
+//! queue again when a packet is sent, so the waker sends an empty frame, which every receiver drops.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 

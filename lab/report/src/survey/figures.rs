@@ -181,14 +181,15 @@ fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     let means: Vec<_> = survey.cells().filter_map(|cell| cell.shaped_mean(metric)).collect();
     let (min, max) = range_of(means.iter().map(|mean| mean.value))?;
     // Error bars count too, except for very wide ones, which would compress the means.
-    let bars = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs());
-    let top = bars.map(|mean| mean.high).fold(max, f64::max).min(2.0 * max.max(0.0)).max(max);
+    let bars: Vec<_> = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs()).collect();
+    let top = bars.iter().map(|mean| mean.high).fold(max, f64::max).min(2.0 * max.max(0.0)).max(max);
+    let bottom = bars.iter().map(|mean| mean.low).fold(min, f64::min).max(min.min(0.0));
     let top = metric.info().max.map_or(top, |max| top.min(max));
     let scale = if min > 0.0 && max > LOGARITHMIC_RATIO * min {
         Scale::Log { min: min / 1.3, max: top * 1.2 }
     } else if max - min < 0.3 * max && metric != Metric::Fairness {
-        let margin = (0.15 * (top - min)).max(0.01 * max.abs()).max(1e-9);
-        Scale::Linear { min: min - margin, max: top + margin }
+        let margin = (0.15 * (top - bottom)).max(0.01 * max.abs()).max(1e-9);
+        Scale::Linear { min: bottom - margin, max: top + margin }
     } else {
         Scale::Linear { min: 0.0, max: (top * 1.06).max(1e-9) }
     };

@@ -12,11 +12,11 @@ pub(super) struct MessageBuffer {
 }
 
 impl MessageBuffer {
-    const PIECE_OCTETS: usize = 16 << 10;
+    const BUFFER_OCTETS: usize = 16 << 10;
 
     /// Creates an empty buffer.
     pub(super) fn new() -> Self {
-        Self { message: Vec::new(), rest: BytesMut::with_capacity(Self::PIECE_OCTETS) }
+        Self { message: Vec::new(), rest: BytesMut::with_capacity(Self::BUFFER_OCTETS) }
     }
 
     /// Encodes a message.
