@@ -311,7 +311,7 @@ fn add_queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Ext
     option.into_iter().collect()
 }
 
-/// Lets the path fail for a time, or change its delay or rate, while messages are due. An SCTP association may have a second path.
+/// Lets the path fail or stop for a time, or change its delay, its rate or both, while messages are due. An SCTP association may have a second path.
 fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
     let number = |key: &str, unit: &str| {
         scenario.value(key).and_then(|text| text.trim_matches('"').strip_suffix(unit)?.parse::<f64>().ok())
@@ -326,20 +326,38 @@ fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
     };
     let has_second_path = scenario.protocol == "sctp" && rng.chance(0.3);
     let path = if has_second_path { ", path = 1" } else { "" };
-    let events = match rng.below(5) {
-        0..3 => {
+    let drawn_rate = |rng: &mut Rng| log_uniform_in(rng, COMPARED_RANGES.bandwidth_kbps);
+    let events = match rng.below(10) {
+        0..6 => {
             let end = at + log_uniform(rng, MIN_OUTAGE_SECONDS, MAX_OUTAGE_SECONDS);
             format!(
                 "[{{ at = \"{at:.3}s\", down = true{direction}{path} }}, {{ at = \"{end:.3}s\", down = false{direction}{path} }}]"
             )
         }
-        3 => {
+        6 => {
             let delay = log_uniform_in(rng, COMPARED_RANGES.delay_ms);
             format!("[{{ at = \"{at:.3}s\", delay = \"{delay:.1}ms\"{direction}{path} }}]")
         }
-        _ => {
-            let rate = log_uniform_in(rng, COMPARED_RANGES.bandwidth_kbps);
+        7 => {
+            let rate = drawn_rate(rng);
             format!("[{{ at = \"{at:.3}s\", rate = \"{rate:.0}kbit\"{direction}{path} }}]")
+        }
+        8 => {
+            let (end, rate) =
+                (at + log_uniform(rng, MIN_OUTAGE_SECONDS, MAX_OUTAGE_SECONDS), drawn_rate(rng));
+            format!(
+                "[{{ at = \"{at:.3}s\", rate = \"0bit\"{direction}{path} }}, {{ at = \"{end:.3}s\", rate = \"{rate:.0}kbit\"{direction}{path} }}]"
+            )
+        }
+        _ => {
+            // The second change may overtake the first if its delay is shorter.
+            let changes = [at, at + 0.2 * rng.uniform()].map(|at| {
+                let (delay, rate) = (log_uniform_in(rng, COMPARED_RANGES.delay_ms), drawn_rate(rng));
+                format!(
+                    "{{ at = \"{at:.3}s\", delay = \"{delay:.1}ms\", rate = \"{rate:.0}kbit\"{direction}{path} }}"
+                )
+            });
+            format!("[{}]", changes.join(", "))
         }
     };
     scenario.settings.push(("network.events".to_owned(), events));
@@ -501,6 +519,8 @@ mod tests {
         for (key, word, least) in [
             ("network.events", "down = true", 25),
             ("network.events", "delay =", 5),
+            ("network.events", "0bit", 5),
+            ("network.events", "ms\", rate =", 5),
             ("background", "bulk", 10),
         ] {
             let has =

@@ -14,22 +14,29 @@ use crate::topology::ScheduledChange;
 use crate::transit::Transit;
 
 /// Returns the changes at the times at which they meet the packets that are sent then: for the rate and the loss, which
-/// packets reach after the delay, just before one delay has passed. `delays` has the delay of each link at the start of
-/// the run; `None` if the link has no approach.
+/// packets reach after the delay, just before one delay has passed, and in their order although the delay may become
+/// shorter. `delays` has the delay of each link at the start of the run; `None` if the link has no approach.
 pub fn changes_after_approach(
     changes: Vec<ScheduledChange>,
     mut delays: Vec<Option<Duration>>,
 ) -> Vec<ScheduledChange> {
+    // Of the last change of each link: of its rate, and of its loss.
+    let mut latest = vec![[Time::ZERO; 2]; delays.len()];
     let mut later = changes;
     for ScheduledChange { at, link, change } in &mut later {
-        let Some(delay) = &mut delays[usize::from(link.0)] else { continue };
-        match change {
-            LinkChange::Down | LinkChange::Up => {}
-            LinkChange::Delay(new) => *delay = *new,
-            LinkChange::Rate(_) | LinkChange::Loss(_) => {
-                *at += delay.saturating_sub(Duration::from_nanos(1));
+        let link = usize::from(link.0);
+        let Some(delay) = &mut delays[link] else { continue };
+        let latest = match change {
+            LinkChange::Rate(_) => &mut latest[link][0],
+            LinkChange::Loss(_) => &mut latest[link][1],
+            LinkChange::Delay(new) => {
+                *delay = *new;
+                continue;
             }
-        }
+            LinkChange::Down | LinkChange::Up => continue,
+        };
+        *at = (*at + delay.saturating_sub(Duration::from_nanos(1))).max(*latest);
+        *latest = *at;
     }
     later.sort_by_key(|change| change.at);
     later
@@ -71,5 +78,38 @@ impl Approach {
     /// Changes the delay of packets that are sent from now on.
     pub(crate) fn change(&mut self, delay: Duration) {
         self.propagation.change(delay);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event_rate::EventRate;
+    use crate::identifier::LinkId;
+    use crate::loss::LossSpec;
+
+    /// A later rate must not be replaced by an earlier one that is still on its way.
+    #[test]
+    fn changes_keep_their_order_if_the_delay_becomes_shorter() {
+        let loss = |text: &str| LossSpec::Independent(text.parse().unwrap());
+        let change = |at, change| ScheduledChange { at: Time::from_millis(at), link: LinkId(0), change };
+        let rate = |text: &str| LinkChange::Rate(text.parse::<EventRate>().unwrap());
+        let changes = vec![
+            change(1000, rate("1Mbit")),
+            change(1000, LinkChange::Loss(loss("5%"))),
+            change(1010, LinkChange::Delay(Duration::from_millis(10))),
+            change(1020, rate("9Mbit")),
+            change(1020, LinkChange::Loss(loss("0%"))),
+            change(1200, rate("2Mbit")),
+        ];
+        let order = |changes: &[ScheduledChange]| {
+            let lasting = changes.iter().filter(|one| !matches!(one.change, LinkChange::Delay(_)));
+            lasting.map(|one| format!("{:?}", one.change)).collect::<Vec<_>>()
+        };
+        let before = order(&changes);
+        let later = changes_after_approach(changes, vec![Some(Duration::from_millis(100))]);
+        assert_eq!(order(&later), before);
+        let times: Vec<u64> = later.iter().map(|one| one.at.as_nanos().div_ceil(1_000_000)).collect();
+        assert_eq!(times, [1010, 1100, 1100, 1100, 1100, 1210]);
     }
 }
