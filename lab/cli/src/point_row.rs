@@ -220,7 +220,9 @@ const DEFAULT_NODES: (&str, &str) = ("client", "server");
 /// Returns a table of the throughput of each flow: the measured one, and those of each background together.
 fn flows_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
     let nodes = |workload: &WorkloadSpec| format!("{} to {}", workload.client_node(), workload.server_node());
-    let mut rows = vec![[head, "flow", "transport", "kbit/s ± 95 %"].map(str::to_owned).to_vec()];
+    // The others may begin later or last longer than the measured flow.
+    let heads = [head, "flow", "transport", "kbit/s ± 95 % during the measured flow"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
     for result in results {
         let point = &result.point;
         let measured = (nodes(&point.workload), &point.transport, result.mean_of(Metric::Throughput));
@@ -228,9 +230,7 @@ fn flows_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResult
             (nodes(&background.workload), background.transport.as_ref().unwrap_or(&point.transport), kbps)
         });
         for (flow, transport, kbps) in [measured].into_iter().chain(others) {
-            let transport = transport.to_string();
-            let protocol = transport.split(':').next().unwrap_or_default().to_owned();
-            rows.push(vec![label(result), flow, protocol, interval(kbps)]);
+            rows.push(vec![label(result), flow, transport.to_string(), interval(Metric::Throughput, kbps)]);
         }
     }
     table(&rows)
@@ -314,7 +314,7 @@ fn has_outage(result: &PointResult) -> bool {
 
 /// Returns the cells of the outage metrics.
 fn outage_cells(result: &PointResult) -> Vec<String> {
-    let of = |metric| interval(result.mean_of(metric));
+    let of = |metric| interval(metric, result.mean_of(metric));
     let outage = match result.unrecovered_runs() {
         0 => of(Metric::Outage),
         missing => format!("not over in {missing} of {}", result.runs.len()),
@@ -330,17 +330,20 @@ fn outage_cells(result: &PointResult) -> Vec<String> {
 
 /// Returns the cells of the playback quality.
 fn playback_cells(result: &PointResult) -> Vec<String> {
-    vec![interval(result.mean_of(Metric::Playable)), interval(result.mean_of(Metric::Glitches))]
+    vec![
+        interval(Metric::Playable, result.mean_of(Metric::Playable)),
+        interval(Metric::Glitches, result.mean_of(Metric::Glitches)),
+    ]
 }
 
 /// Returns the cells of throughput, connect time and fairness.
 fn flow_cells(result: &PointResult) -> Vec<String> {
     vec![
-        interval(result.mean_of(Metric::Throughput)),
-        interval(result.messages_per_s()),
-        interval(result.mean_of(Metric::ConnectTime)),
+        interval(Metric::Throughput, result.mean_of(Metric::Throughput)),
+        interval(Metric::Throughput, result.messages_per_s()),
+        interval(Metric::ConnectTime, result.mean_of(Metric::ConnectTime)),
         grouped(result.unconnected_runs() as u64),
-        interval(result.mean_of(Metric::Fairness)),
+        interval(Metric::Fairness, result.mean_of(Metric::Fairness)),
     ]
 }
 
@@ -352,9 +355,9 @@ fn mean(result: &PointResult) -> String {
     }
 }
 
-/// Formats the interval of a metric that cannot be negative.
-fn interval(interval: Option<Interval>) -> String {
-    interval.map_or("-".to_owned(), |interval| Bounds::from(interval).from_zero().to_string())
+/// Formats the interval of a metric.
+fn interval(metric: Metric, interval: Option<Interval>) -> String {
+    interval.map_or("-".to_owned(), |interval| metric.limit(interval.into()).to_string())
 }
 
 /// Up to this many warnings of a kind have a line each.
@@ -395,24 +398,21 @@ fn ended_early(result: &PointResult) -> Option<String> {
     Some(format!("{early} of {} runs ended early: {reason}", result.runs.len()))
 }
 
-/// Warns of an outage, or of a path's first change, that no run reaches.
+/// Warns of an outage, or of a path's first change, that no run reaches. A trace whose start is drawn repeats.
 fn change_after_the_end(result: &PointResult) -> Option<String> {
     let begin = result.point.workload.start;
     let end_of = |run: &Arc<RunResult>| begin + run.connect_time.unwrap_or_default() + run.span;
     let end = result.runs.iter().filter(|run| run.stop_reason.is_none()).map(end_of).max()?;
-    let network = result.point.network_of(0);
-    let unreached = network.disruptions().into_iter().find(|disruption| disruption.at > end);
-    let (what, at) = match unreached {
+    let network = &result.point.network;
+    let (what, at) = match network.disruptions().into_iter().next() {
         Some(disruption) => (disruption.description, disruption.at),
         None => {
             let changes = network.events.iter().map(|event| event.at).filter(|at| !at.is_zero());
-            ("the first change of the path".to_owned(), changes.min().filter(|at| *at > end)?)
+            ("the first change of the path".to_owned(), changes.min()?)
         }
     };
-    let end = three_digits(end.as_secs_f64());
-    Some(format!(
-        "the runs end after {end} s, before this has an effect: {what} at {at}; add messages or let it happen earlier"
-    ))
+    let [end_s, at_s] = [end, at].map(|time| three_digits(time.as_secs_f64()));
+    (at > end).then(|| format!("the runs end after {end_s} s, before this has an effect: {what} at {at_s} s"))
 }
 
 fn imprecise(result: &PointResult) -> Option<String> {

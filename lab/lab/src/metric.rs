@@ -3,7 +3,7 @@
 //! Tables, figures, claims and the terminal use this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
 
 use hol_base::Duration;
-use hol_measure::{Interval, Playback, RecordKind, Summary, jain};
+use hol_measure::{Bounds, Interval, Playback, RecordKind, Summary, jain};
 use hol_scenario::Better;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -290,7 +290,7 @@ pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         metric: Metric::Playable,
         name: "playable",
-        title: "playable frames",
+        title: "share of playable frames",
         unit: "%",
         better: Better::More,
         comparatives: ["more playable", "less playable"],
@@ -472,6 +472,14 @@ impl PointResult {
 }
 
 impl Metric {
+    /// Returns an interval without values that the metric cannot have. Only metrics of programs may be negative.
+    pub fn limit(self, bounds: Bounds) -> Bounds {
+        match self {
+            Self::Defined(_) => bounds,
+            _ => bounds.within(0.0, self.info().max.unwrap_or(f64::INFINITY)),
+        }
+    }
+
     /// Returns the metric with this name in experiment files.
     pub fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|info| info.name == name).map(|info| info.metric)

@@ -9,6 +9,7 @@ use hol_measure::{
 use hol_workloads::SizeClass;
 
 use crate::defined_metric::DefinedMetric;
+use crate::metric::Metric;
 use crate::point::Point;
 use crate::run_result::RunResult;
 use crate::run_results::RunResults;
@@ -55,7 +56,8 @@ impl PointResult {
     /// have occurred; `None` if no message was completed.
     pub fn shaped_mean_ms(&self) -> Option<Bounds> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
-        Some(Bounds::of_mean(&means, CONFIDENCE)?.with_allowance(self.allowance()))
+        let bounds = Metric::ResponseTime.limit(Bounds::of_mean(&means, CONFIDENCE)?);
+        Some(bounds.with_allowance(self.allowance()))
     }
 
     /// Returns the mean latencies of the repetitions in ms, ascending. Infinite if no message was completed or the run ended early, because

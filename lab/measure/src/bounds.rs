@@ -29,7 +29,7 @@ impl Bounds {
     /// Returns the mean of independent repetitions with its confidence interval; `None` without repetitions.
     ///
     /// The interval is Student's t, unless the repetitions are so skewed that a symmetric interval misleads:
-    /// then it is the bias-corrected accelerated bootstrap (Efron 1987). It ends at zero unless a sample is negative.
+    /// then it is the bias-corrected accelerated bootstrap (Efron 1987).
     ///
     /// ```
     /// use hol_measure::Bounds;
@@ -44,14 +44,14 @@ impl Bounds {
         let ends =
             if samples.len() < MIN_BOOTSTRAP_REPETITIONS { None } else { bca_of_mean(samples, confidence) };
         let skewed = ends.map(|(low, high)| Self { low, high, ..symmetric });
-        let bounds = skewed.filter(Self::is_lopsided).unwrap_or(symmetric);
-        Some(if samples.iter().all(|sample| *sample >= 0.0) { bounds.from_zero() } else { bounds })
+        Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
     }
 
-    /// Returns the bounds of a quantity that cannot be negative: a lower end below zero becomes zero.
+    /// Returns the bounds of a quantity from `min` to `max`: a finite end outside becomes that limit.
     #[must_use]
-    pub fn from_zero(self) -> Self {
-        Self { low: if self.low.is_finite() { self.low.max(0.0) } else { self.low }, ..self }
+    pub fn within(self, min: f64, max: f64) -> Self {
+        let limit = |end: f64| if end.is_finite() { end.clamp(min, max) } else { end };
+        Self { value: self.value, low: limit(self.low), high: limit(self.high) }
     }
 
     /// Returns the bounds with a higher upper end, which allows for the events that the samples lack.
@@ -135,12 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn interval_of_values_that_are_not_negative_ends_at_zero() {
-        let connect_ms = [12.0, 14.0, 1033.0];
-        let bounds = Bounds::of_mean(&connect_ms, 0.95).unwrap();
-        assert_eq!(bounds.to_string(), "353 (0 to 1816)");
-        assert!(Bounds::of_mean(&[-1.0, 14.0, 1033.0], 0.95).unwrap().low < 0.0);
-        assert_eq!(Bounds::of_mean(&[3.0], 0.95).unwrap().low, f64::NEG_INFINITY);
+    fn interval_ends_at_the_limits_of_its_quantity() {
+        let connect_ms = Bounds::of_mean(&[12.0, 14.0, 1033.0], 0.95).unwrap();
+        assert_eq!(connect_ms.within(0.0, f64::INFINITY).to_string(), "353 (0 to 1816)");
+        let percent = Bounds::of_mean(&[100.0, 97.0, 85.0], 0.95).unwrap();
+        assert_eq!(percent.within(0.0, 100.0).to_string(), "94.0 (74.3 to 100.0)");
+        let one = Bounds::of_mean(&[3.0], 0.95).unwrap();
+        assert_eq!(one.within(0.0, 100.0), one, "one run has no interval");
     }
 
     #[test]

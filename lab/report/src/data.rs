@@ -8,6 +8,7 @@ use hol_measure::{
 };
 
 use crate::validation::ComparedPoint;
+use hol_base::Duration;
 use hol_lab::{CollapseRule, Load, Metric};
 
 /// All points of all experiments.
@@ -98,6 +99,10 @@ pub struct Conditions {
     /// Whether the path is one link, the same in both directions, with independent losses and no other impairment, and a load far below its
     /// rate.
     pub is_plain: bool,
+    /// Whether the network may treat two repetitions differently: random loss, jitter and the like.
+    pub is_random: bool,
+    /// The time after which the workload stops to send, if it does.
+    pub lasts: Option<Duration>,
     /// Whether the path itself changes during a run, by events, a trace or a handover.
     pub path_changes: bool,
     /// The times at which a link goes down or the client moves, in s since the start of a run, with a

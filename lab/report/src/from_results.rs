@@ -132,10 +132,29 @@ fn conditions(point: &Point) -> Conditions {
         workload: workload.to_string(),
         is_poisson: workload.arrivals() == Arrivals::Poisson,
         is_plain: is_plain(point),
+        is_random: is_random(point),
+        lasts: workload.lasts(),
         path_changes: point.path_changes(),
         disruptions: Vec::new(),
         axes: point.axes.clone(),
     }
+}
+
+/// Returns whether a link of the point's network draws random numbers for its packets.
+fn is_random(point: &Point) -> bool {
+    let is_random_loss = |loss: &LossSpec| {
+        let share = loss.long_run_loss();
+        share > 0.0 && share < 1.0
+    };
+    let network = point.network_of(0);
+    let changes_randomly = network.events.iter().any(|event| event.loss.as_ref().is_some_and(is_random_loss));
+    let Ok(topology) = Topology::new(&network) else { return changes_randomly };
+    changes_randomly
+        || topology.links().iter().map(|link| &link.settings).any(|settings| {
+            let Settings { loss, jitter, duplicate, reorder, corrupt, .. } = settings;
+            let ratios = [duplicate, reorder, corrupt];
+            is_random_loss(loss) || !jitter.is_zero() || ratios.into_iter().any(|ratio| !ratio.is_zero())
+        })
 }
 
 /// Returns the propagation delay from client to server and back, in ms: of all links between them in a network of nodes,
@@ -258,6 +277,31 @@ mod tests {
             let source = Source::new("t.toml", text);
             let point = Experiment::parse("t", &source).unwrap().points.remove(0);
             assert_eq!(conditions(&point).propagation_ms, expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn network_is_random_if_a_link_draws_numbers() {
+        let links = |loss: &str| {
+            format!(
+                "network.nodes = ['client', 'r', 'server']\nnetwork.links = [{{ from = 'client', to = 'r' }}, {{ from = 'r', to = 'server', loss = '{loss}' }}]"
+            )
+        };
+        for (network, expected) in [
+            (String::new(), false),
+            ("network.loss = '1%'".to_owned(), true),
+            ("network.loss = '100%'".to_owned(), false),
+            ("network.loss = { drop = [3] }".to_owned(), false),
+            ("network.duplicate = '0.01%'".to_owned(), true),
+            ("network.down.jitter = '1ms'".to_owned(), true),
+            ("network.events = [{ at = '1s', loss = '0.01%' }]".to_owned(), true),
+            ("network.events = [{ at = '1s', loss = '100%' }]".to_owned(), false),
+            (links("0%"), false),
+            (links("0.01%"), true),
+        ] {
+            let text = format!("transports = ['tcp']\nmessages = 100\nworkload.kind = 'simco'\n{network}");
+            let point = Experiment::parse("t", &Source::new("t.toml", text)).unwrap().points.remove(0);
+            assert_eq!(is_random(&point), expected, "{network}");
         }
     }
 

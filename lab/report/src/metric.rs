@@ -36,7 +36,8 @@ impl Cell {
     /// `None` if none has a value.
     pub fn shaped_mean(&self, metric: Metric) -> Option<Bounds> {
         let values: Vec<f64> = self.of_runs(metric).into_iter().flatten().collect();
-        Some(Bounds::of_mean(&values, CONFIDENCE)?.with_allowance(self.allowance(metric)))
+        let bounds = metric.limit(Bounds::of_mean(&values, CONFIDENCE)?);
+        Some(bounds.with_allowance(self.allowance(metric)))
     }
 
     /// Returns by how much the mean would be higher with timeouts that are too rare to have occurred in these runs.

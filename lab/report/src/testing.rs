@@ -73,6 +73,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
             delay_ms: 10.0,
             propagation_ms: Some(20.0),
             is_plain: true,
+            is_random: loss > 0.0 && loss < 100.0,
             workload: "simco".into(),
             axes: vec![("network.loss".to_owned(), format!("{loss}%"))],
             ..Conditions::default()

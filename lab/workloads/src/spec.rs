@@ -71,6 +71,14 @@ impl WorkloadSpec {
         self.kind.workload().load()
     }
 
+    /// Returns the time after which the workload stops to send, if it does.
+    pub fn lasts(&self) -> Option<Duration> {
+        match &self.kind {
+            Kind::Bulk(bulk) => bulk.lasts,
+            _ => None,
+        }
+    }
+
     /// Returns the settings as [`Self::load`], mutable.
     pub fn load_mut(&mut self) -> Option<&mut Load> {
         self.kind.workload_mut().load_mut()

@@ -504,13 +504,13 @@ fn error_of_a_flag_names_the_flag() {
 fn change_of_the_path_after_the_end_of_the_runs_is_a_warning() {
     let dir = here();
     for (network, what) in [
-        ("events = [{ at = '500s', down = true }]", Some("the network goes down at 500s")),
+        ("events = [{ at = '500s', down = true }]", Some("the network goes down at 500 s")),
         (
             "events = [{ at = '0s', rate = '5Mbit' }, { at = '400s', rate = '1Mbit' }]",
-            Some("the first change of the path at 400s"),
+            Some("the first change of the path at 400 s"),
         ),
         ("events = [{ at = '50ms', rate = '5Mbit' }, { at = '400s', rate = '9Mbit' }]", None),
-        ("paths = [{}, {}]\nhandover.at = '70s'", Some("the client attaches to path 2 at 70s")),
+        ("paths = [{}, {}]\nhandover.at = '70s'", Some("the client attaches to path 2 at 70.0 s")),
     ] {
         let text = format!(
             "transports = ['tcp', 'sctp']\nmessages = 400\nworkload.kind = 'echo'\n[network]\n{network}"

@@ -36,7 +36,8 @@ fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
 pub fn over_time(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell) -> Series {
     let point = |(x, values): (f64, Vec<f64>)| {
         let (n, missing) = (values.len(), cell.timelines.len() - values.len());
-        Some(Point { x, value: Bounds::of_mean(&values, CONFIDENCE)?, n, missing, collapsed: 0 })
+        let value = metric.limit(Bounds::of_mean(&values, CONFIDENCE)?);
+        Some(Point { x, value, n, missing, collapsed: 0 })
     };
     Series::new(label, style, cell.over_time(metric).into_iter().filter_map(point).collect())
 }

@@ -323,7 +323,8 @@ impl Line<'_, '_> {
 
     /// Returns the steps from `first` to `last` with the smallest and the largest difference.
     fn extremes(&self, first: usize, last: usize) -> [usize; 2] {
-        let size = |index: usize| self.contests[index].1.gain().abs();
+        // A contest without a size names the only transport that carries the load.
+        let size = |index: usize| self.contests[index].1.size().unwrap_or(f64::INFINITY);
         let mut steps: Vec<usize> = (first..=last).collect();
         steps.sort_by(|a, b| size(*a).total_cmp(&size(*b)));
         [steps[0], steps[steps.len() - 1]]
@@ -395,9 +396,10 @@ mod tests {
     /// The values of such an axis have no order, so its first and last value are not the ends of anything.
     #[test]
     fn axis_of_names_shows_the_smallest_and_the_largest_difference() {
-        let cells =
-            [("droptail", 40.0), ("codel", 25.0), ("pie", 30.0)].into_iter().flat_map(|(discipline, ms)| {
-                [("TCP", 20.0), ("SCTP-8", ms)].map(|(name, ms)| {
+        let cells = [("droptail", 20.0, 40.0), ("codel", 200.0, 250.0), ("pie", 20.0, 30.0)]
+            .into_iter()
+            .flat_map(|(discipline, tcp, sctp)| {
+                [("TCP", tcp), ("SCTP-8", sctp)].map(|(name, ms): (_, f64)| {
                     let mut cell = cell(name, 1.0, 100.0, &[ms, ms + 0.1, ms + 0.2, ms]);
                     cell.conditions.axes = vec![("network.discipline".to_owned(), discipline.to_owned())];
                     cell
@@ -406,8 +408,9 @@ mod tests {
         let data = dataset(cells.collect());
         let headline = Headline::of(&swept(&data));
         let text = &headline.main_sentences[0];
-        assert!(text.starts_with("SCTP-8 is slower than TCP at every discipline (by 24.9"), "{text}");
+        assert!(text.starts_with("SCTP-8 is slower than TCP at every discipline (by 25.0 %"), "{text}");
         assert!(
+            // In milliseconds codel has the largest difference.
             text.contains("at discipline codel, by 99.6") && text.contains("at discipline droptail)"),
             "{text}"
         );

@@ -6,7 +6,9 @@
 mod axes;
 mod carrier;
 mod contest;
+mod contest_text;
 mod figures;
+mod halves;
 mod headline;
 mod map;
 mod outage_curves;
@@ -27,7 +29,8 @@ use hol_lab::Metric;
 
 pub use axes::Axis;
 pub use axes::axes;
-pub use contest::{Contest, NEGLIGIBLE, Outcome, verdict};
+pub use contest::{Contest, NEGLIGIBLE, Outcome};
+pub use contest_text::verdict;
 pub use headline::Headline;
 pub use map::Map;
 pub use outages::describe_outage;
