@@ -43,6 +43,7 @@ impl Help {
             _ => {
                 let mut found: Vec<String> = Vec::new();
                 found.extend(command_help(&mut command, &words));
+                found.extend(glossary::explain(&words.join(" ")));
                 if let [word] = words[..] {
                     found.extend(find_by_name(&command, word));
                 }
@@ -65,7 +66,7 @@ fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
     Some(command.render_long_help().to_string())
 }
 
-/// Describes everything that is called `word`, except for commands: a transport, tables, terms, options, keys and flags.
+/// Describes everything that is called `word`, except for commands: a transport, tables, options, keys and flags.
 fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let word = word.trim_start_matches('-');
     let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
@@ -79,12 +80,7 @@ fn find_by_name(command: &Command, word: &str) -> Vec<String> {
         return found;
     }
     let option = hol_stack::option_name(word);
-    let found = [
-        glossary::explain(word),
-        describe_option(option),
-        describe_key(&all, word),
-        describe_flag(command, word),
-    ];
+    let found = [describe_option(option), describe_key(&all, word), describe_flag(command, word)];
     found.into_iter().flatten().collect()
 }
 

@@ -91,14 +91,11 @@ const NETWORK_KEYS: [Note; 12] = [
     ("mtu", "The longest IP packet.", "\"1500B\""),
 ];
 
-/// The keys of `[workload]`, in their order in the file; a kind of workload has some of them.
-const WORKLOAD_KEYS: [Note; 8] = [
+/// The keys of `[workload]` that several kinds have, with those of one kind between them (`own_notes`).
+const WORKLOAD_KEYS: [Note; 5] = [
     ("kind", "Workload; `hol list` describes each.", "\"simco\""),
     ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
     ("arrivals", "Distribution of the intervals between messages: periodic or poisson.", "\"periodic\""),
-    ("request", "Octets per request, or sizes with weights as in { \"200B\" = 9, \"5kB\" = 1 }.", "\"200B\""),
-    ("reply", "Octets per reply, in the same forms.", "\"1kB\""),
-    ("size", "Octets per message.", "\"128B\""),
     ("start", "Time from the start of the run until the client connects.", "\"0s\""),
     (
         "late_limit",
@@ -181,27 +178,46 @@ fn format_file(mut keys: Table) -> String {
     }
 }
 
-/// Returns the notes of the keys that a kind of workload has, with its defaults.
+/// Returns the notes of the keys of one kind of workload, with its defaults.
+fn own_notes(kind: &str) -> &'static [Note] {
+    match kind {
+        "rpc" => &[
+            (
+                "arrivals",
+                "Distribution of the intervals between messages: periodic or poisson.",
+                "\"poisson\"",
+            ),
+            (
+                "request",
+                "Octets per request, or sizes with weights as in { \"200B\" = 9, \"5kB\" = 1 }.",
+                "\"200B\"",
+            ),
+            ("reply", "Octets per reply, in the same forms.", "\"1kB\""),
+        ],
+        "echo" | "pingpong" | "oneway" => &[("size", "Octets per message.", "\"128B\"")],
+        "bulk" => &[("size", "Octets per message.", "\"4096B\"")],
+        "files" => &[("size", "Octets per file.", "\"100B\"")],
+        "page" => &[
+            ("request", "Octets per request.", "\"400B\""),
+            ("document", "Octets of the document, which names the objects.", "\"30kB\""),
+            ("size", "Octets per object.", "\"20kB\""),
+        ],
+        _ => &[],
+    }
+}
+
+/// Returns the notes of the keys that a kind of workload has: `kind` and its load, its own keys, and the rest.
 fn workload_notes(kind: &str) -> Vec<Note> {
+    const LOAD: usize = 3;
     let all = reference();
     let section = all.iter().find(|section| section.table == format!("[workload] kind = \"{kind}\""));
+    let own = own_notes(kind);
     let has = |name: &str| section.is_some_and(|section| section.keys.iter().any(|key| key.name == name));
-    let mut notes: Vec<Note> =
-        WORKLOAD_KEYS.into_iter().filter(|(name, ..)| *name == "kind" || has(name)).collect();
-    let own_default = match kind {
-        "rpc" => ("arrivals", "\"poisson\""),
-        "bulk" => ("size", "\"4096B\""),
-        "files" => ("size", "\"100B\""),
-        _ => ("", ""),
-    };
-    for note in notes.iter_mut().filter(|(name, ..)| *name == own_default.0) {
-        note.2 = own_default.1;
-    }
-    if kind == "page" {
-        // The document and the objects have sizes of their own.
-        notes.retain(|(name, ..)| !["request", "size"].contains(name));
-    }
-    notes
+    let is_shown =
+        |note: &Note| note.0 == "kind" || has(note.0) && own.iter().all(|(name, ..)| *name != note.0);
+    let (load, rest) = WORKLOAD_KEYS.split_at(LOAD);
+    let [load, rest] = [load, rest].map(|notes| notes.iter().copied().filter(is_shown));
+    load.chain(own.iter().copied()).chain(rest).collect()
 }
 
 /// Returns a line for each key: the keys with a note first, and keys that are not set as comments.

@@ -114,7 +114,9 @@ pub enum ScenarioError {
     )]
     OnwardLoad,
     /// A greedy sender uses a transport that accepts any number of messages at once.
-    #[error("UDP does not limit the rate of a greedy sender; set `interval` or `rate` to a value above zero")]
+    #[error(
+        "UDP does not limit the rate of a sender that waits only for the transport; use oneway with a `rate` above zero"
+    )]
     GreedyOverDatagrams,
     /// A workload that waits for each reply uses a transport that may lose the reply.
     #[error(
