@@ -260,7 +260,7 @@ fn sip_retransmits_after_half_a_second() {
 #[test]
 fn greedy_senders_and_fragmented_messages_are_refused_over_datagrams() {
     for (workload, cure) in
-        [("kind = 'bulk'", "set `interval`"), ("kind = 'oneway'\nsize = '1473B'", "lower `size`")]
+        [("kind = 'bulk'", "use oneway with a `rate`"), ("kind = 'oneway'\nsize = '1473B'", "lower `size`")]
     {
         let error =
             run(&scenario("udp", "delay = '10ms'", workload, 10), Seed(7), None).unwrap_err().to_string();
