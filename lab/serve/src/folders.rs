@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use crate::directory::{list_files, resolve_inside};
+use crate::directory::{FileEntry, list_files, resolve_inside};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::Server;
@@ -49,9 +49,7 @@ impl Server {
     ) -> Result<(), Refusal> {
         let root = self.folder(requester, folder)?;
         let place = root.join(check_path(path)?);
-        let files = list_files(&root)?;
-        let used: u64 = files.iter().filter(|file| file.path != path).map(|file| file.size).sum();
-        if files.len() >= MAX_FILES || used + content.len() as u64 > MAX_OCTETS {
+        if !has_room(&list_files(&root)?, path, content.len() as u64) {
             let max =
                 format!("the folder would have more than {MAX_FILES} files or {} MiB", MAX_OCTETS >> 20);
             return Err(Refusal::conflict(max, "delete some files first"));
@@ -101,6 +99,12 @@ fn check_path(path: &str) -> Result<&Path, Refusal> {
     ))
 }
 
+/// Returns whether a folder with these files has room for one of `octets` octets, which replaces a file at `path`.
+fn has_room(files: &[FileEntry], path: &str, octets: u64) -> bool {
+    let kept = || files.iter().filter(|file| file.path != path);
+    kept().count() < MAX_FILES && kept().map(|file| file.size).sum::<u64>() + octets <= MAX_OCTETS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,5 +119,15 @@ mod tests {
         for good in ["a", "a/b.ns", "é.toml", "a..b"] {
             assert!(check_path(good).is_ok(), "{good:?}");
         }
+    }
+
+    #[test]
+    fn full_folder_takes_no_further_file_but_replaces_one() {
+        let files: Vec<_> =
+            (0..MAX_FILES).map(|i| FileEntry { path: format!("{i}.csv"), size: 1 << 10 }).collect();
+        assert!(!has_room(&files, "new.csv", 1));
+        assert!(has_room(&files, "7.csv", 1 << 11));
+        assert!(!has_room(&files, "7.csv", MAX_OCTETS));
+        assert!(has_room(&files[1..], "new.csv", 1));
     }
 }

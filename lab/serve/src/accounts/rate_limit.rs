@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Maximum number of remembered keys; a new key replaces the key whose last event is the oldest.
+/// Maximum number of remembered keys; a new key replaces the key whose events stop counting first.
 const MAX_KEYS: usize = 4096;
 
 /// A rate limit that is the same for every key, and the events that count against it.
@@ -12,45 +12,44 @@ pub struct RateLimit {
     max: u32,
     /// The interval, in seconds, after which one event no longer counts.
     seconds_each: i64,
-    /// For each key, the number of events that count, and the time of the last event in seconds.
-    used: BTreeMap<String, (u32, i64)>,
+    /// For each key, the time in seconds from which none of its events counts any more.
+    clear_at: BTreeMap<String, i64>,
 }
 
 impl RateLimit {
     /// Allows `max` events of each key at once, and one more event after every `seconds_each` seconds.
     pub const fn new(max: u32, seconds_each: i64) -> Self {
-        Self { max, seconds_each, used: BTreeMap::new() }
+        Self { max, seconds_each, clear_at: BTreeMap::new() }
     }
 
     /// Counts an event of `key`; `Err` with the seconds until the next event is allowed.
     pub fn count_event(&mut self, key: &str, now: i64) -> Result<(), u32> {
-        let (used, last) = self.used.get(key).copied().unwrap_or((0, now));
-        let passed = now - last;
-        let left = used.saturating_sub(u32::try_from(passed / self.seconds_each).unwrap_or(u32::MAX));
-        if left >= self.max {
-            return Err((self.seconds_each - passed % self.seconds_each) as u32);
+        let clear_at = self.clear_at.get(key).map_or(now, |at| now.max(*at));
+        let wait = clear_at - (i64::from(self.max) - 1) * self.seconds_each - now;
+        if wait > 0 {
+            return Err(wait as u32);
         }
-        let oldest = || self.used.iter().min_by_key(|(_, (_, last))| *last).map(|(key, _)| key.clone());
-        if self.used.len() >= MAX_KEYS
-            && !self.used.contains_key(key)
+        let oldest = || self.clear_at.iter().min_by_key(|(_, at)| **at).map(|(key, _)| key.clone());
+        if self.clear_at.len() >= MAX_KEYS
+            && !self.clear_at.contains_key(key)
             && let Some(oldest) = oldest()
         {
-            self.used.remove(&oldest);
+            self.clear_at.remove(&oldest);
         }
-        self.used.insert(key.to_owned(), (left + 1, now));
+        self.clear_at.insert(key.to_owned(), clear_at + self.seconds_each);
         Ok(())
     }
 
     /// Removes one event of `key` from the count.
     pub fn uncount_event(&mut self, key: &str) {
-        if let Some((used, _)) = self.used.get_mut(key) {
-            *used = used.saturating_sub(1);
+        if let Some(at) = self.clear_at.get_mut(key) {
+            *at -= self.seconds_each;
         }
     }
 
     /// Removes all events of `key` from the count.
     pub fn reset(&mut self, key: &str) {
-        self.used.remove(key);
+        self.clear_at.remove(key);
     }
 }
 
@@ -76,16 +75,26 @@ mod tests {
         rate_limit.uncount_event("ann");
         assert_eq!(
             (rate_limit.count_event("ann", 1031), rate_limit.count_event("ann", 1031)),
-            (Ok(()), Err(30))
+            (Ok(()), Err(29))
         );
         rate_limit.reset("ann");
         assert_eq!(rate_limit.count_event("ann", 1031), Ok(()));
     }
 
     #[test]
+    fn events_slower_than_the_rate_leave_the_burst_whole() {
+        let mut rate_limit = RateLimit::new(8, 30);
+        for at in (0..20).map(|i| 59 * i) {
+            assert_eq!(rate_limit.count_event("ann", at), Ok(()));
+        }
+        let burst = (0..8).map(|_| rate_limit.count_event("ann", 59 * 20));
+        assert!(burst.collect::<Vec<_>>().iter().all(Result::is_ok));
+    }
+
+    #[test]
     fn number_of_remembered_keys_is_bounded() {
         let mut rate_limit = RateLimit::new(8, 30);
         (0..2 * MAX_KEYS as i64).for_each(|i| rate_limit.count_event(&i.to_string(), i).unwrap());
-        assert_eq!(rate_limit.used.len(), MAX_KEYS);
+        assert_eq!(rate_limit.clear_at.len(), MAX_KEYS);
     }
 }
