@@ -81,15 +81,21 @@ pub(crate) fn mark_losses(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacke
 }
 
 impl CapturedPacket {
-    /// Returns the source address. RFC 791 section 3.1.
-    fn source(&self) -> Option<&[u8]> {
-        self.octets.get(12..16)
+    /// Returns whether the packet is one of IPv6; RFC 791 section 3.1 and RFC 8200 section 3 begin with the version.
+    fn is_ipv6(&self) -> bool {
+        self.octets.first().is_some_and(|first| first >> 4 == 6)
     }
 
-    /// Returns the packet without the octets that a router changes: time to live and header checksum. RFC 791 section 3.1.
+    /// Returns the source address.
+    fn source(&self) -> Option<&[u8]> {
+        self.octets.get(if self.is_ipv6() { 8..24 } else { 12..16 })
+    }
+
+    /// Returns the packet without the octets that a router changes: hop limit, or time to live and header checksum.
     fn octets_unchanged_by_routers(&self) -> Vec<u8> {
+        let changed: &[usize] = if self.is_ipv6() { &[7] } else { &[8, 10, 11] };
         let mut octets = self.octets.clone();
-        [8, 10, 11].into_iter().for_each(|at| octets.get_mut(at).into_iter().for_each(|octet| *octet = 0));
+        changed.iter().for_each(|at| octets.get_mut(*at).into_iter().for_each(|octet| *octet = 0));
         octets
     }
 }
@@ -156,6 +162,26 @@ mod tests {
             (packets_with_fates[1].event, packets_with_fates[2].event),
             (TapEvent::Sent, TapEvent::Lost)
         );
+    }
+
+    /// RFC 8200 section 3: the routers change the hop limit, octet 7; addresses begin at octet 8.
+    #[test]
+    fn packets_of_ipv6_match_after_a_router() {
+        let packet = |ms, event, source: u8, number: u8, hops: u8| {
+            let mut octets = vec![0x60, 0, 0, 0, 0, 4, 132, hops];
+            octets.extend([[source; 16], [9; 16]].concat());
+            octets.extend([number; 4]);
+            CapturedPacket { time: Time::from_millis(ms), interface: 0, event, octets }
+        };
+        let packets = [
+            packet(0, TapEvent::Sent, 1, 1, 64),
+            packet(1, TapEvent::Sent, 2, 2, 64),
+            packet(2, TapEvent::Sent, 1, 3, 64),
+            packet(3, TapEvent::Received, 1, 3, 63),
+        ];
+        let matches = PacketMatches::of(&packets);
+        assert_eq!(matches, PacketMatches(BTreeMap::from([(3, 2)])));
+        assert_eq!(matches.find_lost(&packets), [0], "only packets of the same sender overtake");
     }
 
     #[test]

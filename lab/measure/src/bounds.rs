@@ -97,8 +97,12 @@ pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let place = p * (sorted.len().checked_sub(1)?) as f64;
     let (at, share) = (place.floor() as usize, place.fract());
     let next = sorted[(at + 1).min(sorted.len() - 1)];
-    // Between an infinite value and another there is nothing to interpolate.
-    Some(if share == 0.0 { sorted[at] } else { sorted[at] + share * (next - sorted[at]) })
+    // Two infinite values have no difference, and a share of 0 of an infinite one is no number.
+    Some(if share == 0.0 || sorted[at] == next {
+        sorted[at]
+    } else {
+        sorted[at] + share * (next - sorted[at])
+    })
 }
 
 impl From<Interval> for Bounds {
@@ -196,6 +200,7 @@ mod tests {
             assert!((at(p) - numpy).abs() < 1e-12, "{p}");
         }
         assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(quantile(&[f64::INFINITY; 2], 0.5), Some(f64::INFINITY));
     }
 
     // python3 -c "from scipy.stats import binomtest as b

@@ -23,7 +23,7 @@ pub struct Timeline {
 pub struct TimelinePart {
     /// Delivered (and answered) messages, and the sum of their latencies.
     pub messages: LatencySum,
-    /// Octets of these messages.
+    /// Octets delivered, of [`Record::octets`], in an interval of their own if the reply follows later.
     pub octets: u64,
 }
 
@@ -50,15 +50,22 @@ impl TimelineBuilder {
         };
         let delivered = record.scheduled + split.total();
         self.times = Some((begin, last.max(delivered)));
-        let part = delivered.since(begin).as_nanos() / self.timeline.interval.as_nanos();
-        let Some(at) = usize::try_from(part).ok().filter(|at| *at < MAX_PARTS) else { return };
-        if at >= self.timeline.parts.len() {
-            self.timeline.parts.resize(at + 1, TimelinePart::default());
+        if let Some(part) = self.part(delivered.since(begin)) {
+            part.messages.count += 1;
+            part.messages.nanos += u128::from(split.total().as_nanos());
         }
-        let TimelinePart { messages, octets } = &mut self.timeline.parts[at];
-        messages.count += 1;
-        messages.nanos += u128::from(split.total().as_nanos());
-        *octets += u64::from(record.size);
+        if let Some(part) = record.carried().and_then(|at| self.part(at.since(begin))) {
+            part.octets += record.octets();
+        }
+    }
+
+    /// Returns the interval that contains the time `since_begin`; `None` if it is too late to be kept.
+    fn part(&mut self, since_begin: Duration) -> Option<&mut TimelinePart> {
+        let parts = &mut self.timeline.parts;
+        let number = since_begin.as_nanos() / self.timeline.interval.as_nanos();
+        let at = usize::try_from(number).ok().filter(|at| *at < MAX_PARTS)?;
+        parts.resize(parts.len().max(at + 1), TimelinePart::default());
+        parts.get_mut(at)
     }
 
     /// Returns the complete intervals; the last one, in which the run ended, is left out.
@@ -132,6 +139,26 @@ mod tests {
         assert_eq!([0, 1, 2].map(|part| timeline.mean_ms(part)), [Some(15.0), Some(600.0), None]);
         assert_eq!([0, 1, 2].map(|part| timeline.kbps(part)), [Some(16.0), Some(8.0), None]);
         assert_eq!([0, 1].map(|part| timeline.middle_s(part)), [0.5, 1.5]);
+    }
+
+    #[test]
+    fn octets_of_the_larger_direction_count_when_they_are_delivered() {
+        let reply = sent(500, Some(1000)).request;
+        let exchange = |size, reply_size| Record {
+            kind: RecordKind::Transaction,
+            size,
+            reply_size,
+            reply,
+            ..sent(0, Some(500))
+        };
+        for (record, kbps) in [(exchange(100, 64_000), [0.0, 512.0]), (exchange(64_000, 100), [512.0, 0.0])] {
+            let mut timeline = TimelineBuilder::new(Duration::from_secs(1));
+            timeline.add(&record);
+            timeline.add(&sent(2000, Some(0)));
+            let timeline = timeline.finish();
+            assert_eq!([0, 1].map(|part| timeline.kbps(part)), kbps.map(Some));
+            assert_eq!(timeline.mean_ms(1), Some(1500.0));
+        }
     }
 
     #[test]

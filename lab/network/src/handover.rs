@@ -151,7 +151,7 @@ fn deserialize_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f6
         return Ok(value);
     }
     Err(serde::de::Error::custom(format_args!(
-        "{value} is not a valid speed or length of a handover; use a number above zero, such as 12.5, and at most 1000000"
+        "{value} is not a valid speed or length of a handover; use a number from 0.001 to 1000000, such as 12.5"
     )))
 }
 

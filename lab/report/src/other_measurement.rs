@@ -69,9 +69,14 @@ fn iperf3(end: &Value) -> Vec<OtherSeries> {
         mean_ms: Some(ms),
         ..OtherSeries::default()
     });
-    let count = if streams.len() == 1 { "1 stream".to_owned() } else { format!("{} streams", streams.len()) };
+    // --bidir adds a sum for the reverse direction, and its streams, which the client does not send.
+    let is_bidirectional = end.get("sum_received_bidir_reverse").is_some();
+    let is_counted = |stream: &&Value| !is_bidirectional || stream["sender"]["sender"] == true;
+    let count = match streams.iter().filter(is_counted).count() {
+        1 => "1 stream".to_owned(),
+        count => format!("{count} streams"),
+    };
     let there = received("sum_received", &format!("received, {count}"));
-    // --bidir adds this sum for the reverse direction; the other one has the streams of both.
     let back = received("sum_received_bidir_reverse", "received by the client");
     [there, back, round_trip].into_iter().flatten().collect()
 }
@@ -120,6 +125,17 @@ mod tests {
             ("iperf3", "received, 2 streams", Some(9400.0))
         );
         assert_eq!(of.series[1].mean_ms, Some(42.0));
+    }
+
+    /// `iperf3 -c HOST --bidir -J` of iperf 3.12, shortened.
+    #[test]
+    fn streams_of_each_direction_of_iperf3_are_counted_apart() {
+        let of = read(
+            r#"{"start": {}, "intervals": [], "end": {"streams": [{"sender": {"sender": true, "mean_rtt": 41000}}, {"sender": {"sender": false}}],
+            "sum_received": {"bits_per_second": 9.4e6}, "sum_received_bidir_reverse": {"bits_per_second": 8e6}}}"#,
+        );
+        let names: Vec<_> = of.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["received, 1 stream", "received by the client", "RTT estimated by TCP"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Multipath TCP (RFC 8684): TCP's framing over a socket that may have several subflows. The network
 //! namespace (`ip mptcp endpoint`), not the socket, determines the subflows' addresses.
 
+use std::net::IpAddr;
+
 use socket2::{Protocol, Socket, Type};
 
 use crate::error::SocketsError;
@@ -46,10 +48,9 @@ const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
 const MPTCP_TCPINFO: i32 = 2;
 const MPTCP_SUBFLOW_ADDRS: i32 = 3;
-/// Octets of `struct mptcp_subflow_addrs` (two `struct sockaddr_storage`), and the offset of the peer's IPv4
-/// address.
+/// Octets of `struct mptcp_subflow_addrs`, and the offset of the peer's `struct sockaddr_storage`, the second of two.
 const ADDRESSES_LENGTH: usize = 256;
-const PEER_OFFSET: usize = 128 + 4;
+const PEER_OFFSET: usize = 128;
 /// The flag in `mptcpi_flags` of `struct mptcp_info` of a connection that fell back to TCP.
 const FALLBACK_FLAG: u32 = 1;
 
@@ -76,11 +77,20 @@ impl StreamKind for Kind {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
         let subflows = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
-            let peer: [u8; 4] = *addresses.get(PEER_OFFSET..)?.first_chunk()?;
-            tcp::sender_state(info, peer.into(), false)
+            tcp::sender_state(info, ip_address(addresses.get(PEER_OFFSET..)?)?, false)
         });
         let (paths, retransmissions): (Vec<_>, Vec<u64>) = subflows.unzip();
         (!paths.is_empty()).then(|| SenderState { paths, retransmissions: retransmissions.iter().sum() })
+    }
+}
+
+/// Returns the address in a `struct sockaddr_in` or `sockaddr_in6`; `None` for other families. linux/in.h, linux/in6.h
+fn ip_address(socket_address: &[u8]) -> Option<IpAddr> {
+    let family = u16::from_ne_bytes(*socket_address.first_chunk()?);
+    match i32::from(family) {
+        libc::AF_INET => Some(IpAddr::from(*socket_address.get(4..)?.first_chunk::<4>()?)),
+        libc::AF_INET6 => Some(IpAddr::from(*socket_address.get(8..)?.first_chunk::<16>()?)),
+        _ => None,
     }
 }
 
@@ -93,4 +103,21 @@ fn subflows(socket: &Socket, option: i32, each: usize) -> Vec<Vec<u8>> {
     data[12..16].copy_from_slice(&(each as u32).to_ne_bytes());
     let length = system::read_option(socket, SOL_MPTCP, option, &mut data).unwrap_or(0);
     data[..length].get(HEADER_LENGTH..).unwrap_or_default().chunks(each).map(<[u8]>::to_vec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_of_both_families_are_read() {
+        let octets =
+            |family: i32, parts: &[&[u8]]| [&(family as u16).to_ne_bytes(), &parts.concat()[..]].concat();
+        let v4 = octets(libc::AF_INET, &[&[0x12, 0x34], &[10, 0, 1, 2]]);
+        assert_eq!(ip_address(&v4), Some("10.0.1.2".parse().unwrap()));
+        let v6 = octets(libc::AF_INET6, &[&[0x12, 0x34], &[0; 4], &[0xfd], &[0; 14], &[2]]);
+        assert_eq!(ip_address(&v6), Some("fd00::2".parse().unwrap()));
+        assert_eq!(ip_address(&v6[..20]), None);
+        assert_eq!(ip_address(&octets(0, &[&[0; 30]])), None);
+    }
 }

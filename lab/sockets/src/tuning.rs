@@ -544,20 +544,16 @@ fn unsupported(key: &str, value: &Value, why: &'static str) -> Unsupported {
 }
 
 fn method(transport: &TransportSpec, key: &str) -> SettingMethod {
-    if transport.is_userspace() && key != "wakeup" {
-        return Socket;
-    }
     let own: &[_] = if transport.kind() == Kind::Mptcp { MPTCP_OPTIONS } else { &[] };
-    let table = match transport.kind() {
-        Kind::Tcp | Kind::Mptcp => TCP_OPTIONS,
-        Kind::Sctp if transport.is_userspace() => USERSPACE_OPTIONS,
-        Kind::Sctp => SCTP_OPTIONS,
-        Kind::Udp => UDP_OPTIONS,
-        Kind::Quic => USERSPACE_OPTIONS,
-        Kind::Unix => &[],
+    let (table, otherwise): (&[_], _) = match transport.kind() {
+        _ if transport.is_userspace() => (USERSPACE_OPTIONS, Socket),
+        // A new option that is missing in a table is not passed to the kernel.
+        Kind::Tcp | Kind::Mptcp => (TCP_OPTIONS, Fixed(BUILT_IN)),
+        Kind::Sctp => (SCTP_OPTIONS, Fixed(BUILT_IN)),
+        Kind::Udp => (UDP_OPTIONS, Fixed(BUILT_IN)),
+        Kind::Quic | Kind::Unix => (&[], Fixed(BUILT_IN)),
     };
-    // A new option that is missing in the table is not passed to the kernel.
-    own.iter().chain(table).find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, method)| *method)
+    own.iter().chain(table).find(|(known, _)| *known == key).map_or(otherwise, |(_, method)| *method)
 }
 
 /// Returns the transport without options, with only its stack; this is Linux's own stack if there is one.
@@ -718,6 +714,7 @@ mod tests {
             ("mptcp:mss=1000", "mss=1000"),
             ("mptcp:user_timeout=5s", "user_timeout=5s"),
             ("quic:wakeup=1ms", "wakeup=1ms"),
+            ("sctp:socket=own,zero_checksum=true", "zero_checksum=true"),
             ("quic:handshake_flight=500B", "handshake_flight=500B"),
         ] {
             assert_eq!(settings(text).unwrap_err().option, option, "{text}");

@@ -188,6 +188,29 @@ mod tests {
         writer.finish().unwrap()
     }
 
+    /// Section 4.2 of the pcapng draft: the offset of an interface is a signed number of seconds.
+    #[test]
+    fn negative_offset_moves_times_back() {
+        let block = |kind: u32, body: &[u8]| {
+            let length = (body.len() as u32 + 12).to_le_bytes();
+            [&kind.to_le_bytes()[..], &length, body, &length].concat()
+        };
+        let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+        // Link type 101 is raw IP; option 14 is the offset, in seconds; times are in microseconds.
+        let interface =
+            [&[101, 0, 0, 0, 0, 0, 0, 0][..], &[14, 0, 8, 0], &(-3600_i64).to_le_bytes()].concat();
+        let packet = |seconds: u64| {
+            let ticks = seconds * 1_000_000;
+            let words = [0, (ticks >> 32) as u32, ticks as u32, 4, 4].map(u32::to_le_bytes);
+            [words.as_flattened(), b"data"].concat()
+        };
+        let blocks = [(0x0a0d_0d0a, section), (1, interface), (6, packet(3601)), (6, packet(7))];
+        let octets: Vec<u8> = blocks.iter().flat_map(|(kind, body)| block(*kind, body)).collect();
+        let (packets, problem) = read(&octets);
+        let times: Vec<_> = packets.iter().map(|packet| packet.time).collect();
+        assert_eq!((times, problem), (vec![1_000_000_000, 0], None), "before the epoch is the epoch");
+    }
+
     #[test]
     fn written_capture_is_read_back() {
         let (packets, problem) = read(&written());

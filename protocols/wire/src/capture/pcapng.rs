@@ -21,8 +21,8 @@ pub(super) struct Pcapng {
 struct Clock {
     /// Ticks per second.
     ticks: u64,
-    /// Seconds to add to a time stamp.
-    offset: u64,
+    /// Seconds to add to a time stamp, which may be negative.
+    offset: i64,
 }
 
 /// Maximum number of octets of a block.
@@ -102,7 +102,7 @@ impl Pcapng {
                 }
                 (option::TIME_RESOLUTION, [resolution, ..]) => clock.ticks = ticks(*resolution)?,
                 (option::TIME_OFFSET, &[a, b, c, d, e, f, g, h]) => {
-                    clock.offset = self.long([a, b, c, d, e, f, g, h]);
+                    clock.offset = self.long([a, b, c, d, e, f, g, h]).cast_signed();
                 }
                 _ => {}
             }
@@ -152,7 +152,8 @@ impl Pcapng {
 impl Clock {
     fn nanoseconds(self, ticks: u64) -> u64 {
         let within = u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks);
-        u64::try_from(within).unwrap_or(u64::MAX).saturating_add(self.offset.saturating_mul(1_000_000_000))
+        let since_epoch = within.cast_signed() + i128::from(self.offset) * 1_000_000_000;
+        u64::try_from(since_epoch.max(0)).unwrap_or(u64::MAX)
     }
 }
 

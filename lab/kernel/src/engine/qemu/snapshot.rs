@@ -107,12 +107,14 @@ impl Snapshot {
             let status = machine.execute("query-migrate", &Value::Null)?;
             match status["status"].as_str() {
                 Some("completed") if !patience.is_zero() => patience = patience.saturating_sub(POLL_INTERVAL),
-                Some("completed" | "failed" | "cancelled") => {
-                    let full = io::Error::from(io::ErrorKind::StorageFull);
+                Some(end @ ("completed" | "failed" | "cancelled")) => {
+                    let cause = status["error-desc"].as_str().unwrap_or("the file is not complete");
+                    let ended =
+                        io::Error::other(format!("QEMU's migration {end}: {cause}; is the disk full?"));
                     return Err(KernelError::file(
                         "write a snapshot of 100 MB to",
                         &snapshot_directory,
-                        full,
+                        ended,
                     ));
                 }
                 _ => {}

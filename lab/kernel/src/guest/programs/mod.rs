@@ -90,7 +90,7 @@ impl<'s> Programs<'s> {
                 let late = (begin.elapsed() > READY_LIMIT)
                     .then(|| format!("was not ready after {} s", READY_LIMIT.as_secs()));
                 if let Some(problem) = failed.or(late) {
-                    return Err(format!("{} {problem}{}", describe(program), process.stderr_clause()).into());
+                    return Err(format!("{} {problem}{}", describe(program), process.last_lines()).into());
                 }
                 // The interval grows with the waiting time, because a check takes the machine a while.
                 wait(CHECK_INTERVAL.max(begin.elapsed() / 100))?;

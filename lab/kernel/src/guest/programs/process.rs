@@ -200,16 +200,17 @@ impl Process {
         has(self.stdout()) || has(self.stderr())
     }
 
-    /// Returns the last lines of standard error as a clause for an error message.
-    pub(super) fn stderr_clause(&self) -> String {
+    /// Returns the last lines of standard error, or of standard output if there are none, as a clause for an error message.
+    pub(super) fn last_lines(&self) -> String {
         if self.was_out_of_memory() {
             return "; it exceeded the memory of its node".to_owned();
         }
         let [stdout, stderr] = self.output();
-        let output = if stderr.trim().is_empty() { stdout } else { stderr };
+        let (name, output) =
+            if stderr.trim().is_empty() { ("standard output", stdout) } else { ("standard error", stderr) };
         let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
-        if last.is_empty() { String::new() } else { format!("; its standard error: {last}") }
+        if last.is_empty() { String::new() } else { format!("; its {name}: {last}") }
     }
 }
 

@@ -36,7 +36,7 @@ impl Programs<'_> {
         };
         let problem = failed.or_else(|| late().filter(|_| !was_stopped));
         let problem = problem.map(|(program, process, problem)| {
-            format!("{} {problem}{}", describe(program), process.stderr_clause())
+            format!("{} {problem}{}", describe(program), process.last_lines())
         });
         FlowRun {
             records: records.collect(),
