@@ -1,5 +1,5 @@
-//! The hardware of a machine: a common part, a root for machines that run the user's programs, and shared memory for
-//! interactive machines.
+//! The hardware of a machine: a common part, a root file system for machines that run the user's programs, and shared
+//! memory for interactive machines.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const SHARED_MEMORY: &str = "exchange";
 /// The properties of a machine that its snapshot depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct MachineHardware {
-    /// The size of the root in octets; 0 if there is none.
+    /// The size of the root file system in octets; 0 if there is none.
     root: u64,
     /// Whether the guest is interactive, and so has shared memory.
     is_interactive: bool,
@@ -84,9 +84,9 @@ impl MachineHardware {
         .collect()
     }
 
-    /// Returns the options for the parts of the memory. The shared memory lies within the guest's memory, so that it is in place when a
-    /// snapshot is restored; that of a device would not be mapped yet, which QEMU refuses. QEMU combines memory only from the nodes of a
-    /// NUMA machine.
+    /// Returns the options that divide the guest's memory into parts. The shared memory is one of these parts, so that
+    /// it is mapped when a snapshot is restored; the memory of a device would not be mapped yet, and QEMU would refuse
+    /// the snapshot. QEMU accepts several parts only as the nodes of a NUMA machine.
     fn memory_parts(self) -> Vec<String> {
         let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
         let above = all - below - shared_memory::SIZE;

@@ -99,7 +99,8 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Runs the other programs until all have ended, or `stop` is set; then ends all of them.
+    /// Runs the programs until the awaited ones have ended, one has failed, the time limit has passed, or `stop` is
+    /// raised; then ends those that still run.
     pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, ProgramOutput), GuestError> {
         let (begin, epoch) = (Clock::now(), wall());
         let limit = match &self.scenario.workload.kind {
