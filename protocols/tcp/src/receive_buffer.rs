@@ -20,7 +20,7 @@ pub(crate) struct ReceiveBuffer {
     limit: u32,
     /// The value up to which `limit` may grow. Linux: the maximum in tcp_rmem.
     max_limit: u32,
-    /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
+    /// The payload's share of the memory, in 1/256, as measured in the largest segments. Linux: scaling_ratio.
     payload_ratio: u32,
     /// The maximum window. Linux: window_clamp.
     clamp: u32,
