@@ -41,7 +41,7 @@ impl KeySpace {
         kinds.into_iter().flatten().filter_map(|kind| kind["properties"]["kind"]["const"].as_str()).collect()
     }
 
-    /// Returns the keys of a kind of workload, of the network, and of one direction of the network.
+    /// Returns the keys of a kind of workload, of the network, of each of its directions, and of the server's host.
     pub(crate) fn keys(&self, workload: &str) -> Vec<Key<'_>> {
         let kinds = self.schema["definitions"]["WorkloadSpec"]["oneOf"].as_array();
         let is_it = |kind: &&Value| kind["properties"]["kind"]["const"] == workload;

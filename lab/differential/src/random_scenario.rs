@@ -3,8 +3,8 @@
 use hol_lab::{Experiment, InputError, Point, Source};
 use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 
-/// Options for the memory that a packet takes in the kernel of a distribution, whose headers have room for
-/// wireless LAN and tunnels: MAX_TCP_HEADER and SKB_SMALL_HEAD_CACHE_SIZE.
+/// Options that set the memory of a packet as in the kernel of a distribution, which reserves room for the headers of
+/// wireless LAN and tunnels (MAX_TCP_HEADER and SKB_SMALL_HEAD_CACHE_SIZE).
 const PACKET_MEMORY_OPTIONS: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
@@ -27,8 +27,8 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
     options
 }
 
-/// Returns the point of the model with the options that it needs for a comparison with the world called `other`; those that the user named
-/// stay.
+/// Returns the point of the model with the options that it needs for a comparison with the world called `other`;
+/// options that the user set keep their values.
 pub fn point_to_compare(point: &Point, other: &str) -> Point {
     let mut transport = point.transport.to_string();
     let named: Vec<String> =

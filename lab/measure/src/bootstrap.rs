@@ -8,7 +8,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::bounds::quantile;
 
-/// Number of resamples: the far end of the interval of skewed samples lies in their last thousandth.
+/// Number of resamples: if samples are skewed, the far end of the interval lies in the last thousandth of the
+/// resamples.
 const RESAMPLES: usize = 20_000;
 /// Below this acceleration the interval is symmetric enough for ±: its longer side is less than 1.5 times the shorter.
 const MIN_ACCELERATION: f64 = 0.03;

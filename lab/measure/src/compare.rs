@@ -32,11 +32,13 @@ pub struct Comparison {
     pub high: f64,
     /// Probability of a difference this large or larger if there were none (two-sided t test).
     pub p: f64,
-    /// Probability of such a small difference if it were as large as the margin (two one-sided tests).
+    /// p value of equivalence: the probability of a difference this small if the true difference were as large as the
+    /// margin (two one-sided tests).
     pub p_equivalent: f64,
-    /// Probability of such a large difference if it were as large as the margin (one-sided).
+    /// p value of a difference beyond the margin: the probability of a difference this large if the true difference
+    /// were as large as the margin (one-sided).
     pub p_beyond: f64,
-    /// The signed ranks of the pairs, a second way to the verdict; `None` for unpaired samples.
+    /// The signed rank test of the pairs, a second test of the same question; `None` for unpaired samples.
     pub ranks: Option<SignedRanks>,
     /// The verdict at the requested confidence.
     pub verdict: Verdict,
@@ -72,7 +74,8 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
     compare_with_allowances(first, second, [Allowance::default(); 2], margin, confidence)
 }
 
-/// Compares like [`compare_paired`], with allowances for rare events that the runs lack, so that neither is called lower by luck.
+/// Compares like [`compare_paired`], with allowances for rare events that did not occur in the runs, so that no sample
+/// is called lower only by luck.
 pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],
@@ -94,13 +97,13 @@ pub fn compare_with_allowances(
     Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
-/// Compares, pair by pair, the ratios of times of runs with the same seed. The difference is that of the natural
-/// logarithms of the times.
+/// Compares, pair by pair, the ratios of times of runs with the same seed. The result's `difference` is that of the
+/// natural logarithms of the times.
 ///
 /// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences misses. A
-/// rare long run weighs less in a ratio than in the mean that is reported: if the means go the other way, nothing is
-/// decided. `None` if a time is not positive. `allowances` is in the unit of the samples; `margin` is a share of the second
-/// sample.
+/// rare long run weighs less in a ratio than in the mean that is reported, so no transport is called faster if ratios
+/// and means disagree. `None` without samples, or if a time is not positive. `allowances` is in the unit of the
+/// samples; `margin` is a share of the second sample.
 ///
 /// # Panics
 /// If the two have different numbers of samples, so that they are not paired.
@@ -159,15 +162,14 @@ impl Comparison {
         Self { difference, low, high, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, ranks: None, verdict }
     }
 
-    /// Returns the comparison without a winner; a shown equivalence stays.
+    /// Returns the comparison without a winner; [`Verdict::NoDifference`] stays.
     fn without_winner(self) -> Self {
         let verdict = if self.verdict == Verdict::NoDifference { self.verdict } else { Verdict::Undecided };
         Self { p: 1.0, p_beyond: 1.0, verdict, ..self }
     }
 
-    /// Returns the comparison corrected for pairs without a difference, in which a run did not carry its
-    /// load: `ranks` are those of all pairs, and a difference of the other pairs' means is accepted only if
-    /// the signs of all pairs confirm it.
+    /// Corrects the comparison for pairs that it lacks, because one of their runs did not carry its load. `ranks` are
+    /// those of all pairs; the verdict faster or slower stays only if a sign test over all pairs confirms it.
     pub fn confirmed_by(self, ranks: SignedRanks, confidence: f64) -> Self {
         let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.p_of_signs()));
         let is_lower = ranks.lower > ranks.higher;
@@ -197,7 +199,8 @@ impl Estimate {
         let reach = |allowances: Allowance| allowances.expected + half_width.hypot(allowances.half_width);
         let [first, second] = self.allowances;
         let (low, high) = (self.mean - reach(second), self.mean + reach(first));
-        // The transport with the lower mean may have been lucky; luck of the other one makes the difference no smaller.
+        // The transport with the lower mean may have been lucky. If the other one was lucky, the true difference is
+        // even larger.
         let lucky = if self.mean < 0.0 { first } else { second };
         let both = Allowance {
             expected: first.expected.max(second.expected),
@@ -225,9 +228,9 @@ fn normal_quantile(confidence: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by chance
-/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`adjust_by_holm`] requires
-/// that no cell is wrong.
+/// Adjusts the p values of a family of tests so that the expected share of false rejections is at most the level
+/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`adjust_by_holm`] limits the
+/// probability that any cell is wrong.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

@@ -20,8 +20,8 @@ const RESAMPLES: usize = 2_000;
 impl Crossover {
     /// Returns the first point at which `first - second` changes sign, between the values `x` (positive, ascending).
     ///
-    /// Both have one slice of repetitions for each `x`, paired by seed. The bootstrap draws whole repetitions with
-    /// replacement. `None` if the means do not cross.
+    /// `first` and `second` have one slice of repetitions for each `x`, paired by seed. The bootstrap draws pairs with
+    /// replacement, for each `x` by itself. `None` if the means do not cross.
     ///
     /// # Panics
     /// If a level has no repetitions, or the two curves differ in shape.

@@ -22,7 +22,7 @@ impl DelayComponent {
     /// All components.
     pub const ALL: [Self; 5] = [Self::Slip, Self::Sender, Self::Recovery, Self::Network, Self::HeadOfLine];
 
-    /// Returns the description of the component for a requested file.
+    /// Returns the label of the component for a file of a page, as in a waterfall.
     pub const fn label_for_file(self) -> &'static str {
         match self {
             Self::Slip => "before the transport",

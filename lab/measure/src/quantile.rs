@@ -18,8 +18,7 @@ pub struct QuantileInterval {
     pub high: Option<Duration>,
 }
 
-/// A corner of the complementary distribution: from `latency` on, `share` of the offered messages take
-/// longer.
+/// A corner of the complementary distribution (CCDF): a share of the offered messages takes longer than `latency`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CcdfPoint {
     /// The latency.

@@ -10,11 +10,11 @@ pub struct Record {
     pub id: u64,
     /// The kind of the record.
     pub kind: RecordKind,
-    /// Number of the record of which this one is a part.
+    /// Number of the record of which this one is a part, such as the page of an object; `None` if it is not a part.
     pub parent: Option<u32>,
     /// Stream (or connection) that carried the message.
     pub stream: u16,
-    /// Octets of the request; of an object or a page the octets requested.
+    /// Octets of the message or request; for an object or a page, the octets of the requested content.
     pub size: u32,
     /// Octets of the reply; 0 if there is none, or if its size is not known.
     pub reply_size: u32,

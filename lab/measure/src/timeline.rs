@@ -23,7 +23,7 @@ pub struct Timeline {
 pub struct TimelinePart {
     /// Delivered (and answered) messages, and the sum of their latencies.
     pub messages: LatencySum,
-    /// Octets of these messages.
+    /// Octets of these messages, without their replies.
     pub octets: u64,
 }
 

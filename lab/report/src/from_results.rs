@@ -181,7 +181,7 @@ fn has_one_delay(point: &Point) -> bool {
     !point.path_changes() && !point.network.paths.windows(2).any(differs)
 }
 
-/// Returns the disruptions in the time of a run; the first one if none was measured.
+/// Returns the disruptions whose effect was measured in a run; if there are none, only the first planned one.
 fn disruptions(result: &PointResult) -> Vec<(f64, String)> {
     let is_measured = |at| result.runs.iter().flat_map(|run| &run.outages).any(|outage| outage.at == at);
     let mut all = result.point.network.disruptions();

@@ -8,7 +8,7 @@ use hol_base::percent_encoded;
 use hol_lab::{Origin, Results, sha256_of_file};
 use serde_json::{Value, json};
 
-/// The name that the specification gives the file.
+/// The name of the metadata file, as RO-Crate prescribes it.
 pub const FILE: &str = "ro-crate-metadata.json";
 
 /// The media types of a result directory's files, by their ending.

@@ -7,7 +7,7 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use crate::region::Requirement;
 
-/// The claim that each of `transports` meets the requirement at more points than another.
+/// The claim that each of `transports` meets the requirement at more points than `reference` does.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {

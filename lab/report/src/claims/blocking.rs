@@ -78,7 +78,8 @@ impl HeadOfLineCheck {
     }
 }
 
-/// Counts messages that waited for another file: they were delivered after all earlier messages of their own file had arrived.
+/// Counts the messages that waited for another file: they were delivered some time after all messages of their own
+/// file, up to them, had arrived.
 fn count_waits(records: &[Record], files: usize) -> Waits {
     // The time at which all messages so far had arrived, for each file.
     let mut arrived = vec![Time::ZERO; files];

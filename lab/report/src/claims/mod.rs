@@ -172,7 +172,7 @@ pub enum Check {
     Aborts(measurement_scale::AbortedRuns),
     /// No measurement is aborted.
     Completes(measurement_scale::CompletedRuns),
-    /// The points exist.
+    /// Every transport has points.
     Covers(measurement_scale::Coverage),
     /// Every message used the stream that it should, and streams kept their order.
     Streams(streams::Streams),
@@ -188,7 +188,7 @@ pub enum Check {
     ConnectsLate(connect_time::LateConnects),
     /// A product of numbers has the value that the paper states.
     Product(paper_text::Product),
-    /// The duration of all runs, one after the other.
+    /// All runs, one after the other, take at most a given time.
     Lasts(paper_text::TotalDuration),
     /// The text alone decides.
     Reading(paper_text::Interpretation),

@@ -80,7 +80,7 @@ impl OrderAxis {
         }
     }
 
-    /// Returns a name for the curve of a point: the conditions that all of its points share.
+    /// Returns a name for the curve to which a point belongs: the conditions that all points of the curve share.
     fn curve_name(&self, cell: &Cell) -> String {
         let conditions = &cell.conditions;
         match self {

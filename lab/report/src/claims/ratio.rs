@@ -54,7 +54,7 @@ impl Ratio {
     }
 }
 
-/// Returns the ratio over repetitions with the same losses; `None` if the points have no common value.
+/// Returns the mean ratio over repetitions with the same losses; `None` if no repetition has a value at both points.
 fn factor(metric: Metric, cell: &Cell, of: &Cell) -> Option<Interval> {
     let pairs = cell.of_runs(metric).into_iter().zip(of.of_runs(metric));
     let factors: Vec<f64> = pairs.filter_map(|(one, other)| Some(one? / other?)).collect();

@@ -1,4 +1,4 @@
-//! The points of one stack, by the names of the transports without the stack.
+//! The points of one stack, selected by names of transports without the suffix of the stack.
 
 use std::collections::BTreeMap;
 use std::fmt;

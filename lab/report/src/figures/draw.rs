@@ -1,13 +1,13 @@
-//! Draws a figure: its panels side by side on the paper's axes.
+//! Draws a figure: its panels side by side, or in a grid. All lengths are in px.
 
 use super::{Curves, Figure, PanelData};
 use crate::plot::{
     self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, draw_key, draw_mark_key, side_labels,
 };
 
-/// The width, in px.
+/// The width of a figure, in px.
 const WIDTH: f64 = 880.0;
-/// The height, in px.
+/// The height of a figure without a grid, in px.
 const HEIGHT: f64 = 340.0;
 /// The minimum margin left of the first panel, for tick labels and the name of the axis.
 const LEFT_MARGIN: f64 = 56.0;
@@ -59,7 +59,8 @@ fn right_margins(figure: &Figure) -> Vec<f64> {
     figure.panels.iter().enumerate().map(one).collect()
 }
 
-/// Returns the largest width of a panel. A panel with few names is narrow, so that a telephone shows all of them.
+/// Returns the largest width of a panel. A panel whose horizontal axis has few names is narrow, so that a telephone
+/// shows all of them.
 fn max_panel_width(figure: &Figure) -> f64 {
     /// The maximum width, in px.
     const MAX_WIDTH: f64 = 560.0;
@@ -235,7 +236,7 @@ fn label_curve_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     side_labels(svg, panel, &ends);
 }
 
-/// Returns the name of a curve and where it leaves the panel.
+/// Returns the name of a curve and where it leaves the panel; `None` if no point of the curve is in the panel.
 fn curve_end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f64, f64))> {
     let measured = series.points.iter().map(|point| (point.x, point.value.value));
     // A reference line has no points.
