@@ -22,7 +22,8 @@ impl RunStart {
         self.0.get_or_init(monotonic);
     }
 
-    /// Records the start of a flow that was due this time after the start of the run.
+    /// Records that a flow starts now that was `due` this time after the start of the run. Only the first flow
+    /// determines the start of the run.
     pub(crate) fn note(&self, clock: &Clock, due: Duration) {
         self.0.get_or_init(|| clock.origin().saturating_sub(due.as_nanos()));
     }

@@ -23,7 +23,7 @@ pub(crate) struct Stream {
     accepted_octets: usize,
     /// Messages waiting for the kernel, if it sends in batches.
     batch: Option<MessageBatch>,
-    /// The receive timestamps.
+    /// Reads from the socket, with the kernel's receive timestamps if they are enabled.
     reader: TimestampedReader,
 }
 

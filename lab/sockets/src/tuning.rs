@@ -255,7 +255,7 @@ const SCTP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("valid_cookie_life", Milliseconds),
 ];
 
-/// The options of userspace transports: all except those of the layers below.
+/// The options that userspace transports cannot set, because they concern the layers below.
 const USERSPACE_OPTIONS: &[(&str, SettingMethod)] = &[
     ("wakeup", Fixed("the kernel decides when a program wakes up; remove the option or use the model world")),
     (
@@ -504,7 +504,8 @@ fn host_sysctls(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     settings
 }
 
-/// Returns the namespace setting of an option, if the kernel supports the option.
+/// Returns the namespace setting that an option needs, or `None`; an error if the kernel does not support the option.
+/// `is_usual` is whether the value is the default.
 fn setting(
     key: &str,
     value: &Value,
@@ -560,12 +561,12 @@ fn method(transport: &TransportSpec, key: &str) -> SettingMethod {
     own.iter().chain(table).find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, method)| *method)
 }
 
-/// Returns the transport without options, with only its stack; this is Linux's own stack if there is one.
+/// Returns the transport with its stack and without other options.
 fn stack_only(transport: &TransportSpec) -> TransportSpec {
     with_stack(transport, transport.stack())
 }
 
-/// Returns the transport with only this stack.
+/// Returns the transport with this `stack` and without other options.
 fn with_stack(transport: &TransportSpec, stack: &str) -> TransportSpec {
     let stack_only = format!("{}:stack={stack}", transport.kind().name()).parse();
     stack_only.expect("a protocol without options is a valid transport")

@@ -45,8 +45,8 @@ struct QdiscPosition {
     octets_beyond_ip: u64,
 }
 
-/// A counter that continues when the kernel's counter restarts at zero. The kernel's restarts when a link comes up
-/// again, because its disciplines are new.
+/// A counter that continues when the kernel's counter restarts at zero, because a link that comes up again has new
+/// disciplines.
 #[derive(Debug, Default)]
 struct MonotonicCount {
     /// The kernel's counter when it was last read.

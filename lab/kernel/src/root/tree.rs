@@ -68,7 +68,7 @@ impl Tree {
         self.insert(place.into(), Entry::Generated(octets));
     }
 
-    /// Adds a link to a path of the machine.
+    /// Adds a symbolic link at `place` to the path `target`.
     pub(super) fn add_link(&mut self, place: &str, target: &Path) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Link(target.to_owned()));
