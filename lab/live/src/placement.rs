@@ -37,7 +37,8 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Returns the view of another host, which reaches the first one and itself at the addresses in `address_pair`; `None` if it is invalid.
+    /// Returns the placement as seen by the host `own`, which reaches the first host and itself at the addresses in
+    /// `address_pair`; `None` if a node is on a host that the placement does not list.
     pub(crate) fn seen_by(mut self, address_pair: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.address_pairs.get_mut(own)? = address_pair;

@@ -59,7 +59,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     aligned(rows, |column| column > 0)
 }
 
-/// Formats a table with left-aligned columns, except those that are `to_the_right`.
+/// Formats a table with left-aligned columns, except those for whose index `to_the_right` returns true.
 pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
