@@ -38,7 +38,7 @@ impl Incoming {
     }
 }
 
-/// The control stream of either end, whose end means that no more data follow.
+/// Index of the control stream in each direction. When this stream ends, no more data follow.
 const CONTROL_STREAM: u64 = 0;
 
 impl<S: PacketForm> Endpoint<S> {

@@ -9,13 +9,13 @@ pub enum Kind {
     Tcp,
     /// Stream Control Transmission Protocol.
     Sctp,
-    /// Multipath TCP, RFC 8684; not in the model world.
+    /// Multipath TCP, RFC 8684; not in the model world (the simulator).
     Mptcp,
     /// User Datagram Protocol: each message is one datagram.
     Udp,
     /// QUIC over UDP, RFC 9000.
     Quic,
-    /// UNIX sockets (`SOCK_STREAM`) between programs of one host; not in the model world.
+    /// UNIX sockets (`SOCK_STREAM`) between programs of one host; not in the model world (the simulator).
     Unix,
 }
 
