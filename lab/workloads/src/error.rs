@@ -44,7 +44,7 @@ pub enum WorkloadError {
         WorkloadError::MAX_SIZE
     )]
     Size {
-        /// The size.
+        /// The configured size in octets.
         size: u64,
     },
 }

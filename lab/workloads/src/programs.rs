@@ -26,7 +26,7 @@ impl Programs {
     }
 }
 
-/// The times of programs that are measured, from outside.
+/// The time that is measured from outside the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
@@ -84,7 +84,8 @@ impl Workload for Programs {
         |_| Ok(None)
     }
 
-    /// # Panics Always: a kernel runs the programs themselves, so they have no application, and the model rejects them.
+    /// # Panics
+    /// Always: a kernel runs the programs themselves, so they have no application, and the model rejects them.
     fn client(&self, _: StreamLayout, _: u64, _: Seed) -> Box<dyn Application> {
         unreachable!("programs have no application in the model; a kernel starts them")
     }

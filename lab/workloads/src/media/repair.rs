@@ -28,7 +28,7 @@ struct Group {
     span: u8,
     /// SSRC of the medium.
     source: u32,
-    /// The payloads of its parity.
+    /// The payloads of its received parity packets.
     parities: Vec<Bytes>,
 }
 

@@ -1,4 +1,4 @@
-//! The sender of the medium, by its clock.
+//! The sender of the medium, which sends at the pace of the encoder's clock.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ pub(crate) struct Streamer {
     openings: ConnectionOpenings,
     /// When the last connection opened, which starts the clock.
     start: Option<Time>,
-    /// Ticks of the encoder since then, each the duration of a frame.
+    /// Number of encoder ticks since the start; a tick is the duration of a frame.
     ticks: u64,
     outbox: VecDeque<Packet>,
     rejected: RejectedMessages,

@@ -56,7 +56,7 @@ impl Firewall {
     fn enforce(&mut self, now: Time) {
         let Self { middlebox, batch, filter: Some(filter), .. } = self else { return };
         if !batch.changes().is_empty() && !filter.apply(now, batch.changes()) {
-            // The request is the last step. The steps before it are expired rules, which cannot fail.
+            // The last change is that of the request. The changes before it remove expired rules, which cannot fail.
             middlebox.refuse(Refusal::ConfigurationFailed, batch);
         }
     }
