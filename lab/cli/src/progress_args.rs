@@ -1,4 +1,4 @@
-//! Progress for a program that runs this one, and the end of this process with that program.
+//! Options for programs that start `hol`: they get the progress as JSON, and `hol` ends with its parent.
 
 use clap::{Args, ValueEnum};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};

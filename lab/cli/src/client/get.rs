@@ -70,7 +70,7 @@ impl Get {
             count += 1;
             Download::new(&out, REPORT_FILE)?.run(&server, &report)?;
         }
-        say(&format!("{} has {} files\n", out.display(), grouped(count)));
+        say(&format!("{} now contains {} files\n", out.display(), grouped(count)));
         Ok(())
     }
 }
@@ -81,12 +81,13 @@ struct Download {
     file: File,
     /// Octets downloaded so far.
     octets: u64,
-    /// The entity tag (ETag) of the file to which they belong.
+    /// The entity tag (ETag) of the version of the file to which the downloaded octets belong.
     entity_tag: Option<String>,
 }
 
 impl Download {
-    /// Creates the file `path` in `out`. The server chooses the name, so it must not lead out of the directory.
+    /// Creates the file `path` in `out`. The server chooses `path`, so a path that leads out of the directory is
+    /// refused.
     fn new(out: &Path, path: &str) -> Result<Self, Failure> {
         let relative = Path::new(path);
         if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
