@@ -263,7 +263,7 @@ struct Answer<'r> {
     /// A sentence for each transport, compared with the first one, and sentences about the effect of a disruption of
     /// the path.
     sentences: Vec<&'r String>,
-    /// A sentence for each line, if there are several lines.
+    /// A sentence for each combination of values of the axes other than the horizontal one, if there are several.
     lines: Vec<&'r String>,
 }
 

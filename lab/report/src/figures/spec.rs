@@ -68,7 +68,7 @@ pub struct FigureSpec {
     pub experiment: String,
     /// The quantities of both axes.
     pub kind: Kind,
-    /// Labels without the stack's suffix; empty: all.
+    /// Labels of the transports, without the stack's suffix; empty: all.
     #[serde(default)]
     pub transports: Vec<String>,
     /// Loss in percent, to select one point (CCDF) or one curve (over streams).
@@ -88,9 +88,9 @@ pub struct FigureSpec {
     /// A reference line of the paper: positions and values.
     #[serde(default)]
     pub reference: Vec<(f64, f64)>,
-    /// The paper's horizontal axis.
+    /// The ends of the paper's horizontal axis.
     pub x: [f64; 2],
-    /// The paper's vertical axis.
+    /// The ends of the paper's vertical axis.
     pub y: [f64; 2],
     /// Whether all stacks are in one panel.
     #[serde(default)]
@@ -113,17 +113,17 @@ pub enum Number {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Mean response time over packet loss.
+    /// The metric over packet loss.
     Loss,
-    /// Mean response time over the number of streams, one curve for each loss.
+    /// The metric over the number of streams, one curve for each loss.
     Streams,
-    /// Mean response time over the rate.
+    /// The metric over the rate of messages.
     Rate,
     /// The metric over the round-trip time of the path without queues.
     RoundTrip,
     /// The metric over the time since the start of a run, at one point.
     Time,
-    /// The complementary distribution of the response time.
+    /// The complementary distribution (CCDF) of the metric, which is a time.
     Ccdf,
     /// The metric over any swept key.
     Axis,
@@ -149,8 +149,7 @@ impl fmt::Display for Number {
 }
 
 impl StudyFigures {
-    /// Removes the stacks to which none of the `labels` belongs, and returns them; removes the variants,
-    /// too.
+    /// Removes the stacks to which none of the `labels` belongs, and returns them. Also removes such variants.
     pub fn take_absent_stacks(&mut self, labels: &[&str]) -> Vec<StackView> {
         let has = |view: &StackView| labels.iter().any(|label| label.ends_with(&view.suffix));
         self.variants.retain(has);

@@ -1,9 +1,10 @@
-//! Draws runs over time: five panels below each other with a common time axis, narrow enough for a phone.
+//! Draws runs over time: five panels below each other with a common time axis, narrow enough for a phone. All lengths
+//! are in px.
 
 use super::{Line, OverTime, Run};
 use crate::plot::{Anchor, Scale, SeriesStyle, Svg, number};
 
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 310.0;
 /// The left margin, in px.
 const LEFT_MARGIN: f64 = 46.0;

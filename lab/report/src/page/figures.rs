@@ -8,7 +8,7 @@ use crate::figures::Figure;
 use crate::plot::escape;
 use crate::report::Report;
 
-/// Returns the main figure of a study: the first one over the conditions.
+/// Returns the main figure of a study: the first one that is not a distribution.
 fn headline(report: &Report) -> Option<&Figure> {
     report.figures.iter().find(|figure| !figure.is_ccdf && !report.claims.question.is_empty())
 }
@@ -70,7 +70,7 @@ fn theory(report: &Report) -> String {
     kinds.join("; ")
 }
 
-/// Returns the distributions, which are collapsed because there are many, unless there is nothing else.
+/// Returns the distributions in a part of the page that is collapsed, unless `open`, because there may be many.
 fn distributions(figures: &[&Figure], open: bool) -> String {
     let (Some(first), Some(last)) = (figures.first(), figures.last()) else { return String::new() };
     let numbers = match figures.len() {

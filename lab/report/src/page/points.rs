@@ -89,7 +89,7 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
     format!(
         "<div class=\"points\"><p class=\"soft\">The mean and the median run summarise the repetitions. A run has collapsed if it ended early, \
          fell more than a second behind its schedule, or had a growing backlog; on a path whose rate changes, falling behind \
-         does not count if the load does not exceed the mean rate of the path. Without a steady state the mean depends on the length of the runs. All other times are quantiles over the messages of all runs (figures of the 99th percentile show the mean of the runs' own); a message that never arrived counts as infinitely late.</p><div class=\"scroll\"><table class=\"numbers \
+         does not count if the load does not exceed the mean rate of the path. Without a steady state the mean depends on the length of the runs. All other times are quantiles over the messages of all runs (figures of the 99th percentile show the mean of the percentiles of the runs); a message that never arrived counts as infinitely late.</p><div class=\"scroll\"><table class=\"numbers \
          sortable\"><caption>{} points</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></div>",
         cells.len()
     )

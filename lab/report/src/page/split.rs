@@ -1,4 +1,4 @@
-//! The components of a message's delay beyond propagation, as bars.
+//! The components of a message's delay beyond propagation, as bars. All lengths are in px.
 
 use hol_measure::{DelayComponent, MeanDelayBreakdown};
 
@@ -15,7 +15,7 @@ const LINE_HEIGHT: f64 = 20.0;
 const LEFT_MARGIN: f64 = 110.0;
 /// The average width of a letter, in px.
 const LETTER_WIDTH: f64 = 6.8;
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
 /// The width right of the longest bar, for its time.
 const TIME_WIDTH: f64 = 90.0;
@@ -84,7 +84,7 @@ struct Bars {
     components: Vec<[f64; 5]>,
     /// The propagation delay of each point in ms; `None` if one of them has none, because its path changes.
     propagation: Option<Vec<f64>>,
-    /// Returns the description of a component.
+    /// The function that returns the description of a component.
     meaning: fn(DelayComponent) -> &'static str,
 }
 

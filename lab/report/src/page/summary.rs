@@ -136,7 +136,7 @@ fn counted(count: usize, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
-/// Returns the results of the table's comparisons on one stack.
+/// Counts the comparisons of the table of answers on one stack by their results; `None` if none is possible.
 fn tally(report: &Report, stack: &StackView) -> Option<String> {
     let verdicts: Vec<ComparedPoint> = report
         .claims

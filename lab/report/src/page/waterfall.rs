@@ -1,4 +1,5 @@
-//! A waterfall: the delay components of each file of a page, for every transport on a common time axis.
+//! A waterfall: the delay components of each file of a page, for every transport on a common time axis. All lengths are
+//! in px.
 
 use std::fmt::Write;
 
@@ -10,7 +11,7 @@ use crate::data::Cell;
 use crate::plot::{Anchor, Scale, Svg, draw_component_key, escape, number};
 use crate::report::Report;
 
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
 /// The left margin, in px.
 const LEFT_MARGIN: f64 = 150.0;

@@ -53,7 +53,7 @@ fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
     max > 1 && xs.iter().filter(near).count() as f64 >= (1.0 - MAX_FAR_SHARE) * max as f64
 }
 
-/// Returns the dash pattern of one of `count` coinciding curves, with gaps for the others.
+/// Returns the dash pattern of the curve with index `turn` among `count` coinciding ones, with gaps for the others.
 fn dash_pattern(turn: usize, count: usize) -> String {
     format!("0 {} {DASH_LENGTH} {}", DASH_LENGTH * turn, DASH_LENGTH * (count - 1 - turn))
 }

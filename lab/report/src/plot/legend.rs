@@ -26,7 +26,7 @@ pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, SeriesStyle,
     }
 }
 
-/// Draws a key of lines, markers and names, from `at` downwards.
+/// Draws a key of lines, markers and names, from `at` downwards; `theory` adds an entry for the closed form.
 pub fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)], theory: bool) {
     let mut y = at.1;
     for (label, style) in entries {

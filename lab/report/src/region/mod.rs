@@ -1,4 +1,4 @@
-//! The region of a plane in which a transport meets a requirement.
+//! The region in the plane of two swept keys in which a transport meets a requirement.
 
 mod draw;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::quantity::Numbers;
 use crate::data::last_key_part;
 
-/// Keys that advance together and have more than one value.
+/// An axis of an experiment: keys that change together and have more than one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// Dotted names of the keys, in the order of the file.
@@ -16,7 +16,8 @@ pub struct Axis {
     pub numbers: Option<(usize, Numbers)>,
 }
 
-/// Reconstructs the axes from points, each a list of keys and values. The axes form a grid; some of them are zipped.
+/// Reconstructs the axes from points, each a list of keys and values. The axes form a grid; an axis may consist of
+/// several zipped keys.
 ///
 /// Keys belong to the same axis if not every combination of their values exists.
 pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
@@ -51,8 +52,8 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
     groups.into_iter().map(axis).filter(|axis| axis.steps.len() > 1).collect()
 }
 
-/// Returns the first key whose numbers distinguish the steps, if all other keys advance with it; otherwise the steps have no order for a
-/// line.
+/// Returns the first key whose numbers distinguish the steps, if all other keys advance with it. `None`: the steps have
+/// no order, so no line joins them.
 fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
     let read = |key: usize| Numbers::read(&steps.iter().map(|step| step[key].as_str()).collect::<Vec<_>>());
     let all: Vec<Option<Numbers>> = (0..keys).map(read).collect();

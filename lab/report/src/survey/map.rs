@@ -16,7 +16,7 @@ const KEY_POSITION: (f64, f64) = (16.0, 8.0);
 const LINE_HEIGHT: f64 = 18.0;
 /// The bottom margin, in px.
 const BOTTOM_MARGIN: f64 = 46.0;
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
 /// The largest width of a cell of the map.
 const MAX_CELL_WIDTH: f64 = 96.0;
@@ -30,7 +30,7 @@ enum Certainty {
     Sure,
     /// Equivalent to the second best: within [`NEGLIGIBLE`].
     Tie,
-    /// The repetitions do not decide it.
+    /// The repetitions do not decide which transport is best.
     Unsure,
 }
 

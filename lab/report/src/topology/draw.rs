@@ -1,4 +1,4 @@
-//! Draws a network: nodes and LANs as boxes, links and memberships as lines between them.
+//! Draws a network: nodes and LANs as boxes, links and memberships as lines between them. All lengths are in px.
 
 use hol_network::{Medium, NodeId, Segment, Topology};
 

@@ -60,7 +60,7 @@ impl Check {
         })
     }
 
-    /// Returns the difference in units of the tolerance.
+    /// Returns the absolute difference as a multiple of the tolerance.
     pub fn excess(&self) -> f64 {
         self.difference.value.abs() / self.tolerance
     }
@@ -99,8 +99,8 @@ impl Check {
     }
 }
 
-/// Returns model minus kernel. Each median is inside its own interval with half the error probability, so the
-/// difference is inside the sum.
+/// Returns model minus kernel. The intervals of both medians have half the error probability each, so the difference is
+/// inside the sum of both intervals with the usual confidence.
 fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     let each = f64::midpoint(CONFIDENCE, 1.0);
     let [kernel, model] = [kernel, model].map(|runs| Bounds::of_median(&runs.values, each));
@@ -112,9 +112,9 @@ fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     })
 }
 
-/// Returns the longer side of the kernel's interval, or the side that is expected from the model's many repetitions if
-/// that is longer: eight runs may all miss an event that occurs in one of four runs. If the runs are too few for an
-/// interval, the distance to the extreme runs is used.
+/// Returns the longer side of the kernel's interval, or that of the model's interval scaled to the kernel's number of
+/// repetitions if this is longer: eight runs may all miss an event that occurs in one of four runs. If the runs are too
+/// few for an interval, the distance to the extreme runs is used.
 fn uncertainty(kernel: &Runs, model: &Runs) -> Option<f64> {
     let longer_side = |runs: &Runs| {
         let (value, (low, high)) = (runs.median?.value, runs.range()?);
