@@ -15,7 +15,7 @@ pub struct Usage {
 }
 
 /// The resources that a project may use. When its usage reaches a limit, its running experiments are swapped out, and
-/// no other experiment of it starts.
+/// none of its other experiments starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Quota {
     /// Maximum number of octets on the disk.

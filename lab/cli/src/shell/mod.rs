@@ -277,8 +277,11 @@ impl ShellSession {
     fn return_to(&mut self, name: &str) -> Result<(), StepError> {
         let Some((node, steps)) = self.snapshots.get(name) else {
             let known: Vec<&str> = self.snapshots.keys().map(String::as_str).collect();
-            let known =
-                if known.is_empty() { "there is none".to_owned() } else { format!("use {}", known.join(" or ")) };
+            let known = if known.is_empty() {
+                "there is none".to_owned()
+            } else {
+                format!("use {}", known.join(" or "))
+            };
             return Err(StepError::Refused(format!(
                 "no snapshot {name:?}; {known}; `:snapshot NAME` creates one"
             )));

@@ -218,7 +218,8 @@ impl Graph {
         }
     }
 
-    /// Sets positions from the text. The name of a LAN's position has a prefix with a blank, which names of nodes cannot have.
+    /// Sets the positions of nodes and LANs from the text. The position of a LAN has the name `lan NAME`, which is
+    /// never the name of a node, because names of nodes contain no blank.
     fn set_positions(&mut self, places: &Positions) {
         let at = |name: &str| places.get(name).map_or((None, None), |(x, y)| (Some(*x), Some(*y)));
         self.nodes.iter_mut().for_each(|node| (node.x, node.y) = at(&node.name));
