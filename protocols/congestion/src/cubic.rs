@@ -26,7 +26,7 @@ pub(crate) struct Cubic {
     rtt_min: Option<Duration>,
     /// Number of segments that must be acknowledged for each segment by which the window grows.
     price: u32,
-    /// When, and for which window, `price` was computed; a reduction of the window does not change it.
+    /// When, and for which window, `price` was computed. A reduction of the window does not reset these values.
     evaluated: Option<(Time, u32)>,
     /// Acknowledged segments not yet credited to W_est.
     acked: u32,

@@ -96,8 +96,8 @@ impl Script {
         options.iter().fold(format!("{protocol}:stack={stack}"), |all, option| all + "," + option)
     }
 
-    /// Returns the defaults of a program's sockets in addition to a stack's: Nagle's algorithm, and 10 streams each way if the peer accepts
-    /// them (Linux: SCTP_DEFAULT_OUTSTREAMS).
+    /// Returns settings that a program's sockets have by default, in addition to those of the stack: Nagle's algorithm,
+    /// and 10 streams each way if the peer accepts them (Linux: SCTP_DEFAULT_OUTSTREAMS).
     pub(crate) fn defaults(&self) -> Vec<Setting> {
         let defaults = [("tcp", "nagle", "on"), ("sctp", "nagle", "on"), ("sctp", "streams", "10")];
         let is_open = |name: &str| !self.options.iter().any(|option| option.split('=').next() == Some(name));

@@ -54,7 +54,8 @@ pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD_OCTETS;
 /// Returns the parity payloads of a group, whose packets are in the order of their sequence numbers, from `first` on.
 /// Returns as many payloads as `code` defines, however many packets the group has.
 ///
-/// # Panics If the group has more packets than the code, or a packet of 64 KiB or more.
+/// # Panics
+/// If the group has more packets than the code, or a packet of 64 KiB or more.
 pub fn build_payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
     let k = u8::try_from(group.len())
         .ok()
@@ -80,7 +81,8 @@ fn padded(packet: &[u8], octets: usize) -> Vec<u8> {
 impl<'p> Parity<'p> {
     /// Parses a payload.
     ///
-    /// # Errors If the payload is too short, or its place is not that of a parity packet.
+    /// # Errors
+    /// If the payload is too short, or its place is not that of a parity packet.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("a parity packet has no header"))?;

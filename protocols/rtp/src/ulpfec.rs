@@ -30,8 +30,9 @@ const fn mask_octets(is_long: bool) -> usize {
 
 /// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. Section 8.
 ///
-/// # Panics If the group has no packets or more than [`MAX_GROUP`], or if one is not an RTP packet or has 64 KiB or
-/// more after its header.
+/// # Panics
+/// If the group has no packets or more than [`MAX_GROUP`], or if one is not an RTP packet or has 64 KiB or more after
+/// its header.
 pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     let k = u8::try_from(group.len())
         .ok()
@@ -76,7 +77,8 @@ pub struct Protection<'p> {
 impl<'p> Protection<'p> {
     /// Parses a parity payload. Sections 7.3 and 7.4.
     ///
-    /// # Errors If the payload is shorter than its header and length field say.
+    /// # Errors
+    /// If the payload is shorter than its header and length field say.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (header, rest) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("an FEC packet has no header"))?;

@@ -46,7 +46,8 @@ pub(crate) struct AckInfo {
     pub(crate) acked_segments: u32,
     /// Segments newly considered lost.
     pub(crate) newly_lost: u32,
-    /// Data in flight before the acknowledgment, if the growth of the window depends on it.
+    /// Data in flight before the acknowledgment, in the unit of the congestion window; 0 if the window's growth does
+    /// not depend on them.
     pub(crate) prior_in_flight: u32,
     /// The latest round-trip sample.
     pub(crate) rtt: Option<Duration>,

@@ -110,7 +110,7 @@ pub struct Config {
     /// Keep ECN even if one of the SYNs, such as a retransmitted one, did not offer it; RFC 3168 section 6.1.1 forbids
     /// that.
     pub ecn_after_plain_syn: bool,
-    /// Leave the first slow start when the delay rises or the ACK train is as long as the round trip. CUBIC only.
+    /// Leave the first slow start when the delay rises or the ACKs of a round trip span half of it. CUBIC only.
     pub hystart: bool,
     /// Do not increase a window that is not used, and reduce it after a while. RFC 2861, RFC 7661.
     pub cwnd_validation: bool,

@@ -53,7 +53,7 @@ pub(crate) struct SegmentData {
     options: u32,
     /// Whether PSH is set.
     pushed: bool,
-    /// Whether FIN is set.
+    /// Whether PSH or FIN is set.
     ends: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The AccECN option: octets of data by the codepoint with which they arrived, which resolve ambiguities of
+//! The AccECN option counts octets of data by the codepoint with which they arrived. The counts resolve ambiguities of
 //! the ACE field's three bits. RFC 9768 section 3.2.3, as in Linux 7.3 (`include/net/tcp_ecn.h`,
 //! `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
 

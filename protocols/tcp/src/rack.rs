@@ -58,7 +58,7 @@ impl Rack {
         self.dsack_seen = true;
     }
 
-    /// Repeats the search at the next acknowledgment, because lost marks were removed.
+    /// Repeats the search at the next acknowledgment, because segments are no longer marked as lost.
     pub(crate) fn search_again(&mut self) {
         self.advanced = true;
     }

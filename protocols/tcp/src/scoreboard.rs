@@ -371,7 +371,7 @@ impl Scoreboard {
                 .is_some_and(|before| before.overhead == 0 && before.resent && before.sent == segment.sent)
     }
 
-    /// Removes all lost marks.
+    /// Removes the mark `lost` from all segments.
     pub(crate) fn clear_lost(&mut self) {
         for segment in &mut self.segments {
             segment.lost = false;

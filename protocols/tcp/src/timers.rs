@@ -35,7 +35,7 @@ pub(crate) enum ExpiredTimer {
     KeepAlive,
 }
 
-/// The timers of which only one runs at a time: when all data are sent and acknowledged, no data are paced.
+/// Two timers that never run at the same time: in TIME-WAIT no data are left to be paced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExclusiveTimer {
     /// Pacing allows a segment. Exact.

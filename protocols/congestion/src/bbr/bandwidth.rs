@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 
-/// A bandwidth in units of the congestion window per 2^24 µs, and a gain in 256ths: tcp_bbr.c, BW_SCALE and BBR_SCALE.
+/// A bandwidth in units of the congestion window per 2^24 µs; gains are in 256ths. tcp_bbr.c, BW_SCALE and BBR_SCALE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Bandwidth(u64);
 

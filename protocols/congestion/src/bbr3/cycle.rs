@@ -104,7 +104,7 @@ impl Bbr3 {
     }
 
     /// Returns whether to probe for bandwidth: the wait is over, or as many rounds have passed as there are segments in
-    /// the target in flight, so that Reno flows get their share. BBRIsTimeToProbeBW, BBRHasElapsedInPhase,
+    /// the target volume in flight, so that Reno flows get their share. BBRIsTimeToProbeBW, BBRHasElapsedInPhase,
     /// BBRIsRenoCoexistenceProbeTime.
     fn is_time_to_probe(&self, now: Time, cwnd: u32) -> bool {
         let reno_rounds = (self.target_in_flight(cwnd) / self.quantum).min(RENO_ROUNDS);

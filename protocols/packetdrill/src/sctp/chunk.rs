@@ -132,8 +132,9 @@ fn fragment(item: &Item, header: usize) -> Result<Bytes, String> {
     if item.get("val").is_some() {
         return Ok(octets(item, "val", header)?.unwrap_or_default());
     }
-    let length = length_of(item)?
-        .ok_or_else(|| format!("{} has no len; write len=N, which includes {header} octets of header", item.name))?;
+    let length = length_of(item)?.ok_or_else(|| {
+        format!("{} has no len; write len=N, which includes {header} octets of header", item.name)
+    })?;
     Ok(user_data(item.count("tsn")?, length.saturating_sub(header)))
 }
 
