@@ -43,7 +43,10 @@ const SCTP_APPLICATION_OPTIONS: [(&str, &str); 7] = [
         "socket",
         "style of the SCTP sockets: one-to-one, one-to-many (messages may be sent with COOKIE ECHO), or own: this program's SCTP over UDP (RFC 6951) instead of the kernel's; no difference in the model world",
     ),
-    ("no_checksums", "neither compute nor check CRC-32c (no_checksums of Linux's module sctp); kernel world only"),
+    (
+        "no_checksums",
+        "neither compute nor check CRC-32c (parameter no_checksums of Linux's sctp module); kernel world only",
+    ),
 ];
 
 const QUIC_APPLICATION_OPTIONS: [(&str, &str); 3] = [
