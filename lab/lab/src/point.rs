@@ -179,7 +179,8 @@ impl Point {
         if self.precision.is_some() { self.repetitions.max } else { self.repetitions.min }
     }
 
-    /// Returns the seed of a repetition. It depends on nothing else, so that transports and points use common random numbers.
+    /// Returns the seed of a repetition. It depends only on the experiment's seed and the repetition, so that all
+    /// transports and points use common random numbers.
     pub fn seed_of(&self, repetition: u32) -> Seed {
         Seed(self.seed).derive("repetition").derive_for_index(repetition.into())
     }

@@ -59,11 +59,10 @@ struct Step {
     work: u64,
 }
 
-/// Performs the runs of `plan` that are not in `finished`, on `threads` threads. `stop` ends it, and
-/// interrupts runs that can be interrupted. The records of each run go to the `archive`. `done` is called on
-/// this thread with each result, in the order in which runs end; results do not depend on that order. When a
-/// run has progressed, `done` is called without a result. Its last argument holds the runs that ended
-/// before. A failed run is not repeated.
+/// Performs the runs of `plan` that are not in `finished`, on `threads` threads. `stop` ends the work, and interrupts
+/// runs that can be interrupted. The records of each run go to the `archive`. `done` is called on this thread with each
+/// result, in the order in which runs end; results do not depend on that order. When a run has progressed, `done` is
+/// called without a result. Its last argument holds the runs that ended before. A failed run is not repeated.
 pub fn execute(
     plan: &Plan,
     finished: &mut RunResults,

@@ -17,8 +17,8 @@ pub struct Program {
     pub node: String,
     /// A list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
-    /// Start time: for a service since the start of the run, for other programs since all services were ready. Default
-    /// 0.
+    /// Start time: for a service since the start of the run, for other programs since all services were ready.
+    /// Default 0.
     #[serde(default)]
     pub start: Duration,
     /// Time of SIGTERM, counted like `start`. Default: for services, when all other programs have ended.

@@ -35,7 +35,7 @@ pub enum RunEnd {
         /// The connect timeout.
         within: Duration,
     },
-    /// Messages were still in flight when the late limit (at least 120 s) had passed after the last message was due.
+    /// Messages were still in flight when the late limit, but at least 120 s, had passed after the last message was due.
     OutOfTime {
         /// Messages that were due and not settled.
         outstanding: u64,

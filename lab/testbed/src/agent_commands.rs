@@ -8,7 +8,7 @@ use crate::quantity::positive;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
-/// The application of an agent that a script asks to send.
+/// The application that an agent gets if a script makes the agent itself send, as with `$tcp send 2048`.
 const FTP_APPLICATION: (&str, Kind) = ("Application/FTP", Kind::Greedy);
 
 impl Simulator<'_> {

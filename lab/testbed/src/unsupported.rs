@@ -1,8 +1,8 @@
 //! Parts of ns that hol does not model: one sentence with the cause, instead of a list of unknown commands.
 //!
 //! A script may have several causes, such as a class of its own and wireless nodes. The most serious one is reported,
-//! not the first. If a script is refused for any other reason, the words of the commands that were not executed count,
-//! too.
+//! not the first. If a script is refused for another reason, commands that were not executed are searched for such
+//! causes, too.
 
 use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError};
@@ -54,7 +54,9 @@ impl Kind {
             Self::WebTraffic => {
                 "ns's generators of web traffic are not modelled; write the requests as a workload of an experiment file"
             }
-            Self::Emulation => "ns's emulation on real networks is not modelled; hol run --world kernel is",
+            Self::Emulation => {
+                "ns's emulation on real networks is not modelled; for real network stacks use --world kernel or --world live"
+            }
             Self::Routing => "only static routes are supported; remove this, or use Static",
             Self::Messages => {
                 "agents that pass data of the application to procedures are not modelled; hol has FTP, CBR, Exponential, Pareto and Telnet"
@@ -234,14 +236,14 @@ const CALLED_BY_SCRIPTS: [&str; 6] = ["init", "start", "stop", "send", "produce"
 /// The methods of ns itself, by class.
 const NS_METHODS: &str = include_str!("ns-methods.txt");
 
-/// Returns why a script may not define this method of a class of ns, or, if it `extends` one, of a subclass or an
-/// object of that class.
+/// Returns why a script may not define this method for a class of ns or, with `extends`, for a subclass or an object of
+/// that class; `None` if it may.
 pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause> {
     let what = || format!("{} of {}", method.text, class.text);
     if CALLBACKS.contains(&method.text.as_str()) {
         return Some(Cause::new(Kind::Callback, &what(), method.at));
     }
-    // Old scripts define these as ns does, which does not call them itself.
+    // Old scripts define these two as ns does, and ns itself never calls them.
     let is_of_scripts = matches!(method.text.as_str(), "get-link" | "get-queue");
     let is_free = is_of_scripts || extends && CALLED_BY_SCRIPTS.contains(&method.text.as_str());
     (!is_free && is_of_ns(&class.text, &method.text)).then(|| Cause::new(Kind::Replaced, &what(), method.at))
@@ -299,8 +301,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns why a script is refused: the cause in its executed commands or, if it is refused in any case, the cause
-    /// in the commands that were not executed.
+    /// Returns the most serious cause in the executed commands; if the script is refused anyway (`is_refused`), a more
+    /// serious one in the other commands. `None` if there is no cause.
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
         let unreached =
             self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));

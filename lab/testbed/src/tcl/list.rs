@@ -16,7 +16,7 @@ const COMMANDS: [&str; 12] = [
     "lsort", "split",
 ];
 
-/// Number of octets that is charged for each octet of a list, in addition to itself.
+/// Number of octets that is charged for each octet of a list, in addition to the octet itself.
 pub(super) const LIST_COST: usize = 4;
 /// Number of octets that is charged for each octet of a list that is sorted.
 const SORTING_COST: usize = 16;
@@ -355,7 +355,7 @@ pub(super) fn position(word: &Word, length: usize) -> Result<i64, Stop> {
     let (base, rest) = match text.strip_prefix("end") {
         Some(rest) => (length as i64 - 1, rest),
         None => {
-            // The sign of the first number is its own.
+            // A sign at the start belongs to the first number.
             let operator = text.char_indices().skip(1).find(|(_, c)| "+-".contains(*c));
             let (first, rest) = text.split_at(operator.map_or(text.len(), |(at, _)| at));
             (whole(first)?, rest)

@@ -35,7 +35,7 @@ pub(super) enum Node {
     },
 }
 
-/// A condition on a position, which matches no letters.
+/// A condition on a position in the text; it matches without consuming letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Start,
