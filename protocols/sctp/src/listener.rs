@@ -10,8 +10,9 @@ use crate::{Config, Endpoint};
 
 /// A listening port with any number of associations.
 ///
-/// It handles packets that belong to no association; its user finds the associations of the others, by addresses, ports and
-/// verification tag. The state of a handshake is in the cookie, so that a flood of INITs needs no memory: RFC 9260 section 5.1.3.
+/// Pass it only packets that belong to no association; find the association of other packets by addresses, ports and
+/// verification tag. The state of a handshake is in the cookie, so that a flood of INITs needs no memory: RFC 9260
+/// section 5.1.3.
 ///
 /// ```
 /// use hol_sctp::base::{Seed, Time};

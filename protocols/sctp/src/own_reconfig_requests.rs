@@ -37,7 +37,8 @@ struct OutstandingRequest {
     /// Whether the peer has reported the request as in progress, so that a missing answer is no failure. Section
     /// 5.2.7 H2.
     in_progress: bool,
-    /// The TSN whose acknowledgement completes the reset: before, a FORWARD TSN may contain old stream sequence numbers.
+    /// The TSN whose acknowledgement completes the reset: until then, a FORWARD TSN may name stream sequence numbers
+    /// from before the reset.
     done_after: Option<Tsn>,
 }
 
@@ -62,8 +63,8 @@ impl OwnReconfigRequests {
         })
     }
 
-    /// Returns whether the peer answers the outstanding request with a request of its own. If our request waited for
-    /// the peer's, both would wait forever.
+    /// Returns whether the peer answers the outstanding request with a request of its own. If we then queued a
+    /// request as our answer to yet another request of the peer, both ends could wait for each other forever.
     pub(crate) fn awaits_request(&self) -> bool {
         self.outstanding.as_ref().is_some_and(|outstanding| {
             matches!(outstanding.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })

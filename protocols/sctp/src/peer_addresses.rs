@@ -7,7 +7,7 @@ use hol_wire::sctp::{AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, C
 use crate::Endpoint;
 use crate::receive::Origin;
 
-/// The latest request of the peer.
+/// The state of the peer's ASCONF chunks.
 #[derive(Debug)]
 pub(crate) struct PeerAddresses {
     /// Peer-Sequence-Number: that of the last ASCONF processed. Section 5.2 V5.
@@ -39,10 +39,11 @@ impl Endpoint {
         }
     }
 
-    /// Performs the requests in order. Section 5.2 V1 to V3. A missing answer means success, but not after an error: section 5.1 A7.
+    /// Performs the requests in order. Section 5.2 V1 to V3. Before the first error a success needs no response;
+    /// after it, each request gets a response: section 5.1 A7.
     fn reconfigure(&mut self, now: Time, source: Address, asconf: &Asconf) -> AsconfAck {
         let mut responses = Vec::new();
-        // From an unknown address: the address by which the association was found.
+        // If the source is unknown, the association was found by the lookup address.
         let lookup = self.paths.index_of(source).is_none().then_some(asconf.lookup);
         let protected = lookup.filter(|_| self.config.asconf_keeps_lookup_address);
         for request in &asconf.requests {
