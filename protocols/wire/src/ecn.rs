@@ -25,7 +25,7 @@ impl Ecn {
         }
     }
 
-    /// Returns the codepoint in the lower two bits of the former Type of Service.
+    /// Returns the codepoint in the lower two bits of the IP header's former Type of Service.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotCapable,
