@@ -49,7 +49,8 @@ impl Channel {
         }
     }
 
-    /// Adjusts the blocked links after the end of the transmission of `sender` has moved from `due`.
+    /// Adjusts how long the other links are blocked after the transmission of `sender`, which was to end at `due`,
+    /// has got another end.
     pub(crate) fn adjust_blocked(&self, sender: usize, due: Time, links: &mut [Link]) {
         let until = links[sender].sends_until(Time::ZERO).unwrap_or(due);
         for member in &self.members {

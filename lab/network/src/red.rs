@@ -66,7 +66,7 @@ impl RedSpec {
     }
 }
 
-/// Decides for each arriving packet.
+/// Decides for each arriving packet whether to drop or mark it.
 #[derive(Debug)]
 pub(crate) struct Red {
     spec: RedSpec,
@@ -127,8 +127,8 @@ impl Red {
         dropped
     }
 
-    /// Adds a sample of the queue, or lets the average decay while the link was idle. Section 4, figure 2; as in Linux
-    /// (`red_calc_qavg`) also by parts of a packet.
+    /// Adds a sample of the queue, or lets the average decay while the link was idle. Section 4, figure 2. As in
+    /// Linux (`red_calc_qavg`), the average also decays for an idle time shorter than one transmission.
     fn update_average(&mut self, now: Time, (packets, octets): (u64, u64), free_at: Time, rate: BitRate) {
         let idle = now.saturating_since(free_at.max(self.last_arrival));
         self.last_arrival = now;

@@ -7,7 +7,7 @@ use crate::error::NetworkError;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::topology::{Medium, Route, Segment, Topology};
 
-/// Maximum number of routes, for lack of memory: 12 octets each, from every node to every address.
+/// Maximum number of routes, because of their memory: 24 octets for each route from a node to an address.
 const MAX_ROUTES: usize = 20_000_000;
 
 /// Returns for each node the next hop to every address of every other node.
