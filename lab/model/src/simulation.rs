@@ -105,8 +105,8 @@ impl<'t> Simulation<'t> {
         Ok(self.now)
     }
 
-    /// Handles up to this many events, fewer if the measured flow ends; returns false if no event remains up
-    /// to `limit`.
+    /// Handles up to `steps` events, fewer if the measured flow ends; returns false if no event remains up to
+    /// `limit`.
     fn run_for(&mut self, steps: usize, limit: Time) -> bool {
         for _ in 0..steps {
             if !self.step(limit) {
