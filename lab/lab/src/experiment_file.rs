@@ -327,7 +327,8 @@ impl ExperimentFile {
         before.collect()
     }
 
-    /// Returns the error of keys that contradict each other, at the position of the first of them or of their table.
+    /// Returns the error for keys that contradict each other, at the position of the first of these keys or of their
+    /// table.
     pub(crate) fn why_unsupported(
         &self,
         error: &ScenarioError,

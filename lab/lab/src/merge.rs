@@ -1,5 +1,5 @@
-//! Merges the results of several machines that have run parts of one plan. The result is the same as that of
-//! one machine.
+//! Merges the results of several machines that have run parts of one plan. The result is the same as if one machine had
+//! run the whole plan.
 
 use std::collections::BTreeMap;
 use std::fs;

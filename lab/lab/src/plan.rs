@@ -94,7 +94,7 @@ impl Plan {
     }
 }
 
-/// Groups `jobs` by world; returns the number of each.
+/// Returns each world of `jobs`, with the number of its jobs.
 pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
     let mut counts: BTreeMap<&WorldName, usize> = BTreeMap::new();
     for job in jobs {

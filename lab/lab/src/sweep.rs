@@ -26,13 +26,13 @@ pub type EndedRun<'r> = Result<&'r RunResult, &'r FailedRun>;
 /// The progress of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// Runs that have ended.
+    /// Number of runs that have ended.
     pub runs: u64,
     /// Number of runs needed, as far as is known.
     pub runs_wanted: u64,
-    /// Runs that failed, which `runs` includes.
+    /// Number of runs that failed, which `runs` includes.
     pub failed: u64,
-    /// Messages that are settled, including those of runs in progress.
+    /// Number of settled messages, including messages of runs in progress.
     pub messages: u64,
     /// Number of messages in all runs needed, as far as is known.
     pub messages_wanted: u64,

@@ -1,4 +1,5 @@
-//! Variables of ns's objects: which variables are ns's own, and the values of those of nodes and of the simulator.
+//! Variables of ns's objects: which variables are ns's own, and the values of the variables of nodes and of the
+//! simulator.
 
 use crate::agents;
 use crate::application;

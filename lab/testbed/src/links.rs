@@ -47,7 +47,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// `$ns rtmodel-at 1.0 down $from $to`; with a single node, all links of this node.
+    /// Executes `$ns rtmodel-at 1.0 down $from $to`; with a single node, all links of this node go down or up.
     pub(crate) fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
         let at = event_time(time, self.is_emulab)?;
         let change = match verb.text.as_str() {

@@ -104,7 +104,7 @@ impl Simulator<'_> {
         None
     }
 
-    /// `$ns at 0.5 "$ftp start"`: executes the commands at that time of the run.
+    /// Executes `$ns at 0.5 "$ftp start"`: schedules the commands for that time of the run.
     pub(crate) fn schedule(&mut self, time: &Word, script: &Word) -> Outcome {
         let (at, now) = (event_time(time, self.is_emulab)?, self.schedule.now.unwrap_or_default());
         if at < now {

@@ -1,4 +1,4 @@
-//! The objects of a script, and which of them executes a command.
+//! The objects of a script, and the choice of the object that executes a command.
 
 use std::collections::BTreeSet;
 

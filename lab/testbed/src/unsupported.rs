@@ -89,7 +89,8 @@ impl Cause {
         Self { kind: Kind::Routing, error: WordError { at, problem: problem.to_owned() } }
     }
 
-    /// Returns whether this cause is reported whatever else the script contains, so that the rest need not be read.
+    /// Returns whether this cause is reported no matter what else the script contains, so that hol need not read the
+    /// rest.
     pub fn outranks_all_others(&self) -> bool {
         self.kind < Kind::Routing
     }
@@ -198,8 +199,8 @@ pub(crate) fn is_on(value: &str) -> bool {
     !matches!(value, "0" | "false" | "off")
 }
 
-/// `$ns node-config -option value …`: the nodes are wireless unless an option indicates another kind. Wired nodes need
-/// no such command.
+/// Returns the feature that `$ns node-config -option value …` indicates: the nodes are wireless unless an option
+/// indicates another kind. Wired nodes need no such command.
 fn node_config(words: &[Word]) -> Option<Cause> {
     let known = words[2..].iter().find_map(|word| Cause::of_word(&word.text, word.at));
     let is_wired = |word: &Word| matches!(word.text.as_str(), "-wiredRouting" | "-addressType" | "-reset");
@@ -275,7 +276,7 @@ pub(crate) const LIBRARY_FILES: [&str; 11] = [
 ];
 
 impl Simulator<'_> {
-    /// Returns whether the script is refused whatever its other commands are.
+    /// Returns whether the script is refused no matter what its other commands are.
     pub(crate) fn is_refused(&self) -> bool {
         self.cause.as_ref().is_some_and(Cause::outranks_all_others)
     }

@@ -208,7 +208,7 @@ impl Ledger {
         }
     }
 
-    /// Changes the scheduled time of the message to now.
+    /// Changes the scheduled time of the message to `now`.
     pub fn reschedule(&mut self, entry: EntryId, now: Time) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.scheduled = now;
@@ -222,14 +222,14 @@ impl Ledger {
         }
     }
 
-    /// Notes a record of several messages; `first` is the first of them.
+    /// Notes a record of several messages; `first` is the number of the first message.
     pub fn note_composite_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
         self.composites.insert(entry.0, CompositeEntry { message: first, part: ReplyPart::First });
         entry
     }
 
-    /// Ends a record of several messages with the reply to message `last`.
+    /// Ends a record of several messages with the reply to the message with number `last`.
     pub fn end_composite(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
         self.composites.insert(entry.0, CompositeEntry { message: last, part: ReplyPart::Last });
         self.note_composite_end(entry, reply);

@@ -84,14 +84,18 @@ impl Workload for Programs {
         |_| Ok(None)
     }
 
+    /// Programs have no client application: a kernel runs the programs themselves, and the model rejects them.
+    ///
     /// # Panics
-    /// Always: a kernel runs the programs themselves, so they have no application, and the model rejects them.
+    /// Always.
     fn client(&self, _: StreamLayout, _: u64, _: Seed) -> Box<dyn Application> {
         unreachable!("programs have no application in the model; a kernel starts them")
     }
 
+    /// Programs have no server application either.
+    ///
     /// # Panics
-    /// Always, as for the client.
+    /// Always.
     fn server(&self, _: StreamLayout, _: u64, _: Host) -> Box<dyn Application> {
         unreachable!("programs have no application in the model; a kernel starts them")
     }

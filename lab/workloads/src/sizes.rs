@@ -152,8 +152,8 @@ impl SizeClass {
         Self { name, is_reply_size, min: size, max: size }
     }
 
-    /// Returns a class for each power of ten from that of `min` to that of `max`. The first class has no lower limit,
-    /// and the last has no upper limit.
+    /// Returns a class for each decade of sizes from the decade of `min` to the decade of `max`. The first class has no
+    /// lower limit, and the last has no upper limit.
     fn decades(min: u64, max: u64, is_reply_size: bool) -> Vec<Self> {
         let [first, last] = [min, max].map(|size| size.max(1).ilog10());
         let class = |power: u32| {

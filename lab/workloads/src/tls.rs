@@ -173,7 +173,7 @@ impl TlsApplication {
         self.outbox.remove(next)
     }
 
-    /// Returns the records of a message, or the rest of them if the transport has accepted a part.
+    /// Returns the records of a message, or the remaining octets of these records if the transport has accepted a part.
     fn protected(&mut self, outgoing: Outgoing) -> Outgoing {
         let refused = self.unsent_records.remove(&outgoing.connection);
         let is_refused = |records: &Bytes| {

@@ -15,7 +15,7 @@ pub trait Workload {
     fn name(&self) -> &'static str;
     /// Returns a one-line description for lists of workloads.
     fn about(&self) -> &'static str;
-    /// Returns the workload's own keys, without those of its load.
+    /// Returns the workload's own keys, without the keys of its load.
     fn own_keys(&self) -> &'static [&'static str];
     /// Sets every default.
     fn set_defaults(&mut self) {

@@ -223,7 +223,8 @@ impl<H: Host> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// `foreach names list … commands`: with several lists, one iteration for each element of the longest.
+    /// Executes `foreach names list … commands`; with several lists, the number of iterations is that of the longest
+    /// list.
     fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
         const SYNTAX: &str = "foreach name list {commands}";
         let (pairs, []) = pairs.as_chunks() else { return usage(body.at, SYNTAX) };

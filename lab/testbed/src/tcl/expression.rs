@@ -324,7 +324,8 @@ impl<H: Host> Expression<'_, '_, H> {
         .to_string())
     }
 
-    /// `rand()`, or `srand(7)`, which sets the seed: expr(n), and `ExprRandFunc` of Tcl 8.6.
+    /// Returns the result of `rand()`, or of `srand(7)`, which first sets the seed: expr(n), and `ExprRandFunc` of Tcl
+    /// 8.6.
     fn random(&mut self, at: usize, seed: Option<i64>) -> Number {
         let interpreter = &mut *self.interpreter;
         if let Some(seed) = seed {

@@ -256,7 +256,8 @@ impl<H: Host> Interpreter<H> {
         Ok(own)
     }
 
-    /// `lsearch -glob list pattern`: the index of the first element that matches, or with `-all` of each.
+    /// Executes `lsearch -glob list pattern`, which returns the index of the first element that matches, or with `-all`
+    /// of each one.
     fn search(&mut self, options: &[Word], source: &Word, wanted: &Word) -> Outcome {
         let (mut kind, mut wants_all) = ("-glob", false);
         for option in options {
@@ -299,7 +300,7 @@ fn split(text: &str, letters: &str) -> String {
     list(pieces)
 }
 
-/// `lsort -integer list`, with the options of `lsort(n)` that need no command.
+/// Executes `lsort -integer list`, with the options of `lsort(n)` that need no command.
 fn sorted(options: &[Word], source: &Word) -> Outcome {
     let (mut kind, mut is_reversed, mut is_unique) = ("-ascii", false, false);
     for option in options {

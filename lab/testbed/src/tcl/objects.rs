@@ -389,7 +389,7 @@ impl<H: Host> Interpreter<H> {
         }
     }
 
-    /// `$self instvar name {other own}`: makes variables of the object available under these names.
+    /// Executes `$self instvar name {other own}`, which makes variables of the object available under these names.
     fn link_to(&mut self, object: &str, names: &[Word]) -> Outcome {
         self.budget.charge_octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY_OCTETS)?;
         for name in names {

@@ -61,7 +61,7 @@ impl Head {
         }))
     }
 
-    /// Every part contains the length of the whole unit.
+    /// Returns the head of a unit; every part of a unit contains the length of the whole unit.
     fn from_unit(piece: &AduFragment<'_>) -> Self {
         Self { octets: piece.size.into(), earlier_octets: 0, main_data_room: 0 }
     }

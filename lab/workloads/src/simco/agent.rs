@@ -17,7 +17,7 @@ use super::octets::MessageBuffer;
 use crate::sender::{RepliedRequest, RequestSource};
 use crate::{ConnectionId, StreamLayout};
 
-/// Requests like those of a call server: enable rules for the media of its calls, extend them, delete them.
+/// Sends requests like a call server, which enables, extends and deletes rules for the media of its calls.
 #[derive(Debug)]
 pub(crate) struct Agent {
     sessions: u16,
