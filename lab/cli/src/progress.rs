@@ -14,10 +14,10 @@ const LINE_INTERVAL: f64 = 5.0;
 /// Interval of JSON objects, in s.
 const OBJECT_INTERVAL: f64 = 1.0;
 
-/// Share of the estimated work from which on the remaining time is estimated from the number of runs, if at least
-/// `MIN_LAST_RUNS` runs are left. The work counts messages, so the work of runs with few messages is almost zero.
+/// Once this share of the estimated work is done, and at least `MIN_LAST_RUNS` runs are left, the remaining time is
+/// estimated by counting runs. Work counts messages, so runs with few messages are almost no work.
 const LAST_RUNS_SHARE: f64 = 0.99;
-/// Minimum number of remaining runs for an estimate from the number of runs.
+/// Minimum number of remaining runs for an estimate by counting runs.
 const MIN_LAST_RUNS: u64 = 50;
 
 /// The form of progress output.
@@ -165,7 +165,7 @@ fn remaining_seconds(now: &hol_lab::Progress, elapsed: f64, last: Option<LastRun
 fn progress_line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<LastRuns>) -> String {
     let left = match remaining_seconds(now, elapsed, last) {
         Some(left) => format!(", about {} left", format_seconds(left)),
-        // Before the first messages are settled there is no estimate, and that may take long.
+        // There is no estimate until the first messages have been delivered or given up, which may take long.
         None if last.is_none() => format!(", {} so far", format_seconds(elapsed)),
         None => String::new(),
     };

@@ -48,8 +48,7 @@ impl ProgressArgs {
         self.parent.end_with_parent()
     }
 
-    /// Returns where progress is reported; `is_quiet` keeps it off the terminal while a program reads
-    /// standard output.
+    /// Returns the form of progress output. With `is_quiet`, there is no text, because a program reads standard output.
     pub const fn progress_output(&self, is_quiet: bool) -> ProgressOutput {
         match (self.progress, is_quiet) {
             (Some(Format::Json), _) => ProgressOutput::Json,

@@ -79,7 +79,7 @@ impl Replay {
             capture_file::one_line(&place.to_string()),
             exchanges.len()
         );
-        // The path between the hosts of the messages; without --host, that of the busiest pair of hosts.
+        // The network is estimated for the hosts of the messages; without --host, for the busiest pair of hosts.
         let network =
             learner.finish(self.host).map_or_else(|_| String::new(), |learned| format!("\n{learned}"));
         self.write(&format!("{head}{}{network}", experiment_text(&messages, &exchanges)))

@@ -250,7 +250,7 @@ pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String 
     )
 }
 
-/// Returns the number of parallel runs, with its noun.
+/// Describes the number of parallel runs: `1 job`, `4 jobs`.
 pub fn count_of_jobs(jobs: usize) -> String {
     if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") }
 }
@@ -323,7 +323,8 @@ fn format_points(results: &Results) -> String {
     text + &warnings(all)
 }
 
-/// Returns the points of as many conditions as fit on a screen, with all transports of each.
+/// Returns the points of the first conditions (combinations of axis values), as many as fit on a screen, with all
+/// transports.
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
     /// Number of points that fit on a screen.
     const MAX_POINTS: usize = 24;

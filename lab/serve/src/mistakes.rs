@@ -96,8 +96,8 @@ fn in_list(text: &str, list: &ArrayOfTables, key: &Key, offset: usize) -> Option
     list.iter().find_map(|table| in_table_with_heading(text, table, key, offset))
 }
 
-/// Returns the range to overwrite in a table with a heading if `offset` is in it: an entry, or the whole table if the
-/// mistake is in its heading or in `kind`, which determines the other keys.
+/// Returns the range to overwrite if `offset` is in `table`, which has a heading: an entry, or the whole table if the
+/// mistake is in its heading or in `kind`, which determines the other keys. Otherwise returns `None`.
 fn in_table_with_heading(text: &str, table: &Table, key: &Key, offset: usize) -> Option<Range<usize>> {
     let heading = table.span().filter(|_| !table.is_dotted() && !table.is_implicit());
     if let Some(entry) = in_table(text, table, offset) {

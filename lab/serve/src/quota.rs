@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 /// The resources that the experiments of a project have used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct Usage {
-    /// Octets that its experiments occupy on the disk.
+    /// Octets that the project's experiments occupy on the disk.
     pub octets: u64,
-    /// Completed runs of its experiments.
+    /// Completed runs of the project's experiments.
     pub runs: u64,
     /// Held cores multiplied by seconds, including those of deleted experiments.
     pub core_seconds: u64,

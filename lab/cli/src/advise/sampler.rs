@@ -17,7 +17,7 @@ use crate::failure::Failure;
 const TEST_COUNT: usize = 100;
 /// Minimum number of repetitions before a point is judged, so that rare events occur.
 const MIN_REPETITIONS: u32 = 64;
-/// Default maximum number of repetitions, unless 16 times those of the file are more.
+/// Default maximum number of repetitions; 16 times the repetitions of the file if that is more.
 const DEFAULT_MAX_REPETITIONS: u32 = 400;
 /// Maximum number of points sampled in addition to those of the file.
 const MAX_ADDED_POINTS: usize = 24;

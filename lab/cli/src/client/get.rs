@@ -22,7 +22,7 @@ const BUFFER_SIZE: usize = 64 << 10;
 /// Maximum number of consecutive connections that break without transferring an octet.
 const MAX_BROKEN_CONNECTIONS: u32 = 5;
 
-/// Fetch the results of an experiment from a server into a directory, as `hol run` writes it.
+/// Fetch the results of an experiment from a server into a directory like those that `hol run` writes.
 #[derive(Debug, Args)]
 pub struct Get {
     /// Number of the experiment
@@ -128,7 +128,8 @@ impl Download {
             _ => server.get(path, &[])?,
         };
         if answer.status() != StatusCode::PARTIAL_CONTENT {
-            // The server sends the whole file, because it is new or has changed: the octets so far do not belong to it.
+            // The server sends the whole file, because this is the first request or the file has changed. Octets of an
+            // earlier version are discarded.
             self.octets = 0;
             self.entity_tag =
                 answer.headers().get("etag").and_then(|version| Some(version.to_str().ok()?.to_owned()));

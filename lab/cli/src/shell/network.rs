@@ -38,7 +38,7 @@ pub enum StepError {
 /// A network in an interactive guest.
 pub struct Network {
     kernel: Kernel,
-    /// The scenario with the programs of its experiment only.
+    /// The scenario with the programs of the experiment, without placeholders.
     scenario: Scenario,
     seed: Seed,
     /// Placeholder programs, one for each used node and each line that named a new file. The root image must contain

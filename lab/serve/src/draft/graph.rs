@@ -273,7 +273,7 @@ fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     std::iter::once(measured).chain(beside).collect()
 }
 
-/// Returns the specification of a transport in the list, which may be a table with a label.
+/// Returns the specification of a transport from an entry of `transports`, which may be a table with a label.
 fn transport_spec(value: &toml_edit::Value) -> Option<String> {
     let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
     spec.as_str().map(str::to_owned)

@@ -72,7 +72,8 @@ impl RunnerCommand {
         journal.is_ok_and(|journal| matches!(journal.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }
 
-    /// Starts the process of an experiment. `line` gets each line that it writes, and `exit` its exit status after the last line.
+    /// Starts the process of an experiment. `line` gets each line that the process writes; after the last line, `exit`
+    /// gets the exit status.
     pub fn start(
         &self,
         experiment: &Experiment,

@@ -200,7 +200,8 @@ impl Scheduler {
         }
     }
 
-    /// Asks the processes of experiments that should no longer run to end, and kills those that do not end in time.
+    /// Ends the processes of experiments that should no longer run: asks them to end, and kills those that do not end
+    /// in time.
     fn end_unwanted_processes(&mut self) {
         for (id, job) in &mut self.jobs {
             let wanted = self
@@ -381,7 +382,7 @@ impl Scheduler {
         self.server.apply_event(id, event, &why);
     }
 
-    /// Returns the event when a shell has ended: a user ended it, or it failed to start.
+    /// Returns the event to apply after a shell has ended: a failure if the shell did not start, otherwise a swap-out.
     fn event_of_ended_shell(&self, id: i64) -> (Event, String) {
         let state = self.server.store.entry(id).ok().flatten().map(|entry| entry.experiment.state);
         match state {
@@ -393,7 +394,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns the event after a process was killed: a restart, unless it was killed too often without progress.
+    /// Returns the event to apply after a process was killed: a restart, or a failure if it was killed too often
+    /// without completing a run.
     fn event_of_killed_process(&mut self, id: i64, runs: u64) -> (Event, String) {
         let (times, done) = self.kill_counts.entry(id).or_default();
         *times = if runs > *done { 1 } else { *times + 1 };
