@@ -18,7 +18,7 @@ const QEMU_CLOCK_VIRTUAL: c_int = 1;
 
 type Processor = *mut c_void;
 
-/// QEMU's functions that a jump needs; either all or none of them are used.
+/// The functions of QEMU that a jump over idle time needs; either all or none of them are used.
 struct Qemu {
     processor: extern "C" fn(c_int) -> Processor,
     is_stopped: extern "C" fn(Processor) -> bool,
@@ -53,7 +53,7 @@ impl Qemu {
     }
 }
 
-/// Whether this QEMU has all of the functions.
+/// Whether this QEMU has all functions in [`Qemu`].
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
 
 /// Looks up all of the functions; returns the name of the first that is missing.

@@ -36,7 +36,7 @@ use function::Function;
 type Mutex = *mut c_void;
 type Condition = *mut c_void;
 
-/// The state of the processor thread.
+/// The state of QEMU's processor thread.
 static PROCESSOR_STATE: AtomicU32 = AtomicU32::new(OUTSIDE);
 const OUTSIDE: u32 = 0;
 const IN_GUEST: u32 = 1;
@@ -186,7 +186,8 @@ fn leave_guest() {
     }
 }
 
-/// Only the owner of the big lock calls this, so there is only one caller at a time.
+/// Waits until the processor thread is outside of the guest. Only the owner of the big lock calls this function, so
+/// there is only one caller at a time.
 fn await_processor() {
     while PROCESSOR_STATE.load(SeqCst) != OUTSIDE {
         if PROCESSOR_STATE.compare_exchange(IN_GUEST, AWAITED, SeqCst, SeqCst) != Err(OUTSIDE) {

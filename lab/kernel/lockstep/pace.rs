@@ -50,7 +50,8 @@ const SHIFTING_CODE: &[u8] = &[
     0x48, 0xd3, 0xe0, // shl %cl, %rax
     RETURN,
 ];
-/// Opcode of `mov …(%rip), %rsi`, with which `icount_get` loads the time to add to the counted one, from this relative address.
+/// Opcode of `mov …(%rip), %rsi`, with which `icount_get` loads the time that it adds to the counted time. The relative
+/// address of that time follows the opcode.
 const LOAD_ADDED_TIME: &[u8] = &[0x48, 0x8b, 0x35];
 
 /// The requested shift; 0 if none was requested.

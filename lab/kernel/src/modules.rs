@@ -22,7 +22,7 @@ const MODULES: [Module; 19] = [
     Module { name: SCTP, is_required: false },
     Module { name: "sch_netem", is_required: true },
     Module { name: "veth", is_required: true },
-    // Needed for queues of octets, losses by number, and copies.
+    // Needed for queues whose limit is in octets, losses by packet number, and duplicates.
     Module { name: "sch_prio", is_required: false },
     Module { name: "sch_ingress", is_required: false },
     Module { name: "cls_bpf", is_required: false },

@@ -2,7 +2,7 @@
 //!
 //! The delay of a link is before its queue, so changes of the stages behind it take effect one delay later. A new rate
 //! applies to packets that arrive at the queue later. Packets in the queue leave at the old rate, except in queues
-//! behind a pacer.
+//! behind a shaper.
 
 use hol_base::Seed;
 use hol_network::{

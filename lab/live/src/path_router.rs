@@ -141,7 +141,7 @@ impl RouterPath<'_> {
     }
 }
 
-/// Checks that all hosts of one side are behind the same interface.
+/// Checks that the two addresses are behind the same interfaces of the router as those of the measured path.
 fn check_same_interfaces(
     measured: &[String; 2],
     other: &[String; 2],

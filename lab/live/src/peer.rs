@@ -134,7 +134,7 @@ impl Peer {
     }
 }
 
-/// Returns the transports of a scenario, whose support by the host is requested.
+/// Returns the names of the transports of a scenario; the host is asked whether it supports them.
 fn transports(scenario: &Scenario) -> String {
     scenario.flow_specs().map(|flow| flow.transport.to_string()).collect::<Vec<_>>().join(" ")
 }

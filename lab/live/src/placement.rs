@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) struct AddressPair {
     /// The address of the host with the experiment.
     pub(crate) first: IpAddr,
-    /// The address of the other host, through which all others reach it, too.
+    /// The address of the other host, at which all other hosts reach it, too.
     pub(crate) other: IpAddr,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Placement {
     /// The addresses between the first host and each of the others, by host number.
     #[serde(rename = "meetings")]
     pub(crate) address_pairs: Vec<AddressPair>,
-    /// The number of the host with this view.
+    /// The number of the host that has this view.
     pub(crate) own: usize,
 }
 

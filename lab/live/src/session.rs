@@ -248,7 +248,7 @@ impl Session {
     /// Returns a function that sends reports of servers to the host.
     pub(crate) fn report_sender(&self) -> Arc<ReportOf> {
         let outbox = Arc::clone(&self.outbox);
-        // If sending fails, the thread that receives notices it, too.
+        // An error is ignored here: the thread that receives will notice it, too.
         Arc::new(move |flow: usize, news: PeerReport| drop(send(&outbox, &Request::ServerReport(flow, news))))
     }
 }

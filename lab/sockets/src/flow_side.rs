@@ -375,8 +375,8 @@ impl FlowSide {
         }
     }
 
-    /// Flushes when the application has nothing more to send now, or when its turn ends; returns false after
-    /// a failure.
+    /// Sends the held-back messages when the application has nothing more to send now, or when its turn ends; returns
+    /// false after a failure.
     pub(crate) fn send_all(&mut self, poller: &Poller<Token>, now: Time) -> bool {
         let mut went_well = true;
         for id in std::mem::take(&mut self.sending) {

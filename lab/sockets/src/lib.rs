@@ -83,7 +83,7 @@ pub fn run(
     run_linked(parameters, RunLinks::default(), enter)
 }
 
-/// Runs `parameters` as [`run`] does, connected to other runs.
+/// Runs the flow with these `parameters` as [`run`] does, with `links` to other runs.
 pub fn run_linked(
     parameters: &FlowParameters,
     links: RunLinks<'_>,

@@ -26,7 +26,7 @@ const GET_PEER_ADDR_INFO: i32 = 15;
 const GET_PEER_ADDRS: i32 = 108;
 const GET_LOCAL_ADDRS: i32 = 109;
 const GET_ASSOC_STATS: i32 = 112;
-/// Message flag of a notification, which the kernel itself made.
+/// Message flag of a notification by the kernel.
 pub(crate) const MSG_NOTIFICATION: i32 = 0x8000;
 /// Octets of ancillary data with `struct sctp_rcvinfo`, with a margin.
 pub(crate) const RECEIVE_INFORMATION: usize = 64;

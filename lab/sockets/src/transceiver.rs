@@ -17,7 +17,8 @@ use crate::ip_options::unspecified;
 
 /// Opens the sockets of a protocol.
 pub(crate) trait Opener {
-    /// Returns the address on which the server listens: another port, if the kernel cannot choose one.
+    /// Returns the address on which the server listens: `server`, with a new port if its port is 0 and the kernel
+    /// cannot choose one.
     fn server_address(&self, server: &EndAddresses) -> EndAddresses {
         server.clone()
     }
@@ -95,7 +96,7 @@ pub(crate) trait Transceiver {
         Ok(())
     }
 
-    /// Sends a message. If the send would block, it must be repeated before any other message is sent.
+    /// Sends a message. After the result `WouldBlock`, the same message must be sent again before any other.
     fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<SendOutcome>;
 
     /// Sends the messages that were held back to share packets; called when the application has nothing more to send

@@ -31,7 +31,8 @@ pub struct Sysctl {
 pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
 /// SCTP's default `receive_buffer`: half of `net.core.rmem_default`.
 pub(crate) const SCTP_RECEIVE_BUFFER: u64 = 106_496;
-/// TCP's buffers, which Linux chooses with plenty of memory: the settings, and the options with their default and maximum.
+/// The buffers of TCP, whose sizes Linux chooses for a machine with plenty of memory: the settings, and the options
+/// with their default and maximum.
 const BUFFER_SYSCTLS: [(&str, [&str; 2]); 2] = [
     ("net/ipv4/tcp_rmem", ["receive_buffer", "receive_buffer_max"]),
     ("net/ipv4/tcp_wmem", ["send_buffer", "send_buffer_max"]),
@@ -122,7 +123,7 @@ const TCP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     // By default Linux accepts ECN but does not request it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
-    // Since Linux 7.0, which has the setting named here; `sysctls` adds the value of `tcp_ecn`.
+    // The settings named here exist since Linux 7.0; `sysctls` adds the value of `tcp_ecn`.
     ("accurate_ecn", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN_VERSION, |_| Some("3".to_owned()))),
     ("accurate_ecn_if_offered", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN_VERSION, |_| Some("3".to_owned()))),
     ("accurate_ecn_option", NewSysctl("net/ipv4/tcp_ecn_option", ACCURATE_ECN_VERSION, |value| choice(value, ["0", "2"]))),

@@ -110,8 +110,8 @@ fn stop_counting_pages() -> Result<(), GuestError> {
     if counts { namespace::set(STAT_INTERVAL, "86400") } else { Ok(()) }
 }
 
-/// Allows every available congestion control on all nodes: in other namespaces than the first one Linux forbids DCTCP, which starves other
-/// flows.
+/// Allows every available congestion control on all nodes: in all namespaces except the first, Linux forbids DCTCP,
+/// because it starves other flows.
 fn allow_every_controller() -> Result<(), GuestError> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     namespace::set("net/ipv4/tcp_allowed_congestion_control", available.trim())

@@ -107,7 +107,8 @@ impl Ring {
 }
 
 impl<'r> Frame<'r> {
-    /// Parses a frame of linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet at the offset in the former.
+    /// Parses a frame of linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet at the offset that the
+    /// header contains.
     fn read(octets: &'r [u8]) -> Option<Self> {
         const LENGTH_OFFSET: usize = 8;
         const NETWORK_OFFSET: usize = 14;

@@ -33,7 +33,7 @@ impl MachineHardware {
         Self { root: task.root.map_or(0, Root::size), is_interactive: task.is_interactive }
     }
 
-    /// Returns whether the machine has a root for the user's programs.
+    /// Returns whether the machine has a root file system for the user's programs.
     pub(super) const fn has_root(self) -> bool {
         self.root > 0
     }
@@ -56,8 +56,9 @@ impl MachineHardware {
     /// Returns the hardware that every machine of this kind has, so that all machines can be restored from the same
     /// snapshot.
     ///
-    /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random seed to the guest, so
-    /// it is an older one. A root is persistent memory (nvdimm): it answers at once, and no thread of the host takes part.
+    /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random
+    /// seed to the guest, so it is an older one. A root file system is persistent memory (nvdimm): it answers at once,
+    /// and no thread of the host takes part.
     pub(super) fn hardware(self) -> Vec<String> {
         let (machine, more) = match self.has_root() {
             true => ("pc-i440fx-7.1,nvdimm=on", ",slots=1,maxmem=64G"),
@@ -108,7 +109,7 @@ impl MachineHardware {
     }
 }
 
-/// Returns the arguments for the device of a root.
+/// Returns the arguments for the device of a root file system.
 pub(super) fn device(root: &Root) -> [String; 4] {
     let (path, size) = (escaped_path(root.image()), root.size());
     let backend = format!("memory-backend-file,id=root,mem-path={path},size={size},share=on,readonly=on");

@@ -33,7 +33,7 @@ pub(super) const QEMU_OVERHEAD: u64 = 300;
 /// The name of QEMU's event when a machine is paused.
 const PAUSED_EVENT: &str = "STOP";
 
-/// A running QEMU. Dropping it kills it and its descendants.
+/// A running QEMU. Dropping this value kills QEMU and its descendants.
 #[derive(Debug)]
 pub(super) struct Machine {
     child: Child,

@@ -31,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The number of snapshots that stay in the cache.
 const MAX_ENTRIES: usize = 6;
 
-/// A guest that waits for a job.
+/// A snapshot: a saved guest that waits for a job.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
     pub(super) state: PathBuf,

@@ -35,13 +35,13 @@ const CONSOLE_FILE: &str = "console.log";
 /// The file with the kernel's messages before it has a console, in the run's directory.
 const MESSAGES_FILE: &str = "uml.log";
 
-/// A message of the kernel in the console file if the kernel gets no terminal of the host; it needs none.
+/// A message that the kernel prints to the console file because it gets no terminal of the host; it needs none.
 const NO_TERMINAL: &str = "check_one_sigio failed";
 
 /// 2020-01-01, in ns since 1970: the date of QEMU's clock.
 const BOOT_DATE: u64 = 1_577_836_800_000_000_000;
 
-/// A running kernel. Dropping it kills it and its descendants.
+/// A running kernel. Dropping this value kills the kernel and its descendants.
 #[derive(Debug)]
 pub(super) struct Process {
     child: ChildProcess,

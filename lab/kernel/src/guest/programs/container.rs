@@ -16,7 +16,7 @@ use crate::root::{NODES_DIRECTORY, SHARED_DIRECTORY};
 
 /// The mount point of the read-only root file system that all nodes share.
 const ROOT_DIRECTORY: &str = "/lower";
-/// The directory in which the changes of the nodes are mounted.
+/// The mount point of the file system with the changes of the nodes.
 pub(super) const CONTAINER_DIRECTORY: &str = "/places";
 
 /// A network namespace, for setns(2).

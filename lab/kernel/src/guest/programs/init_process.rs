@@ -27,8 +27,8 @@ pub(super) struct PidNamespace {
 }
 
 impl PidNamespace {
-    /// Starts the first process of a node, which runs this program; this thread can have no other children afterwards. `proc` is the mount
-    /// point of the node's proc(5).
+    /// Starts the first process of a node, which runs this program. Afterwards this thread can start no process outside
+    /// of the node's PID namespace. `proc` is the mount point of the node's proc(5).
     pub(super) fn start(proc: &str) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWPID)?;
         let mut command = Command::new("/proc/self/exe");
