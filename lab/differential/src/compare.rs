@@ -15,10 +15,10 @@ use crate::trace::{Difference, SAME_TIME, Trace};
 const RUNS_PER_WORLD: [u32; 2] = [20, 6];
 /// Repetitions with other seeds that show which parts of a run are random; the run itself is repetition 0.
 const OTHER_REPETITIONS: std::ops::Range<u32> = 1..6;
-/// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200
-/// scenarios), and if it exceeds `MIN_DIFFERENCE`.
+/// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200 scenarios)
+/// and the medians differ by more than `MIN_DIFFERENCE`.
 const SIGNIFICANCE: f64 = 0.005;
-/// Minimum difference of medians: this fraction, and this amount in the unit of the value (ms, kbit/s,
+/// Medians differ if their difference exceeds both this fraction and this amount in the unit of the value (ms, kbit/s,
 /// messages).
 const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
@@ -27,8 +27,8 @@ const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 pub enum Verdict {
     /// The packets were compared, up to the first packet that depends on the seed.
     Packets {
-        /// The first packet that differs between the worlds in content or time, although each world sends the
-        /// same packets up to there with every seed.
+        /// The first packet that differs between the worlds in content or time, although each world sends the same
+        /// packets up to there with every seed; `None` if no packet differs.
         difference: Option<Box<Difference>>,
         /// Whether the values of both runs, such as latency and throughput, agree ([`RunValues::agree`]).
         values_agree: bool,

@@ -9,7 +9,7 @@ use hol_scenario::World;
 use crate::key_space::{KeySpace, log_uniform, pick};
 use crate::random_scenario::{RandomScenario, assumed_options};
 
-/// Transports, with their weights.
+/// Transports, with the weights with which they are drawn.
 const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
 /// Maximum number of octets that a run sends, so that it takes a second and not a minute.
 const MAX_OCTETS: f64 = 1.5e6;
@@ -352,7 +352,7 @@ fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
             )
         }
         _ => {
-            // The second change may overtake the first if its delay is shorter.
+            // Packets after the second change may overtake earlier ones if its delay is shorter.
             let changes = [at, at + 0.2 * rng.uniform()].map(|at| {
                 let (delay, rate) = (log_uniform_in(rng, COMPARED_RANGES.delay_ms), drawn_rate(rng));
                 format!(

@@ -182,7 +182,7 @@ fn whole_number(schema: &Value, rng: &mut Rng) -> u64 {
     min + rng.below(max - min + 1)
 }
 
-/// Draws a quantity in the unit that its type's description names.
+/// Draws a quantity, such as a time, with its unit; `about`, the description of its type, names the quantity.
 fn draw_quantity(about: &str, rng: &mut Rng) -> Option<String> {
     let text = if about.starts_with("a time") {
         format!("{:.1}ms", log_uniform(rng, 0.2, 300.0))

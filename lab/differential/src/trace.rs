@@ -34,11 +34,12 @@ pub struct SentPacket {
     pub interface: String,
     /// The packet as text, with relative sequence numbers.
     pub packet: String,
-    /// Whether it arrived, as far as the run shows.
+    /// Whether the packet arrived, as far as the run shows.
     pub outcome: PacketOutcome,
 }
 
-/// The outcome of a packet: it shows the decisions of queues even if the endpoints do not react to them.
+/// What happened to a packet after it was sent. This shows the decisions of queues even if the endpoints do not react
+/// to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PacketOutcome {
     /// The packet was in flight when the run ended.
@@ -110,9 +111,9 @@ fn arrival_key(packet: hol_wire::Packet) -> String {
 /// The first packet in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The packet of the first run; `None` if it sends no more.
+    /// The packet of the first run; `None` if this run sends no further packet.
     pub first: Option<SentPacket>,
-    /// The packet of the second run; `None` if it sends no more.
+    /// The packet of the second run; `None` if this run sends no further packet.
     pub second: Option<SentPacket>,
 }
 

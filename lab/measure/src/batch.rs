@@ -17,7 +17,7 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Leaves out the first `warm_up` samples and cuts the rest, in order, into `batches` equal parts.
+    /// Returns the mean of the samples without the first `warm_up` ones, cut in order into `batches` equal parts.
     ///
     /// Samples that do not fill a batch count as warm-up. `None` with fewer than 20 batches, or fewer
     /// samples than batches.

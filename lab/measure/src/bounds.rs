@@ -92,12 +92,12 @@ impl Bounds {
     }
 }
 
-/// Returns the quantile `p` of sorted samples, interpolated between neighbours; `None` without any.
+/// Returns the quantile `p` of sorted samples, interpolated between neighbours; `None` without samples.
 pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let place = p * (sorted.len().checked_sub(1)?) as f64;
     let (at, share) = (place.floor() as usize, place.fract());
     let next = sorted[(at + 1).min(sorted.len() - 1)];
-    // Between an infinite value and another there is nothing to interpolate.
+    // Exactly at a sample, the difference to the next one must not matter, even if it is infinite.
     Some(if share == 0.0 { sorted[at] } else { sorted[at] + share * (next - sorted[at]) })
 }
 

@@ -17,20 +17,21 @@ pub enum Verdict {
     Slower,
     /// Equivalent: the difference is shown to be within the margin, even where it is significant.
     NoDifference,
-    /// The repetitions do not decide.
+    /// The repetitions do not decide whether the samples differ.
     Undecided,
 }
 
 /// The first mean minus the second, with the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// First mean minus second, in the unit of the samples, by the samples alone.
+    /// First mean minus second, in the unit of the samples, without allowances for rare events.
     pub difference: Interval,
     /// Lower end of the confidence interval, with an allowance for rare events that did not occur in the runs of the second sample.
     pub low: f64,
     /// Upper end of the confidence interval, with an allowance for rare events that did not occur in the runs of the first sample.
     pub high: f64,
-    /// Probability of a difference this large or larger if there were none (two-sided t test).
+    /// p value: the probability of a difference this large or larger if the true difference were zero (two-sided t
+    /// test).
     pub p: f64,
     /// p value of equivalence: the probability of a difference this small if the true difference were as large as the
     /// margin (two one-sided tests).

@@ -4,13 +4,13 @@
 /// The better of two transports at one point of the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Winner {
-    /// The first is better.
+    /// The first transport is better.
     First,
-    /// The second is better.
+    /// The second transport is better.
     Second,
     /// The difference is negligible.
     Tie,
-    /// Undecided with the permitted number of samples.
+    /// The permitted number of samples does not decide which transport is better.
     Unsure,
 }
 
@@ -19,7 +19,7 @@ pub enum Winner {
 pub struct Probe {
     /// Value on the axis.
     pub x: f64,
-    /// Which of the two is better there.
+    /// Which of the two transports is better at this point.
     pub winner: Winner,
 }
 

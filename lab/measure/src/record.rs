@@ -72,9 +72,9 @@ pub struct TransferTimes {
 pub enum Outcome {
     /// The message (and its reply, if the workload has replies) was delivered.
     Completed,
-    /// The run ended before it was delivered, or it was never accepted by the transport.
+    /// The run ended before the message was delivered, or the transport never accepted the message.
     Unfinished,
-    /// The transport abandoned it (partial reliability).
+    /// The transport abandoned the message (partial reliability).
     Abandoned,
     /// The peer replied, but did not do what was requested.
     Refused,
@@ -179,7 +179,8 @@ impl Record {
 }
 
 impl RecordKind {
-    /// Returns whether the record follows a schedule that the transport can fall behind; a page waits for its own connections.
+    /// Returns whether records of this kind follow a schedule that the transport can fall behind; a page, for example,
+    /// waits only for its own connections.
     pub const fn has_schedule(self) -> bool {
         match self {
             Self::Message | Self::Transaction | Self::Frame => true,

@@ -53,7 +53,7 @@ impl Trend {
     }
 }
 
-/// Returns p of the one-sided sign test between the ends of the axis; ties are left out.
+/// Returns the p value of the one-sided sign test between the ends of the axis; ties are left out.
 fn sign_test(levels: &[Vec<f64>], direction: Direction) -> f64 {
     let [first, .., last] = levels else { return 1.0 };
     let right = |from: f64, to: f64| match direction {

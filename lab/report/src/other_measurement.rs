@@ -7,9 +7,9 @@ use hol_measure::quantile;
 /// The measurements of another tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherMeasurement {
-    /// The name of its file.
+    /// The name of the file with the results.
     pub file: String,
-    /// The tool.
+    /// The name of the tool: `iperf3` or `flent`.
     pub tool: &'static str,
     /// The measured quantities, with the names that the tool gives them.
     pub series: Vec<OtherSeries>,
@@ -71,7 +71,7 @@ fn iperf3(end: &Value) -> Vec<OtherSeries> {
     });
     let count = if streams.len() == 1 { "1 stream".to_owned() } else { format!("{} streams", streams.len()) };
     let there = received("sum_received", &format!("received, {count}"));
-    // --bidir adds this sum for the reverse direction; the other one has the streams of both.
+    // --bidir adds this sum for the reverse direction; the list of streams has those of both directions.
     let back = received("sum_received_bidir_reverse", "received by the client");
     [there, back, round_trip].into_iter().flatten().collect()
 }

@@ -34,7 +34,7 @@ pub struct Provenance {
     pub packets: u64,
     /// The wall-clock time of all runs in seconds, summed over all cores.
     pub wall_s: f64,
-    /// The fidelity of the model's results; `None` for other worlds.
+    /// What is known about differences between the model and Linux at these points; `None` for other worlds.
     pub fidelity: Option<Fidelity>,
 }
 

@@ -76,7 +76,7 @@ fn entity(dir: &Path, file: &Path) -> io::Result<Value> {
     }))
 }
 
-/// Returns the whole document.
+/// Returns the whole JSON-LD document.
 fn metadata(results: &Results, files: &[Value], details: PublicationDetails<'_>) -> Value {
     let PublicationDetails { repeats, date, license } = details;
     let manifest = &results.manifest;

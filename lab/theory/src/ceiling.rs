@@ -16,7 +16,7 @@ pub struct Stream {
     pub interval: Duration,
     /// Rate of the bottleneck.
     pub rate: BitRate,
-    /// One-way delay without queues.
+    /// One-way delay of the path without queueing.
     pub delay: Duration,
 }
 

@@ -67,7 +67,7 @@ struct Receiver {
 /// The state of the simulation.
 struct Transmission<'a> {
     transfer: &'a Transfer,
-    /// The time, in ns.
+    /// The current time, in ns.
     now: u64,
     /// The events by time, then by order of creation.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,

@@ -72,7 +72,8 @@ impl DelayDistribution {
 
     /// Returns delays in ascending order, between which the distribution is constant or nearly so.
     fn values(&self) -> Vec<u64> {
-        // A step is where a level is a whole number of spacings away, so there are as many kinds of steps as remainders.
+        // The distribution has steps only at delays that differ from a level by a whole number of spacings, so every
+        // step has the remainder of a level.
         let remainders: BTreeSet<u64> = self.levels.iter().map(|level| level.delay % self.spacing).collect();
         let mut values = vec![0];
         let mut below = 0;

@@ -11,7 +11,7 @@ use crate::region::Requirement;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
-    /// Labels of the transports about which the claim is.
+    /// Labels of the transports to which the claim applies.
     pub(super) transports: Vec<String>,
     #[serde(rename = "than")]
     reference: String,

@@ -26,10 +26,10 @@ pub struct HeadOfLineCheck {
     messages: u64,
 }
 
-/// Numbers of messages in a run that waited.
+/// Numbers of messages in a run that could have waited for another file, and that did.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Waits {
-    /// Messages that arrived while a message of another file was missing.
+    /// The number of messages that arrived while a message of another file was missing.
     exposed: usize,
     /// The number of these messages that waited for the missing message.
     waited: usize,

@@ -76,7 +76,7 @@ pub struct Answer {
     /// The transport with which it is compared.
     #[serde(rename = "than")]
     pub reference: String,
-    /// The point.
+    /// The point at which the transports are compared.
     pub at: Filter,
     /// The metric.
     #[serde(default)]
@@ -182,7 +182,7 @@ pub enum Check {
     Lines(line_counts::Lines),
     /// A swept key matters more than the choice of transport.
     MattersMore(variance::FactorEffect),
-    /// Repetitions differ more than elsewhere.
+    /// Repetitions differ more than at other axis values.
     WiderInterval(interval_width::WiderIntervals),
     /// Connecting takes too long.
     ConnectsLate(connect_time::LateConnects),
@@ -190,7 +190,7 @@ pub enum Check {
     Product(paper_text::Product),
     /// All runs, one after the other, take at most a given time.
     Lasts(paper_text::TotalDuration),
-    /// The text alone decides.
+    /// The paper's text alone decides the claim.
     Reading(paper_text::Interpretation),
     /// The model and the kernel agree, point by point.
     WorldsAgree(world_agreement::WorldAgreement),
@@ -202,7 +202,7 @@ pub enum Check {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotHere {
-    /// What would be needed.
+    /// What would be needed to decide the claim.
     reason: String,
 }
 

@@ -13,7 +13,7 @@ use hol_lab::Metric;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyFigures {
-    /// The stacks; the first one decides the verdicts of claims.
+    /// The stacks, the current one first; the verdicts of claims depend on this order.
     #[serde(rename = "view")]
     pub views: Vec<StackView>,
     /// Transports whose distributions are drawn with the closed form.
@@ -31,7 +31,7 @@ pub struct StudyFigures {
     /// Points whose delay is shown by component.
     #[serde(rename = "split", default)]
     pub splits: Vec<Filter>,
-    /// Points with a waterfall of a page.
+    /// Points of which one page is drawn as a waterfall.
     #[serde(rename = "waterfall", default)]
     pub waterfalls: Vec<Filter>,
     /// Experiments that are shown as a table of means.

@@ -18,7 +18,7 @@ pub fn main_figure(report: &Report) -> String {
     headline(report).map(figure_html).unwrap_or_default()
 }
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     if report.figures.is_empty() {
         return String::new();

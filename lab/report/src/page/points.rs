@@ -60,7 +60,7 @@ const OUTAGE_COLUMNS: [Column; 6] = [
     Column { head: "event to error, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
 ];
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     report.surveys.iter().map(|survey| table(report, survey)).collect()
 }

@@ -39,7 +39,7 @@ const fn meaning_with_propagation(component: DelayComponent) -> &'static str {
     }
 }
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let drawn = selected_points(report, &report.study_figures.splits).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn

@@ -19,7 +19,7 @@ struct StackComparison {
     other_value: f64,
 }
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let mut text = worlds::summary(report);
     if !report.provenance.complete {

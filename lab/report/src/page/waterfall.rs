@@ -28,7 +28,7 @@ const MIN_BAR_HEIGHT: f64 = 2.0;
 /// The maximum height of a bar, in px.
 const MAX_BAR_HEIGHT: f64 = 9.0;
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let drawn = selected_points(report, &report.study_figures.waterfalls).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn

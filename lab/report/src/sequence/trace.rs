@@ -102,7 +102,7 @@ fn network_that_drops(packet: usize) -> NetworkSpec {
 /// Collects the packets that two hosts send and receive, up to the size of a diagram.
 #[derive(Debug)]
 pub struct PacketCollector {
-    /// The client and the server.
+    /// The names of the client and the server.
     hosts: [String; 2],
     packets: Vec<TracedPacket>,
     /// Number of packets that were omitted because the diagram was full.

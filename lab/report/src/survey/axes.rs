@@ -12,7 +12,7 @@ pub struct Axis {
     pub keys: Vec<String>,
     /// The values of the keys at each step, as written.
     pub steps: Vec<Vec<String>>,
-    /// The steps as numbers, and the index of the key with these numbers, if there is one.
+    /// The index of the key that orders the steps, and its values as numbers; `None` if the steps have no order.
     pub numbers: Option<(usize, Numbers)>,
 }
 

@@ -246,7 +246,7 @@ fn min_share(survey: &Survey<'_>) -> f64 {
     10f64.powf((10.0 / max as f64).log10().floor()).clamp(1e-6, 0.01)
 }
 
-/// Returns the range of values for an axis.
+/// Returns the smallest and the largest value; `None` without values.
 pub(super) fn range_of(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (min, max) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     (min <= max).then_some((min, max))

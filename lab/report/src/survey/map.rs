@@ -26,9 +26,9 @@ const CELL_HEIGHT: f64 = 34.0;
 /// How certain it is that the best transport is best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Certainty {
-    /// Significantly better than every other transport.
+    /// The transport is significantly better than every other one.
     Sure,
-    /// Equivalent to the second best: within [`NEGLIGIBLE`].
+    /// The transport is equivalent to the second best: they differ by less than [`NEGLIGIBLE`].
     Tie,
     /// The repetitions do not decide which transport is best.
     Unsure,

@@ -7,7 +7,7 @@ use hol_lab::Quantity;
 pub struct Numbers {
     /// The unit, such as `ms`; may be empty.
     pub unit: &'static str,
-    /// Numbers of the values, in the order of the file.
+    /// The values in this unit, in the order of the file.
     pub values: Vec<f64>,
 }
 

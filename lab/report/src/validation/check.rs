@@ -4,7 +4,7 @@ use hol_measure::{Bounds, CONFIDENCE, RankSum};
 
 use super::runs::Runs;
 
-/// The largest accepted deviation of the model from the kernel: the larger of the two fields.
+/// The largest accepted deviation of the model from the kernel; the larger one of the two fields applies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
     /// Deviation in the value's unit.
@@ -33,11 +33,11 @@ pub struct Check {
     pub difference: Bounds,
     /// The ranks of the kernel's runs among the model's.
     pub ranks: RankSum,
-    /// The largest acceptable difference.
+    /// The largest acceptable difference, in the unit of the values.
     pub tolerance: f64,
     /// The ends of the kernel's interval, or the lowest and the highest run if the runs are too few for an interval.
     kernel_range: (f64, f64),
-    /// The one-sided uncertainty of the kernel's median.
+    /// The one-sided uncertainty of the kernel's median, in the unit of the values.
     uncertainty: f64,
     /// The number of the kernel's repetitions.
     repetitions: usize,

@@ -5,9 +5,9 @@ use super::ComparedPoint;
 /// Numbers of points by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// All points.
+    /// Number of points.
     pub points: usize,
-    /// Points at which model and kernel agree.
+    /// Number of points at which model and kernel agree.
     pub agree: usize,
     /// Points whose uncertainty exceeds the tolerance.
     pub imprecise: usize,

@@ -12,7 +12,7 @@ struct Packet {
     /// reports.
     first_counted: usize,
     reports: u32,
-    /// Whether it was retransmitted because of acknowledgements.
+    /// Whether the packet was retransmitted because of acknowledgements.
     fast: bool,
     resent: bool,
     /// Whether the packet has been acknowledged.
