@@ -23,7 +23,7 @@ use crate::verify::differences;
 pub struct MergeResult {
     /// The joined result directory.
     pub store: Store,
-    /// All runs.
+    /// The runs of all parts.
     pub finished: RunResults,
     /// The number of runs that more than one part contained, with equal results.
     pub repeated: u64,

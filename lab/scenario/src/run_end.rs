@@ -14,7 +14,7 @@ pub enum RunEnd {
     Finished,
     /// The transport did not accept a message in time: the load exceeds its throughput.
     BehindSchedule {
-        /// The message.
+        /// Number of the message, from 0.
         message: u64,
         /// The time at which it was due.
         scheduled: Time,

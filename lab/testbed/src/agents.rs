@@ -93,7 +93,7 @@ const LONGEST_PACKET: u64 = 65_535 - 40;
 const SCTP_DATA: u64 = 1452;
 /// The largest buffer that a transport takes, in octets.
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
-/// RFC 7323 section 2.3.
+/// The largest shift of the Window Scale option. RFC 7323 section 2.3.
 const LARGEST_WINDOW_SCALE: u32 = 14;
 
 /// Attributes of TCP that hol supports, except for the size of a packet.

@@ -52,7 +52,7 @@ pub(crate) struct Event {
 }
 
 #[derive(Debug)]
-/// A node.
+/// A node of the network under construction.
 pub(crate) struct Node {
     pub name: Option<String>,
     /// Position of the node in the script.
@@ -357,7 +357,7 @@ fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, overrides
 }
 
 impl Line {
-    /// Returns the non-default settings.
+    /// Returns the rate, the delay, and all other settings that differ from the defaults.
     fn overrides(&self, is_emulab: bool) -> Overrides {
         let discipline = self.queue.discipline(is_emulab, self.rate, self.delay);
         Overrides {

@@ -25,7 +25,7 @@ pub struct Flow {
     pub to: String,
     /// Messages that are sent.
     pub load: FlowLoad,
-    /// Start of the traffic.
+    /// Start of the traffic, on the clock of the script.
     pub start: Duration,
     /// End of the traffic, at the latest the end of the script.
     pub stop: Duration,
@@ -45,7 +45,7 @@ pub enum FlowLoad {
     Every {
         /// Octets of a packet, without its headers.
         size: u64,
-        /// Interval.
+        /// Time between packets.
         interval: Duration,
         /// Number of packets that are sent at once, because the agent divides a packet of the application.
         at_once: u16,

@@ -76,7 +76,7 @@ impl Simulator<'_> {
     }
 }
 
-/// Describes an unsupported class.
+/// Returns the error message for an unsupported class, which lists the supported ones.
 pub(crate) fn unknown_class(class: &str) -> String {
     let kind = match class.split('/').next().unwrap_or_default() {
         "Agent" => {

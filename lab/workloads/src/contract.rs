@@ -109,9 +109,9 @@ pub enum Output {
 pub enum AbortReason {
     /// A message could not be sent within `late_limit` of its scheduled time.
     BehindSchedule {
-        /// The message.
+        /// Number of the message, from 0.
         message: u64,
-        /// Its scheduled time.
+        /// Scheduled time of the message.
         scheduled: Time,
     },
     /// A required connection failed. The reason is in the terms of the RFC.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
                  { median = \"10kB\", sigma = 1.5, max = \"1MB\" }, or { file = \"sizes.txt\" }"
 )]
 pub enum Sizes {
-    /// The same for all.
+    /// One size for all messages or files.
     Fixed(ByteCount),
     /// Log-normal, which fits the body of the distribution of web files. Barford and Crovella 1998
     /// (SIGMETRICS), section 4.

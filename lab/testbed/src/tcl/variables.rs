@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::suggestion;
 
-/// Where a variable is.
+/// The scope of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scope {
     Global,

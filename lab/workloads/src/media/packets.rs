@@ -8,7 +8,7 @@ use hol_transport::FramingError;
 
 use super::{Fec, Media, Packing, clock};
 
-/// RFC 3551 table 4.
+/// RTP payload type of MPEG audio. RFC 3551 table 4.
 const MPA_PAYLOAD_TYPE: u8 = 14;
 /// Dynamic payload types, which a session description would announce. RFC 3551 section 3.
 const ADU_PAYLOAD_TYPE: u8 = 96;

@@ -21,7 +21,7 @@ pub(crate) struct Streamer {
     lanes: StreamLayout,
     stream: Stream,
     packets: Packets,
-    /// Frames not yet due.
+    /// Number of frames that are not due yet.
     frames_left: u64,
     /// Whether the number of frames is unlimited.
     endless: bool,

@@ -34,7 +34,7 @@ pub(crate) struct Agent {
     octets: MessageBuffer,
 }
 
-/// A rule in force.
+/// A rule in force without a pending request.
 #[derive(Debug)]
 struct IdleRule {
     pid: Pid,
