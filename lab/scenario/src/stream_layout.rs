@@ -28,7 +28,8 @@ const fn handshake(tls: Tls) -> Handshake {
     const CHANGE_CIPHER_SPEC_OCTETS: u16 = 6;
     /// Octets of the record of a `ClientHello` without resumption.
     const CLIENT_HELLO_OCTETS: u16 = 5 + 256;
-    /// Octets of the extensions for resumption: `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256, and `psk_key_exchange_modes`.
+    /// Octets of the extensions for resumption: `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256,
+    /// and `psk_key_exchange_modes`.
     const TICKET_OCTETS: u16 = 4 + 2 + 2 + 200 + 4 + 2 + 1 + 32 + 6;
     /// Octets of the record of a `ServerHello` without resumption, and of the `ChangeCipherSpec` after it.
     const SERVER_HELLO_OCTETS: u16 = 5 + 90 + CHANGE_CIPHER_SPEC_OCTETS;
