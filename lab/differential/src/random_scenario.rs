@@ -94,7 +94,7 @@ impl RandomScenario {
         format!("{} {}", self.protocol, self.kind())
     }
 
-    /// Returns the kind of its workload.
+    /// Returns the kind of the scenario's workload.
     pub(crate) fn kind(&self) -> &str {
         self.value("workload.kind").unwrap_or("simco").trim_matches('"')
     }

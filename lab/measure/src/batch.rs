@@ -30,8 +30,7 @@ impl BatchMeans {
         Some(Self { interval: Interval::of(&means, confidence)?, batch_size: batch, lag1: lag1(&means) })
     }
 
-    /// Returns whether the batches are too short: their means still depend on each other (two-sided, about 5
-    /// %).
+    /// Returns whether the batches are too short: their means still depend on each other (two-sided test at about 5 %).
     pub fn are_correlated(&self) -> bool {
         self.lag1.abs() > 1.96 / (self.interval.n as f64).sqrt()
     }

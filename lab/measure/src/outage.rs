@@ -85,7 +85,7 @@ pub struct OutagesBuilder {
     /// Times of the events, ascending.
     events: Vec<Time>,
     latencies_before: Recorder,
-    /// The time from each delivery before the first event to the next one.
+    /// The times between successive deliveries before the first event.
     silences: Recorder,
     /// The last messages before the first event: due time and response time.
     messages_before: std::collections::VecDeque<(Time, Duration)>,

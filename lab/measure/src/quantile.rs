@@ -21,7 +21,7 @@ pub struct QuantileInterval {
 /// A corner of the complementary distribution (CCDF): a share of the offered messages takes longer than `latency`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CcdfPoint {
-    /// The latency.
+    /// The latency that a share of the messages exceeds.
     pub latency: Duration,
     /// The share of the offered messages that took longer or never completed.
     pub share: f64,

@@ -78,8 +78,8 @@ fn exact_p(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     (2.0 * low.min(high) / ways.iter().sum::<f64>()).min(1.0)
 }
 
-/// Returns the normal approximation, with continuity correction; `higher` is the number of pairs in which the first
-/// sample is higher.
+/// Returns the two-sided p-value by the normal approximation, with continuity correction; `higher` is the number of
+/// pairs in which the first sample is higher.
 fn approximate_p(ranks: &[usize], higher: f64, (n, m): (f64, f64)) -> f64 {
     let all = n + m;
     let ties: f64 =

@@ -75,7 +75,7 @@ fn exact_p(ranks: &[usize], sum: usize) -> f64 {
     (2.0 * likely[..=min].iter().sum::<f64>()).min(1.0)
 }
 
-/// Returns the normal approximation for many pairs, with ties in the variance.
+/// Returns the two-sided p-value for many pairs: the normal approximation, with ties in the variance.
 fn approximate_p(ranks: &[usize], sum: usize) -> f64 {
     let middle = ranks.iter().sum::<usize>() as f64 / 2.0;
     let variance = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;

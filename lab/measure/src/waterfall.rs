@@ -28,8 +28,8 @@ pub struct WaterfallFile {
     /// Time from the click until the client learned of the file.
     #[serde(rename = "known_ns", with = "nanoseconds")]
     pub known_after: Duration,
-    /// The parts of the file's delay after that: first those of the request, then those of the file itself; empty if
-    /// the file never arrived.
+    /// The parts of the file's delay after the client learned of it: first those of the request, then those of the file
+    /// itself; empty if the file never arrived.
     pub spans: Vec<Span>,
 }
 

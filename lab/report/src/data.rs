@@ -61,7 +61,8 @@ pub struct Cell {
     pub is_steady: bool,
     /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
     pub timeouts: Option<TimeoutCounts>,
-    /// The metrics that are not in the summaries, including those of programs, each with its value in every run.
+    /// The metrics that are not in the summaries, including those that programs report, each with its value in every
+    /// run.
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
     /// The waterfall of a page of the first repetition, file by file.
     pub waterfall: Option<Waterfall>,

@@ -79,7 +79,8 @@ impl Cell {
         self.of_runs(metric).iter().filter(|value| value.is_none()).count()
     }
 
-    /// Returns the number of repetitions that did not carry their load or have no value.
+    /// Returns the number of repetitions without a meaningful value: those that did not carry their load or, if the
+    /// metric is meaningful nevertheless, have no value.
     pub fn collapsed_runs_of(&self, metric: Metric) -> usize {
         if metric.info().needs_load { self.collapsed_runs() } else { self.runs_without_value(metric) }
     }

@@ -70,7 +70,7 @@ impl DelayDistribution {
         (1.0 - lost.unwrap_or(0.0)) * (-integral / self.spacing as f64).exp()
     }
 
-    /// Returns delays in ascending order, between which the distribution is constant or nearly so.
+    /// Returns ascending delays; between two neighbours the distribution is constant or nearly so.
     fn values(&self) -> Vec<u64> {
         // The distribution has steps only at delays that differ from a level by a whole number of spacings, so every
         // step has the remainder of a level.

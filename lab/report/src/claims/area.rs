@@ -24,7 +24,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         Finding::combine(self.transports.iter().map(|transport| self.compare(view, transport)))
     }

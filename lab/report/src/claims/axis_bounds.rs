@@ -18,7 +18,7 @@ pub struct WithinAxis {
     pub(super) at: Filter,
     /// The ends of the axis, in the unit of the metric (ms or kbit/s).
     axis: [f64; 2],
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
 }

@@ -24,7 +24,7 @@ pub struct FasterTransport {
     /// significantly slower.
     #[serde(default = "default_share")]
     share: f64,
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
     /// Whether a transport with mostly aborted runs is worse than a transport whose runs complete; otherwise such
@@ -42,7 +42,7 @@ pub struct DifferentMeans {
     /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
 }

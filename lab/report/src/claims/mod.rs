@@ -78,7 +78,7 @@ pub struct Answer {
     pub reference: String,
     /// The point at which the transports are compared.
     pub at: Filter,
-    /// The metric.
+    /// The metric that is compared.
     #[serde(default)]
     pub metric: Metric,
     /// The largest difference that counts as zero, in the unit of the metric.
@@ -130,7 +130,7 @@ pub struct SideCheck {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Check {
-    /// Means are lower than another transport's.
+    /// A transport is faster than another: its times are lower, or its throughput is higher.
     Faster(comparison::FasterTransport),
     /// Two transports' means differ.
     Differ(comparison::DifferentMeans),

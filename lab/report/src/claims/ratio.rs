@@ -20,13 +20,13 @@ pub struct Ratio {
     pub(super) at: Filter,
     /// The smallest and the largest ratio that agree with the paper.
     between: [f64; 2],
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
 }
 
 impl Ratio {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let factor = |cell: &Cell| factor(self.metric, cell, view.compared_cell(cell, &self.reference)?);

@@ -18,7 +18,7 @@ pub struct ReportedValues {
     /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
     /// The swept key along which values are reported.

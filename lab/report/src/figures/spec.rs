@@ -79,7 +79,7 @@ pub struct FigureSpec {
     /// The swept key of the horizontal axis, such as `workload.interval`, if `kind` is `axis`.
     #[serde(default)]
     pub over: String,
-    /// The metric.
+    /// The metric that the figure shows.
     #[serde(default)]
     pub metric: Metric,
     /// Values of other swept keys, to select points.
@@ -149,7 +149,8 @@ impl fmt::Display for Number {
 }
 
 impl StudyFigures {
-    /// Removes the stacks to which none of the `labels` belongs, and returns them. Also removes such variants.
+    /// Removes and returns the stacks to which no transport in `labels` belongs. Also removes the variants to which
+    /// none belongs.
     pub fn take_absent_stacks(&mut self, labels: &[&str]) -> Vec<StackView> {
         let has = |view: &StackView| labels.iter().any(|label| label.ends_with(&view.suffix));
         self.variants.retain(has);

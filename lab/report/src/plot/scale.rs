@@ -39,7 +39,7 @@ const LOG_START: f64 = 0.1;
 /// A tick of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// The value.
+    /// The value at the tick.
     pub value: f64,
     /// Its label; empty for a minor tick.
     pub label: String,

@@ -14,7 +14,7 @@ use hol_lab::Metric;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
-    /// The metric.
+    /// The metric that has to reach the threshold.
     pub metric: Metric,
     /// Threshold, in the unit of the metric.
     pub from: f64,

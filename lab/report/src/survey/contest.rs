@@ -186,8 +186,8 @@ impl<'d> Contest<'d> {
         ours - theirs
     }
 
-    /// Returns the means of both over the pairs of repetitions in which both have a value; NaN if there is none, or if
-    /// they are not compared.
+    /// Returns the means of challenger and reference over the pairs of repetitions in which both have a value; NaN if
+    /// there is no such pair, or no comparison.
     pub(super) fn means_of_pairs(&self) -> (f64, f64) {
         let [ours, theirs] = [self.challenger, self.reference].map(|cell| match self.is_unsteady {
             true => cell.of_completed_runs(|run| run.latency.mean_ms()),

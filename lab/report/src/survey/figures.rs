@@ -24,7 +24,7 @@ pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     )
 }
 
-/// Numbers figures from `first`.
+/// Numbers the figures, starting with `first`.
 pub fn with_numbers(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
     for (number, figure) in (first..).zip(&mut figures) {
         figure.id = format!("fig{number:02}");

@@ -9,7 +9,7 @@ pub struct Tally {
     pub points: usize,
     /// Number of points at which model and kernel agree.
     pub agree: usize,
-    /// Points whose uncertainty exceeds the tolerance.
+    /// Number of points whose uncertainty exceeds the tolerance.
     pub imprecise: usize,
     /// Number of points whose uncertainty exceeds the tolerance and that agree.
     pub imprecise_and_agree: usize,

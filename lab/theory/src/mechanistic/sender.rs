@@ -177,7 +177,8 @@ impl Sender {
         }
     }
 
-    /// Counts a missing report for every packet below `highest` (RFC 9260 section 7.2.4); returns those to retransmit.
+    /// Counts a missing report for every unacknowledged packet below `highest` (RFC 9260 section 7.2.4); returns those
+    /// to retransmit.
     fn count_missing_reports(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
         let mut lost = Vec::new();
         for (at, packet) in
