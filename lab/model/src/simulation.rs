@@ -443,7 +443,7 @@ impl<'t> Simulation<'t> {
                     }
                     self.flow_schedule.set(entry(index, role), until);
                     if role == Side::Client && until == Time::MAX {
-                        // That may have been the last message, which starts the grace period.
+                        // The application may have sent its last message, which starts the grace period.
                         self.watch(index);
                     }
                     return;

@@ -52,7 +52,7 @@ pub(crate) struct Approach {
 }
 
 impl Approach {
-    /// Creates an approach of this delay and jitter.
+    /// Creates an approach with the delay and jitter of `propagation`.
     pub(crate) fn new(propagation: Propagation) -> Self {
         Self { propagation, under_way: VecDeque::new() }
     }

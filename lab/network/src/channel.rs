@@ -15,7 +15,7 @@ use crate::topology::LinkDirectionSettings;
 pub(crate) struct Channel {
     /// Indices of the links, ascending.
     pub(crate) members: Vec<usize>,
-    /// Index into `members`.
+    /// Index into `members` of the link that transmitted last.
     last_member: usize,
 }
 

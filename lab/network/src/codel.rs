@@ -56,7 +56,7 @@ pub(crate) struct QueuedPacket {
 }
 
 impl QueuedPacket {
-    /// Returns how long it has been queued.
+    /// Returns how long the packet has been queued.
     fn sojourn(&self, now: Ticks) -> Ticks {
         Ticks(now.0.saturating_sub(Ticks::from_nanos(self.queued_at.as_nanos()).0))
     }

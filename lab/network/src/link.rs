@@ -137,8 +137,8 @@ impl Link {
         self.transmitter.free_at().max(self.blocked_until)
     }
 
-    /// Returns the numbers of packets queued or in transmission, and of their octets, as the limit of the queue counts
-    /// them.
+    /// Returns the number of packets queued or in transmission, and of their octets, counted as by the limit of the
+    /// queue.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.backlog();
         match self.transmitter.is_sending(now) {

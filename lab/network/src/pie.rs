@@ -103,8 +103,8 @@ impl Pie {
             return false;
         }
         if self.accu_prob >= 8.5 {
-            // Linux resets the sum only when a packet is dropped, so after a marked packet others follow
-            // (`pie_drop_early`).
+            // Linux resets the sum only when a packet is dropped, so packets after a marked one are marked or
+            // dropped, too (`pie_drop_early`).
             return true;
         }
         let is_drawn = self.rng.chance(self.drop_prob);

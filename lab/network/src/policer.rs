@@ -97,7 +97,7 @@ pub(crate) struct Policer {
     bucket: TokenBucket,
     /// Available tokens, in parts.
     tokens: u64,
-    /// The time for which `tokens` holds.
+    /// The time at which `tokens` was computed.
     tokens_at: Time,
 }
 

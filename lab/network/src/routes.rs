@@ -1,5 +1,5 @@
-//! Static routing: the route with the fewest hops; among equally short ones, that whose first segment comes first in
-//! [`Topology::segments`].
+//! Static routing: the route with the fewest hops. Of several equally short routes, the one whose first segment comes
+//! first in [`Topology::segments`] is used.
 
 use std::collections::VecDeque;
 
@@ -91,7 +91,8 @@ fn distances(topology: &Topology, attachments: &[Vec<Attachment<'_>>], target: &
     distances
 }
 
-/// Returns the first segment of a node with a neighbour one hop nearer, and the interfaces at both ends.
+/// Returns the first segment of a node that has a neighbour one hop nearer to the target, and the interfaces at both
+/// ends.
 fn next_hop<'t>(
     topology: &Topology,
     attachments: &[Attachment<'t>],

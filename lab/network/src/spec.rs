@@ -266,8 +266,8 @@ settings! {
     rate: BitRate = mbit(100),
     /// One-way propagation delay. Default 10 ms.
     delay: Duration = Duration::from_millis(10),
-    /// The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
-    /// none.
+    /// The delay varies by up to ± this time, or as `jitter_distribution` determines; packets keep their order.
+    /// Kernel world: at most 2 s. Default none.
     jitter: Duration = Duration::ZERO,
     /// Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     /// deviation. Negative delays become zero. Default `"uniform"`.

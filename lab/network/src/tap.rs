@@ -41,7 +41,7 @@ pub enum TapEvent {
     /// The discipline of the sending interface's queue (any except drop-tail) dropped the packet before the queue was
     /// full.
     DroppedEarly,
-    /// The packet left the link faster than the policed rate; reported at the sending interface.
+    /// The packet exceeded the policed rate at the end of the link; reported at the sending interface.
     Policed,
     /// The packet arrived with a wrong checksum and was discarded.
     Corrupted,

@@ -68,7 +68,7 @@ impl ShaperQueue {
     /// the initial rate of the link, because Linux would restart the average after a change of the rate.
     pub(crate) fn nested(start: &Settings) -> Result<Vec<Self>, Refusal> {
         Ok(match (&start.discipline, start.queue) {
-            // Filters count its octets before the shaper, and release them after the transmitter.
+            // Filters count the queued octets before the shaper, and release them after the transmitter.
             (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::UNLIMITED_QUEUE)],
             (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
             (Discipline::Red(spec), queue) => {

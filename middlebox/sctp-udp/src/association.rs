@@ -22,7 +22,7 @@ pub struct Association {
     endpoint: Endpoint,
     peer: IpAddr,
     local: IpAddr,
-    /// The peer's port of SCTP.
+    /// The peer's SCTP port.
     peer_port: u16,
     now: Time,
     wake_at: Time,
@@ -76,7 +76,7 @@ impl Association {
         association
     }
 
-    /// Returns the peer's port of SCTP.
+    /// Returns the peer's SCTP port.
     pub fn peer_port(&self) -> u16 {
         self.peer_port
     }

@@ -113,13 +113,14 @@ impl PortSocket {
         }
     }
 
-    /// Sends a datagram. If there is no room, it is lost, as in a full queue on the path; SCTP sends it again.
+    /// Sends a datagram. If the socket has no room, the datagram is lost, as in a full queue on the path; SCTP sends
+    /// it again.
     pub fn send(&self, octets: &[u8], path: Path) {
         let (parts, peer) = ([IoSlice::new(octets)], SockaddrStorage::from(path.peer));
         let send = |source: ControlMessage<'_>| {
             sendmsg(self.socket.as_raw_fd(), &parts, &[source], MsgFlags::empty(), Some(&peer))
         };
-        // An error belongs to this datagram or an earlier one, which are lost.
+        // An error is about this datagram or an earlier one; that datagram is lost.
         let _ = match path.local {
             IpAddr::V4(local) => send(ControlMessage::Ipv4PacketInfo(&in_pktinfo {
                 ipi_ifindex: 0,
@@ -177,7 +178,7 @@ fn selection(is_ipv6: bool, host_bits: u32) -> Vec<sock_filter> {
     let hash =
         [step(multiply, factor()), step(to_x, 0), step(shift, 16), step(xor_x, 0), step(multiply, factor())];
     let queue = [step(shift, 32 - host_bits), step(to_x, 0)];
-    // The tag of an INIT is zero: RFC 9260 section 8.5.1. The others leave the program by the first answer.
+    // The tag of an INIT is zero: RFC 9260 section 8.5.1. Other packets leave the program at the first `answer`.
     let is_init = sock_filter { jt: 2, ..step(jump_if_equal, 0) };
     let others = [step(load, VERIFICATION_TAG), is_init, step(from_x, 0), step(answer, 0)];
     let inits = [step(from_x, 0), step(add, 1 << host_bits), step(answer, 0)];

@@ -80,7 +80,8 @@ impl Endpoint {
         let gap = self.tsn_map.has_gap() || (seen.gap_closed && self.config.sack_when_gap_closes);
         let due = self.acknowledgements.due || self.config.sack_frequency == 1;
         if self.state == State::ShutdownSent {
-            // Section 9.2: a SHUTDOWN answers each packet with DATA, and a peer that sends DATA has not failed.
+            // Section 9.2: each packet with DATA is answered by a SHUTDOWN, and a peer that sends DATA has not
+            // failed.
             self.error_count = 0;
             self.queue_sack();
             self.queue_shutdown(now);

@@ -128,7 +128,7 @@ impl Authentication {
         Self { key: vectors.map(|vector| &vector[..]).concat(), hash: peer.hash, own_hash: own.hash }
     }
 
-    /// Returns the AUTH chunk of a packet that is not complete yet. Section 6.2.
+    /// Returns an AUTH chunk with a zero HMAC, for a packet that is not complete yet. Section 6.2.
     pub(crate) fn empty_auth_chunk(&self) -> Chunk {
         let hmac = Bytes::from_static(&[0; 32]).slice(..self.hash.length());
         Chunk::Auth(Box::new(Auth { shared_key_id: EMPTY_KEY, hmac_id: self.hash.identifier(), hmac }))

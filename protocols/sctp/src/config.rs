@@ -74,8 +74,8 @@ pub struct Config {
     /// before the association is established. Nagle's algorithm then delays only messages that are shorter than this fragment. RFC 9260
     /// section 6.10.
     pub fragments_leave_room: bool,
-    /// The largest distance of an acceptable TSN from the cumulative TSN, in DATA or FORWARD TSN. SACKs can report 65535: RFC 9260
-    /// section 3.3.4.
+    /// The maximum distance of the TSN of an acceptable DATA or FORWARD TSN chunk from the cumulative TSN. SACKs can
+    /// report at most 65535: RFC 9260 section 3.3.4.
     pub max_tsn_gap: u16,
     /// The largest number of gap ack blocks in a SACK, which RFC 9260 section 3.3.4 limits by the MTU.
     pub max_gap_blocks: u16,
@@ -135,8 +135,8 @@ pub struct Config {
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
-    /// Process each FORWARD TSN even if its TSN is known, and count it for the delayed SACK in addition to the DATA in
-    /// its packet. By RFC 3758 section 3.6 an outdated FORWARD TSN is only acknowledged, and counts like DATA.
+    /// Process even an outdated FORWARD TSN, and count each one for the delayed SACK in addition to the DATA in its
+    /// packet. By RFC 3758 section 3.6 an outdated FORWARD TSN is only acknowledged, and counts like DATA.
     pub forward_tsn_always_counts: bool,
     /// Let a SACK first abandon each message that has reached its limit (with `retransmissions=0` all messages in
     /// flight), and only then acknowledge the other messages. Messages abandoned like this neither open the window nor
@@ -177,8 +177,8 @@ pub struct Config {
     /// Refuse to delete the address by which an ASCONF from an unknown address was looked up. RFC 5061 section 5.3.2.
     #[serde(alias = "asconf_keeps_lookup")]
     pub asconf_keeps_lookup_address: bool,
-    /// Count data in flight to an address that the peer deletes as sent to another one, where they wait for the T3-rtx
-    /// timer of that address or for miss indications; otherwise the data are lost.
+    /// If the peer deletes an address, count data in flight to it as sent to another address, where they wait for the
+    /// T3-rtx timer or for miss indications. Otherwise these data are lost.
     pub deleted_flight_moves: bool,
 
     /// Send heartbeats to idle paths. RFC 9260 section 8.3.
@@ -200,7 +200,8 @@ pub struct Config {
     /// Send SACKs and other replies to the active path if the path of the received chunk has failed or is potentially
     /// failed; by RFC 9260 section 6.4 replies go to the address that they answer.
     pub replies_avoid_failed_path: bool,
-    /// PotentiallyFailed.Max.Retrans; values from `path_max_retrans` on disable the state. RFC 7829 section 3.
+    /// PotentiallyFailed.Max.Retrans; values from `path_max_retrans` on disable the potentially failed state. RFC
+    /// 7829 section 3.
     pub pf_threshold: u32,
     /// Let only a HEARTBEAT ACK end the potentially failed state; RFC 7829 section 3.2 lets a SACK end it, too.
     pub pf_until_heartbeat_ack: bool,

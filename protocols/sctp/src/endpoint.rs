@@ -406,7 +406,7 @@ impl Endpoint {
 
 impl hol_transport::Endpoint for Endpoint {
     fn handle(&mut self, now: Time, input: Input) {
-        // A read makes room for the peer's data; a flush would start another burst of our own.
+        // A read only makes room for the peer's data; a flush after it would start another burst of our own.
         let is_about_reading = matches!(input, Input::Command(Command::Read(_)));
         match input {
             Input::Packet(packet) => self.on_packet(now, packet),

@@ -136,8 +136,8 @@ impl InterleavedReassembly {
 }
 
 impl InterleavedReassembly {
-    /// Resets a stream, whose messages have all arrived or been abandoned. RFC 6525 section 5.2.2 E3; RFC
-    /// 8260 section 2.1: both number spaces.
+    /// Resets both number spaces of a stream (RFC 8260 section 2.1) whose messages have all arrived or been
+    /// abandoned. RFC 6525 section 5.2.2 E3.
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {

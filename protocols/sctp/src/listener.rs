@@ -59,7 +59,7 @@ impl Listener {
         self.next.packets.pop_front()
     }
 
-    /// Returns whether it stores anything about a peer or a handshake.
+    /// Returns whether the listener stores anything about a peer or a handshake.
     #[cfg(test)]
     pub(crate) fn has_state(&self) -> bool {
         let Endpoint { paths, control, packets, reader, peer_tag, .. } = &self.next;

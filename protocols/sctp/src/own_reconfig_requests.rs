@@ -93,7 +93,7 @@ impl Endpoint {
             Reconfiguration::AddOutgoing(more) => self.streams_out.count().checked_add(*more).is_some(),
             Reconfiguration::ResetIncoming(_) | Reconfiguration::AddIncoming(_) => true,
         };
-        // Section 5.1.1: only if the peer supports it.
+        // Section 5.1.1: requests are sent only if the peer supports them.
         if !self.reconfig || !self.state.sends_data() || !can_be {
             return self.event(Event::Reconfigured { what, done: false });
         }
@@ -149,7 +149,7 @@ impl Endpoint {
         if own.outstanding.is_some() || !self.state.sends_data() {
             return None;
         }
-        // Messages queued before the reset are numbered first.
+        // A reset waits until the messages queued before it have been numbered.
         let is_due = |queued: &&QueuedRequest| match &queued.request {
             Reconfiguration::ResetOutgoing(streams) => !self.streams_out.has_unsent_of(streams),
             _ => true,

@@ -33,7 +33,7 @@ impl Endpoint {
         }
         let answer = self.peer_addresses.answer.as_ref();
         if let Some(answer) = answer.filter(|answer| answer.serial == asconf.serial) {
-            // Section 5.2 E6: back to its source.
+            // Section 5.2 E6: the answer goes back to the source.
             let path = self.paths.index_of(origin.source);
             self.control.push_back((path, Chunk::AsconfAck(Box::new(answer.clone()))));
         }
@@ -122,7 +122,7 @@ impl Endpoint {
         self.paths.list[path].deleted = true;
         self.paths.list[path].stop_timers();
         if self.paths.primary == path {
-            // Section 5.3 F12 permits any other.
+            // Section 5.3 F12 permits any other address as primary.
             self.paths.primary = self.paths.list.iter().position(|path| !path.deleted).unwrap_or(path);
         }
         self.paths.select();

@@ -94,7 +94,7 @@ impl Endpoint {
         for parameter in parameters {
             match parameter {
                 Reconfig::Response { serial, result, .. } => self.on_reconfig_response(now, *serial, *result),
-                // Section 4: the parameters after it are not read.
+                // Section 4: parameters after an unknown one are not read.
                 Reconfig::Unknown { .. } => break,
                 Reconfig::OutgoingReset { serial, .. }
                 | Reconfig::IncomingReset { serial, .. }

@@ -204,7 +204,7 @@ impl Endpoint {
     fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, alone: bool, chunk: Chunk) {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
-            // Section 6.10: bundled with other chunks they are invalid.
+            // Section 6.10: these chunks are invalid if they are bundled with other chunks.
             Chunk::InitAck(_) | Chunk::ShutdownComplete { .. } if !alone => self.on_bundled(&chunk),
             Chunk::InitAck(init) => self.on_init_ack(now, origin, &init),
             Chunk::CookieAck => self.on_cookie_ack(now, path),

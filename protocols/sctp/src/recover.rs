@@ -331,7 +331,8 @@ impl Endpoint {
         self.paths.list[path].rtt.back_off();
     }
 
-    /// Counts an error of a path. After it becomes potentially failed, its first HEARTBEAT is scheduled by the RTO before the back-off.
+    /// Counts an error of a path. When the path becomes potentially failed, the RTO before the back-off determines
+    /// when its first HEARTBEAT is sent.
     fn count_path_error(&mut self, now: Time, path: usize) {
         let Self { config, paths, .. } = self;
         let struck = &mut paths.list[path];

@@ -100,7 +100,7 @@ impl Endpoint {
         self.send_control(now, &mut bundle);
         let echoes = self.state == State::CookieEchoed && bundle.has_cookie_echo;
         if (self.state.sends_data() || echoes) && self.may_send_data() {
-            // sctp_packet_config adds the echo before it is known whether the window allows data.
+            // As in Linux, where sctp_packet_config adds the ECNE before it is known whether the window allows data.
             bundle.may_be_echo_alone = self.flight.lost() > 0 || !self.streams_out.is_empty();
             let may_send_new =
                 self.flight.lost() == 0 || self.send_retransmissions(now, &mut bundle, timeout);
@@ -141,7 +141,7 @@ impl Endpoint {
     }
 
     fn send_control(&mut self, now: Time, bundle: &mut Bundle) {
-        // Chunks that may not be sent now wait behind those that may.
+        // Chunks that must not be sent now move behind the others.
         for _ in 0..self.control.len() {
             let Some((path, chunk)) = self.control.pop_front() else { return };
             let path = path.filter(|path| self.may_reply_to(*path, &chunk)).unwrap_or(self.paths.active);
@@ -406,7 +406,7 @@ impl Endpoint {
         path.t3_rtx = Some(self.clock.expiry(now, path.rtt.rto()));
     }
 
-    /// Returns whether the packet has no room for another chunk.
+    /// Returns whether the packet has no room for a chunk of `length` octets.
     fn is_full_for(&self, bundle: &Bundle, length: usize) -> bool {
         let mut room = self.config.mtu.0;
         // A train is cut into packets only later, when it is no longer known which stream a packet is for.

@@ -52,7 +52,7 @@ impl LinkType {
             166 => octets.get(1..).and_then(ppp),
             105 => ieee80211(octets),
             127 => octets.get(usize::from(half(octets, 2).unwrap_or(0).swap_bytes())..).and_then(ieee80211),
-            // Raw IP, with the numbers of several systems and of one version.
+            // Raw IP: the link types of several systems, and those for IPv4 or IPv6 only.
             12 | 14 | 101 | 228 | 229 => innermost_ip(octets, 0),
             113 => typed(14, 16),
             // Linux's second cooked header starts with the protocol.

@@ -46,7 +46,7 @@ pub enum Mptcp {
 pub struct Mapping {
     /// Position of the first octet in the data.
     pub data: DataSeq,
-    /// Position of the first octet in the subflow: its SYN is 0. A DATA_FIN alone has position 0.
+    /// Position of the first octet in the subflow, in which the SYN has position 0. A DATA_FIN alone has position 0.
     pub subflow: u32,
     /// Number of octets, including a DATA_FIN.
     pub length: u16,

@@ -107,7 +107,7 @@ impl Options {
             out.put_u32(value);
             out.put_u32(echo);
         }
-        // The rest of the counters replaces the NOPs before the next option.
+        // The octets of the counters beyond a multiple of four replace the NOPs before the next option.
         let mut spare = UnalignedOctets::default();
         if let Some(counters) = &self.accurate_ecn {
             let start = out.len();
