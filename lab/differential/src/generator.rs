@@ -20,8 +20,9 @@ const MAX_REFUSALS: usize = 1000;
 /// Conditions of the path to which `only` can restrict the scenarios, each with the key that it sets.
 const CONDITIONS: [(&str, &str); 3] =
     [("discipline", "network.discipline"), ("events", "network.events"), ("background", "background")];
-/// The shortest and the longest outage, in seconds.
+/// The shortest outage of a path, in seconds.
 const MIN_OUTAGE_SECONDS: f64 = 0.1;
+/// The longest outage of a path, in seconds.
 const MAX_OUTAGE_SECONDS: f64 = 10.0;
 /// The highest rate in kbit/s of a path with greedy flows, so that no run has too many packets for a capture.
 const MAX_SHARED_KBPS: f64 = 4_000.0;

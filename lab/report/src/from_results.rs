@@ -197,8 +197,9 @@ fn disruptions(result: &PointResult) -> Vec<(f64, String)> {
 fn is_plain(point: &Point) -> bool {
     /// The utilisation above which queues are no longer rare.
     const EASY_UTILISATION: f64 = 0.3;
-    /// User data that fits into one packet, and the approximate size of its headers, in octets.
+    /// The largest amount of user data that fits into one packet, in octets.
     const MAX_PACKET_DATA: u64 = 1400;
+    /// The approximate size of the headers of such a packet, in octets.
     const HEADER_OCTETS: u64 = 80;
     let network = &point.network;
     let NetworkSpec { loss, jitter, duplicate, reorder, corrupt, discipline, rate, police, channel, .. } =

@@ -71,9 +71,9 @@ pub struct Answer {
     /// The beginning of the sentence: `At 1 % loss`.
     #[serde(rename = "when")]
     pub condition: String,
-    /// The transport, without the stack.
+    /// The label of the transport, without the suffix of the stack.
     pub transport: String,
-    /// The transport with which it is compared.
+    /// The label of the transport with which it is compared.
     #[serde(rename = "than")]
     pub reference: String,
     /// The point at which the transports are compared.

@@ -12,11 +12,11 @@ const LEFT_MARGIN: f64 = 46.0;
 const PANEL_WIDTH: f64 = super::line::COLUMNS as f64;
 /// The height of a panel, in px.
 const PANEL_HEIGHT: f64 = 74.0;
-/// The height above each panel, for its name.
+/// The height above each panel, for its name, in px.
 const NAME_HEIGHT: f64 = 22.0;
-/// The height above all panels, for the transport.
+/// The height above all panels, for the transport, in px.
 const TOP_MARGIN: f64 = 20.0;
-/// The bottom margin, for the tick labels and the name of the axis.
+/// The bottom margin, for the tick labels and the name of the axis, in px.
 const BOTTOM_MARGIN: f64 = 36.0;
 /// The size of a mark of a loss, in pixels.
 const MARK_SIZE: f64 = 6.0;

@@ -114,7 +114,7 @@ fn figure_html(figure: &Figure) -> String {
     )
 }
 
-/// Returns the diagrams of one lost message.
+/// Returns the diagrams of runs with one lost message as HTML; empty if the report has none.
 pub fn diagrams(report: &Report) -> String {
     if report.diagrams.is_empty() {
         return String::new();

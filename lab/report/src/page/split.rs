@@ -9,15 +9,15 @@ use crate::report::Report;
 
 /// The height of a bar, in px.
 const BAR_HEIGHT: f64 = 14.0;
-/// The height of a bar with the gap below it.
+/// The height of a bar with the gap below it, in px.
 const LINE_HEIGHT: f64 = 20.0;
-/// The least margin for the names of transports.
+/// The least margin for the names of transports, in px.
 const LEFT_MARGIN: f64 = 110.0;
 /// The average width of a letter, in px.
 const LETTER_WIDTH: f64 = 6.8;
 /// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
-/// The width right of the longest bar, for its time.
+/// The width right of the longest bar, for its time, in px.
 const TIME_WIDTH: f64 = 90.0;
 
 /// Returns the description of a delay component for the legend, where the propagation delay is subtracted.

@@ -12,7 +12,7 @@ use crate::figures::StackView;
 use crate::plot::{escape, number};
 use crate::report::Report;
 
-/// One comparison on one stack.
+/// The comparison of one answer on one stack, with both means in the unit of the metric.
 struct StackComparison {
     comparison: Comparison,
     mean: f64,

@@ -15,11 +15,11 @@ use crate::report::Report;
 const WIDTH: f64 = 880.0;
 /// The left margin, in px.
 const LEFT_MARGIN: f64 = 150.0;
-/// The width of the longest page.
+/// The width of the longest page, in px.
 const MAX_PAGE_WIDTH: f64 = 640.0;
-/// The position of the first page, below the legend.
+/// The position of the first page, below the legend, in px.
 const TOP_MARGIN: f64 = 36.0;
-/// The gap between two pages.
+/// The gap between two pages, in px.
 const PAGE_GAP: f64 = 14.0;
 /// The height that the bars of a page share, as long as they stay distinguishable.
 const PAGE_HEIGHT: f64 = 130.0;

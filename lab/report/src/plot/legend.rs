@@ -45,7 +45,7 @@ pub fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]
     }
 }
 
-/// The height of a line of the key of delay components.
+/// The height of a line of the key of delay components, in px.
 const KEY_LINE_HEIGHT: f64 = 17.0;
 
 /// Returns the height of the key of delay components in a drawing of this width.

@@ -15,13 +15,13 @@ const SERVER_X: f64 = 530.0;
 const TOP_MARGIN: f64 = 56.0;
 /// The vertical distance in pixels that stands for the shortest one-way delay.
 const DELAY_HEIGHT: f64 = 90.0;
-/// The position of the first bar.
+/// The position of the first bar, in px.
 const BARS_X: f64 = SERVER_X + 14.0;
-/// The width of a bar with the gap beside it.
+/// The width of a bar with the gap beside it, in px.
 const BAR_WIDTH: f64 = 11.0;
-/// The position of the names of deliveries.
+/// The position of the names of deliveries, in px.
 const NAMES_X: f64 = SERVER_X + 140.0;
-/// The minimum distance between two names.
+/// The minimum distance between two names, in px.
 const LINE_HEIGHT: f64 = 12.0;
 
 /// Draws a trace under its heading.

@@ -10,17 +10,17 @@ use crate::plot::{Anchor, SeriesStyle, Svg, number};
 const LEFT_MARGIN: f64 = 78.0;
 /// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
-/// The position of the first entry of the key.
+/// The position of the first entry of the key, in px.
 const KEY_POSITION: (f64, f64) = (16.0, 8.0);
-/// The height of a line of the key.
+/// The height of a line of the key, in px.
 const LINE_HEIGHT: f64 = 18.0;
 /// The bottom margin, in px.
 const BOTTOM_MARGIN: f64 = 46.0;
 /// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
-/// The largest width of a cell of the map.
+/// The largest width of a cell of the map, in px.
 const MAX_CELL_WIDTH: f64 = 96.0;
-/// The height of a cell.
+/// The height of a cell, in px.
 const CELL_HEIGHT: f64 = 34.0;
 
 /// How certain it is that the best transport is best.

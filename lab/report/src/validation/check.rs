@@ -35,7 +35,8 @@ pub struct Check {
     pub ranks: RankSum,
     /// The largest acceptable difference, in the unit of the values.
     pub tolerance: f64,
-    /// The ends of the kernel's interval, or the lowest and the highest run if the runs are too few for an interval.
+    /// The ends of the confidence interval of the kernel's median, or the lowest and the highest run if the runs are
+    /// too few for an interval.
     kernel_range: (f64, f64),
     /// The one-sided uncertainty of the kernel's median, in the unit of the values.
     uncertainty: f64,

@@ -13,13 +13,13 @@ use crate::plot::{
 const WIDTH: f64 = 880.0;
 /// The height of a figure, in px.
 const HEIGHT: f64 = 340.0;
-/// The margin left of the first panel, for tick labels and the name of the axis.
+/// The margin left of the first panel, for tick labels and the name of the axis, in px.
 const LEFT_MARGIN: f64 = 62.0;
 /// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
-/// The margin below the panels, for tick labels and the name of the axis.
+/// The margin below the panels, for tick labels and the name of the axis, in px.
 const BOTTOM_MARGIN: f64 = 46.0;
-/// The margin right of a panel, for the names of its curves.
+/// The margin right of a panel, for the names of its curves, in px.
 const NAMES_WIDTH: f64 = 118.0;
 /// The end of the vertical axis in round trips; values above it are triangles at the edge.
 const ROUND_TRIPS: f64 = 6.0;
