@@ -46,7 +46,7 @@ pub enum Transport {
 /// A new connection of an agent.
 #[derive(Debug)]
 pub(crate) struct NewConnection {
-    /// The socket that accepted it.
+    /// The listening socket that accepted the connection.
     pub listen: ListenAddress,
     pub line: Box<dyn Line>,
     pub peer: SocketAddr,
@@ -84,8 +84,8 @@ pub(crate) struct Listeners {
     sockets: Vec<(ListenAddress, Socket)>,
     /// The TLS configuration, if TLS is used.
     tls: Option<Arc<ServerConfig>>,
-    /// When to accept connections again after a pause, unless a connection closes before; [`Time::ZERO`]
-    /// without a pause.
+    /// When to accept connections again after a pause, unless a connection closes earlier; [`Time::ZERO`] without
+    /// a pause.
     paused_until: Time,
 }
 
@@ -113,7 +113,7 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// Returns their addresses, with the actual ports.
+    /// Returns the addresses of the sockets, with the actual ports.
     pub fn addresses(&self) -> impl Iterator<Item = ListenAddress> {
         self.sockets.iter().map(|(listen, _)| *listen)
     }
@@ -123,7 +123,7 @@ impl Listeners {
         self.tls = tls;
     }
 
-    /// Accepts an agent; `None` if no agent waits.
+    /// Accepts an agent at the socket with the index `number`; `None` if no agent waits.
     pub fn accept(&self, number: u32) -> io::Result<Option<NewConnection>> {
         let (listen, socket) = &self.sockets[number as usize];
         loop {

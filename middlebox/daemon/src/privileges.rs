@@ -8,8 +8,8 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// Drops every capability except CAP_NET_ADMIN, which the packet filter needs; without `filters`, drops that one
-/// too. Child processes cannot regain any.
+/// Drops every capability except CAP_NET_ADMIN, which the packet filter needs; if `filters` is false, drops
+/// CAP_NET_ADMIN too. Child processes cannot regain any.
 ///
 /// Applies to this thread and to threads that it starts: call this function when all files and sockets are open, before
 /// there are other threads.

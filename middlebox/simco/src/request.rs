@@ -98,7 +98,8 @@ pub struct PortMapping {
 }
 
 impl PortMapping {
-    /// Returns true if this tuple has the requested address, or any address is allowed.
+    /// Returns true if the tuple has the requested address and port, or if the mapping need not have exactly
+    /// these.
     pub(crate) fn admits(&self, tuple: &AddressTuple) -> bool {
         let Addresses::Full { address, port, .. } = tuple.addresses else { return false };
         let (wanted, wanted_port) = (self.outside.ip(), self.outside.port());

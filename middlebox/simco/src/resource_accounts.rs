@@ -90,7 +90,7 @@ impl ResourceAccounts {
         })
     }
 
-    /// Returns the resources that the rule needs; a refusal if it cannot be enforced.
+    /// Returns the resources that the rule needs, or a refusal if the packet filter cannot enforce the rule.
     pub fn claim(&self, rule: &Rule) -> Result<Claim, Refusal> {
         let footprint = self.footprint.map_or(Ok(Footprint::default()), |footprint_of| footprint_of(rule))?;
         let Binding { outside, inside } = rule.binding();
@@ -124,7 +124,7 @@ impl ResourceAccounts {
         }
     }
 
-    /// Checks the limits of shapes, of which the last quarter is reserved for agents that have few.
+    /// Checks the limits of shapes. The last quarter of the shapes is reserved for agents that have few.
     fn check_shapes(
         &self,
         account: &Account,
@@ -151,7 +151,8 @@ impl ResourceAccounts {
         self.agents.get(&agent).map_or(0, |account| account.rules) < quota.rules
     }
 
-    /// Returns true if the agent may have another session. A quarter of all is reserved for agents that have few.
+    /// Returns true if the agent may have another session. A quarter of all sessions is reserved for agents that
+    /// have few.
     pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
         let sessions = self.agents.get(&agent).map_or(0, |account| account.sessions);
         let has_few = sessions < Self::SESSIONS_WHEN_SCARCE || quota.sessions == usize::MAX;
@@ -186,7 +187,7 @@ impl ResourceAccounts {
     }
 
     fn charge(&mut self, rule: &Rule) -> usize {
-        // A restored rule may exceed what can be enforced; it then counts as using nothing.
+        // The packet filter may be unable to enforce a restored rule. Such a rule counts as using nothing.
         let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
         let account = self.agents.entry(rule.owner).or_default();
         account.rules += 1;
