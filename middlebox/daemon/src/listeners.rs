@@ -52,8 +52,8 @@ pub(crate) struct NewConnection {
     pub peer: SocketAddr,
 }
 
-/// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`, `[fe80::1%eth0]:7626`. RFC 4007 section 11: a link-local
-/// address needs its interface, by name or number.
+/// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`, `[fe80::1%eth0]:7626`. RFC 4007 section 11: a
+/// link-local address needs its interface, by name or number.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let cure = "is not an address with a port; write 127.0.0.1:7626, [::1]:7626, or [fe80::1%eth0]:7626";
     let wrong = || format!("`{text}` {cure}");

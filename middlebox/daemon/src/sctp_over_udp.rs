@@ -1,4 +1,5 @@
-//! SCTP in UDP datagrams, by our own endpoint: each user message is one SIMCO message, as over the kernel's SCTP. RFC 6951.
+//! SCTP in UDP datagrams, by our own endpoint: each user message is one SIMCO message, as over the kernel's SCTP.
+//! RFC 6951.
 
 use std::collections::VecDeque;
 use std::io;

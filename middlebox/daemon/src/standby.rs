@@ -9,8 +9,8 @@
 //! standby to active   number 8: every message up to this number is on the standby's disk
 //! ```
 //!
-//! `MessageKind` in `wire` lists the messages. There is no election: the side with the floating address is active, and only
-//! that side writes.
+//! `MessageKind` in `wire` lists the messages. There is no election: the side with the floating address is
+//! active, and only that side writes.
 
 mod follower;
 mod handshake;

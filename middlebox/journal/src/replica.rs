@@ -35,7 +35,7 @@ impl Replica {
         Ok(Self { journal, current, incoming: Vec::new() })
     }
 
-    /// Returns the path of its directory.
+    /// Returns the path of the directory that contains the copy.
     pub fn directory(&self) -> &Path {
         self.journal.directory()
     }
@@ -50,7 +50,7 @@ impl Replica {
         self.current.is_empty()
     }
 
-    /// Begins a new copy. The previous content stays until it is [complete](Self::finish).
+    /// Begins a new copy. The previous content stays until the new copy is [complete](Self::finish).
     pub fn begin(&mut self) {
         self.incoming.clear();
     }

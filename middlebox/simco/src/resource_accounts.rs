@@ -171,8 +171,8 @@ impl ResourceAccounts {
         self.agents.entry(agent).or_default().sessions -= 1;
     }
 
-    /// Releases the resources of the rule before the change, and charges those of the rule after it. Returns the number of
-    /// elements that a packet filter has to change.
+    /// Releases the resources of the rule before the change, and charges those of the rule after it. Returns the
+    /// number of elements that a packet filter has to change.
     pub fn apply(&mut self, change: &Change) -> usize {
         let is_same = |before: &Rule, after: &Rule| before.action == after.action;
         if let (Some(before), Some(after)) = (&change.before, &change.after)

@@ -15,7 +15,7 @@ const NESTED_FLAG: u16 = 0x8000;
 pub struct KernelMessage<'a> {
     /// Type of the message.
     pub kind: u16,
-    /// Whether the message belongs to a list that changed while the kernel sent it, so that the list may be
+    /// True if the message belongs to a list that changed while the kernel sent it, so that the list may be
     /// incomplete.
     pub is_interrupted: bool,
     /// The sequence number of the answered message.

@@ -22,7 +22,7 @@ macro_rules! note {
     }};
 }
 
-/// Writes to standard output; ends the program on failure, silently if the pipe is closed (`| head`).
+/// Writes to standard output; ends the program if that fails, without an error if the pipe is closed (`| head`).
 pub fn say(text: &str) {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -30,8 +30,8 @@ pub(super) enum CtKey {
     Label = 13,
 }
 
-/// `IPS_SRC_NAT` and `IPS_DST_NAT` of linux/netfilter/nf_conntrack_common.h: the connection has been given another source or
-/// destination.
+/// `IPS_SRC_NAT` and `IPS_DST_NAT` of linux/netfilter/nf_conntrack_common.h: the connection has been given
+/// another source or destination.
 pub(super) const TRANSLATED_SOURCE: u32 = 1 << 4;
 pub(super) const TRANSLATED_DESTINATION: u32 = 1 << 5;
 

@@ -44,7 +44,7 @@ pub(super) fn add_lookup(
     }
 }
 
-/// Continues only with packets of the version.
+/// Appends a match: the rule continues only with packets of this IP version.
 pub(super) fn match_version(rule: Expressions, version: IpVersion) -> Expressions {
     rule.meta(MetaKey::Version, 0).equals(0, &[protocol_family(version)])
 }
