@@ -53,7 +53,7 @@ enum Display {
     Objects(f64),
 }
 
-/// The state when only short runs were left.
+/// The state at the moment from which only short runs are left.
 #[derive(Debug, Clone, Copy)]
 struct LastRuns {
     /// Number of runs that were done.

@@ -18,8 +18,8 @@ const OTHER_REPETITIONS: std::ops::Range<u32> = 1..6;
 /// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200 scenarios)
 /// and the medians differ by more than `MIN_DIFFERENCE`.
 const SIGNIFICANCE: f64 = 0.005;
-/// Medians differ if their difference exceeds both this fraction and this amount in the unit of the value (ms, kbit/s,
-/// messages).
+/// Medians differ if their difference exceeds both this fraction of the larger one and this amount in the unit of the
+/// value (ms, kbit/s, messages), or if only one of them is finite.
 const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
 /// The result of a comparison.

@@ -68,7 +68,7 @@ impl Coverage {
 
     /// Returns the number of keys and options that both worlds ran.
     pub fn key_count(&self) -> usize {
-        // A discipline counts only once, by its key, not by the name of the discipline.
+        // All disciplines count as one key, `network.discipline`.
         self.keys.keys().filter(|key| !key.contains(" = ")).count()
     }
 

@@ -22,7 +22,7 @@ const NEAR_END: Duration = Duration::from_millis(1);
 const NUMBERED_OCTETS: usize = 8;
 /// Number of first octets in which any two datagrams of QUIC differ: the packet number and the first encrypted octets.
 const QUIC_HEAD_OCTETS: usize = 32;
-/// The last word in the text of a packet that is marked with ECN.
+/// The last word in the text of a packet whose ECN field is CE.
 const CE_MARK_SUFFIX: &str = "(CE)";
 
 /// A packet that a host sent.

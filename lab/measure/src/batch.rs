@@ -17,7 +17,8 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Returns the mean of the samples without the first `warm_up` ones, cut in order into `batches` equal parts.
+    /// Leaves out the first `warm_up` samples, cuts the others, in order, into `batches` equal parts, and returns the
+    /// interval of the mean of all parts.
     ///
     /// Samples that do not fill a batch count as warm-up. `None` with fewer than 20 batches, or fewer
     /// samples than batches.

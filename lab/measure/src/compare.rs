@@ -170,7 +170,8 @@ impl Comparison {
     }
 
     /// Corrects the comparison for pairs that it lacks, because one of their runs did not carry its load. `ranks` are
-    /// those of all pairs; the verdict faster or slower stays only if a sign test over all pairs confirms it.
+    /// those of all pairs. The verdict faster or slower stays if a sign test over all pairs confirms it; otherwise, and
+    /// for every other verdict, the result is undecided.
     pub fn confirmed_by(self, ranks: SignedRanks, confidence: f64) -> Self {
         let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.p_of_signs()));
         let is_lower = ranks.lower > ranks.higher;

@@ -10,7 +10,8 @@ pub enum DelayComponent {
     Slip,
     /// Time in the sender's buffer: waiting for the window, for Nagle's algorithm or for pacing.
     Sender,
-    /// Time from the first to the last transmission of the message: loss detection and retransmission.
+    /// Time from the first transmission of the message's last octet to the transmission that completed the message:
+    /// loss detection and retransmission.
     Recovery,
     /// Time on the wire, in queues, and until the receiving application has woken up.
     Network,

@@ -98,9 +98,9 @@ impl HalvesBuilder {
 }
 
 /// Returns whether longer runs would have the same mean, judged by the mean latencies of the earlier and the later half
-/// of each repetition. False if the later half differs from the earlier one by more than a tenth, and both a test of
-/// means and a test of ranks find the difference significant. True for a single repetition, which does not show whether
-/// the halves differ.
+/// of each repetition. False if the halves differ by more than a tenth of their mean, and a test of means and, with ten
+/// or more repetitions, also a test of ranks find the difference significant. True for a single repetition, which does
+/// not show whether the halves differ.
 pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.iter().copied().unzip();
     let n = halves.len() as f64;

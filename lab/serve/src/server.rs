@@ -230,7 +230,7 @@ impl Server {
     fn write_mail(&self, change: &StateChange) -> rusqlite::Result<()> {
         let StateChange { from, entry } = change;
         let to = self.store.mail_of(entry.owner)?.unwrap_or_default();
-        // The first mail after the start lists the nodes and links, even if the experiment ends before it is active.
+        // The first mail after the start contains the nodes and links, even if the experiment ends before it is active.
         let begins = entry.experiment.state == State::Active || *from == State::Starting;
         let text = if begins { self.store.text(entry.experiment.id, None)? } else { None };
         let text = text.map(|text| text.text).filter(|text| !text.is_empty());

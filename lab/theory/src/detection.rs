@@ -12,8 +12,8 @@ pub(crate) struct Detection {
     repeated_loss: Vec<(u64, f64)>,
     /// The retransmission timeout in ns, without back-off.
     pub rto: u64,
-    /// How much later than one RTO after the transmission the first timeout comes, in ns: the acknowledgement of the
-    /// previous packet restarts the timer (RFC 7765 corrects this).
+    /// Time in ns from one RTO after the transmission to the first timeout, which is late because the acknowledgement
+    /// of the previous packet restarts the timer (RFC 7765 corrects this).
     restart_delay: u64,
     /// The maximum RTO after back-off, in ns.
     rto_max: u64,

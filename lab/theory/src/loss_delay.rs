@@ -7,7 +7,7 @@ use hol_base::Duration;
 use crate::detection::Detection;
 use crate::{Recovery, Transfer};
 
-/// A step in the distribution of `X`, the delay of a packet that losses of this packet cause.
+/// A step in the distribution of `X`, the delay of a packet because of losses of its own transmissions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Level {
     /// Delay in addition to the one-way delay, in ns.
@@ -89,7 +89,8 @@ impl Transfer {
         Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
     }
 
-    /// Returns the smallest number of streams with which a message that is lost once delays no other message.
+    /// Returns the smallest number of streams with which a message that is late by [`Self::loss_delay`] delays no other
+    /// message.
     pub fn sufficient_streams(&self) -> u32 {
         self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
     }

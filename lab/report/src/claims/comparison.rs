@@ -69,8 +69,8 @@ enum Gain {
 }
 
 impl FasterTransport {
-    /// Evaluates the claim. It fails if the transport is worse at one point by more than a negligible difference, or if
-    /// too few points are better even with all undecided ones. It holds if enough points are better.
+    /// Evaluates the claim. It fails if the transport is significantly worse at one point, by more than a negligible
+    /// difference, or if too few points are better even with all undecided ones. It holds if enough points are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let other = |cell: &Cell| view.compared_cell(cell, &self.reference);
@@ -121,8 +121,9 @@ impl FasterTransport {
         Finding { holds, ..Finding::unknown(text) }.with_used_repetitions(used, all).with_rows(rows)
     }
 
-    /// Returns the difference of two means. For times, the p-value is that of their ratio: ratios are closer to a
-    /// normal distribution, so a few more timeouts do not change the result.
+    /// Returns the difference of two means. For times, the p-value is that of their ratio, unless ratio and difference
+    /// disagree on the faster transport. Ratios are closer to a normal distribution, so a few more timeouts do not
+    /// change the result.
     fn compare(&self, cell: &Cell, other: &Cell) -> Option<Comparison> {
         let difference = compare(self.metric, cell, other, 0.0)?;
         let is_time = self.metric.info().unit == "ms";

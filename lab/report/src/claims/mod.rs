@@ -182,7 +182,7 @@ pub enum Check {
     Lines(line_counts::Lines),
     /// A swept key matters more than the choice of transport.
     MattersMore(variance::FactorEffect),
-    /// Repetitions differ more than at other axis values.
+    /// Confidence intervals are wider, as a share of the mean, than at other axis values.
     WiderInterval(interval_width::WiderIntervals),
     /// Connecting takes too long.
     ConnectsLate(connect_time::LateConnects),

@@ -111,8 +111,8 @@ impl<'d> Contest<'d> {
         means.or_else(|| self.carrier.map(|carrier| carrier.p))
     }
 
-    /// Returns whether more repetitions would only add precision: nothing is random, or a p-value is below a tenth of
-    /// the significance level.
+    /// Returns whether more repetitions would only add precision: nothing is random, or random events have occurred and
+    /// a p-value is below a tenth of the significance level.
     pub fn is_decisive(&self) -> bool {
         let is_sure = self.p < DECISIVE_P || self.p_equivalent < DECISIVE_P;
         self.is_exact() || (is_sure && !self.has_no_events())
@@ -217,9 +217,9 @@ impl<'d> Contest<'d> {
         self.comparison.is_none() && self.carrier.is_some()
     }
 
-    /// Returns the difference of the means in percent of the reference, as a table shows it; `None` if the typical
-    /// ratio of two runs is nearly the same. They differ because a few long times move the mean of ratios less than the
-    /// ratio of means.
+    /// Returns the difference of the means in percent of the reference, as a table shows it. It may differ from the
+    /// typical ratio of two runs, because a few long times move the ratio of means more than the mean of ratios. `None`
+    /// if both are nearly the same, or if no ratios are compared.
     pub(super) fn ratio_of_means(&self) -> Option<f64> {
         let typical = 100.0 * self.comparison.filter(|_| self.is_ratio)?.difference.mean.exp_m1();
         let (ours, theirs) = self.means_of_pairs();

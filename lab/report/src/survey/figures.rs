@@ -239,8 +239,8 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     combinations.into_iter().map(figure).filter(|figure| figure.panels.iter().any(has_curves)).collect()
 }
 
-/// Returns the lower end of the axis of shares, a power of ten: at most the share of ten messages at the point with the
-/// most messages.
+/// Returns the lower end of the axis of shares: the share of ten messages at the point with the most messages, rounded
+/// down to a power of ten, from 1e-6 to 0.01.
 fn min_share(survey: &Survey<'_>) -> f64 {
     let max = survey.cells().map(|cell| cell.latency.offered()).max().unwrap_or(1);
     10f64.powf((10.0 / max as f64).log10().floor()).clamp(1e-6, 0.01)

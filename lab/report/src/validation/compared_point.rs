@@ -41,7 +41,7 @@ pub struct ComparedPoint {
     pub wasserstein_ms: Option<f64>,
     /// The repetition in which the kernel is furthest from the model's mean, to be examined first.
     pub furthest_repetition: u32,
-    /// The rank of each repetition of the kernel among those of the model, from 0 to 1; empty if the model's hardly
+    /// The share of the model's runs that each repetition of the kernel exceeds; empty if the model's runs hardly
     /// differ.
     pub ranks: Vec<f64>,
     /// The conditions of the network and the workload.
