@@ -49,8 +49,8 @@ impl Channel {
         }
     }
 
-    /// Adjusts how long the other links are blocked after the transmission of `sender`, which was to end at `due`,
-    /// has got another end.
+    /// Adjusts how long the links of the channel are blocked, because the end of the transmission of `sender` has moved
+    /// from `due` to another time.
     pub(crate) fn adjust_blocked(&self, sender: usize, due: Time, links: &mut [Link]) {
         let until = links[sender].sends_until(Time::ZERO).unwrap_or(due);
         for member in &self.members {

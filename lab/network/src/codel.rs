@@ -89,7 +89,7 @@ impl Ticks {
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
-    /// A packet is never dropped while at most this number of octets is queued behind it: the length of the longest
+    /// A packet is never dropped if at most this number of octets remains queued without it: the length of the longest
     /// packet.
     longest_packet: u64,
     /// When the delay will have exceeded the target for an interval.

@@ -94,12 +94,12 @@ pub enum Gate {
     Closed,
 }
 
-/// Filters that drop packets in ways that emulators do not support.
+/// Filters for decisions to drop a packet that emulators do not support.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// Admits a packet only if the IP octets of all admitted packets remain within this limit.
+    /// Admits a packet only if the IP octets of all admitted and not yet released packets remain within this limit.
     Admit(u64),
-    /// Releases the octets of a packet that `Admit` has counted.
+    /// Releases the octets of a packet that `Admit` has counted; drops nothing.
     Release,
     /// Drops packets by number, counted from 1.
     Drop(Vec<u64>),

@@ -26,7 +26,7 @@ pub(crate) struct Cubic {
     rtt_min: Option<Duration>,
     /// Number of segments that must be acknowledged for each segment by which the window grows.
     price: u32,
-    /// When, and for which window, `price` was computed. A reduction of the window does not reset these values.
+    /// When, and for which window, `price` was computed. A loss does not reset these values, a timeout does.
     evaluated: Option<(Time, u32)>,
     /// Acknowledged segments not yet credited to W_est.
     acked: u32,
@@ -68,8 +68,8 @@ impl Cubic {
         self.price
     }
 
-    /// Computes the price (acknowledged segments per segment of growth) with which the window reaches W_cubic in one
-    /// round trip. RFC 9438 section 4.2.
+    /// Computes the price (acknowledged segments per segment of growth) with which the window grows within one round
+    /// trip to the value that W_cubic has at its end. RFC 9438 section 4.2.
     fn follow_curve(&mut self, now: Time, cwnd: u32, epoch: Option<Epoch>, acked: u32) -> Epoch {
         self.evaluated = Some((now, cwnd));
         let epoch = epoch.unwrap_or_else(|| {

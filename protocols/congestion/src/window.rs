@@ -325,7 +325,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Notes that the application has no data beyond the `in_flight` units.
+    /// Notes that the application has no full segment of data beyond the `in_flight` units.
     pub fn limit_by_application(&mut self, in_flight: u32) {
         if let Some(deliveries) = self.deliveries() {
             deliveries.limit_by_application(in_flight);

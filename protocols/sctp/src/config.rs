@@ -20,9 +20,9 @@ pub struct Config {
     pub init_ack_reduces_streams: bool,
     /// List the supported address types in INIT. RFC 9260 section 3.3.2.1.
     pub names_address_types: bool,
-    /// Octets of the association's state in a cookie. The state, the peer's INIT and the host's addresses are padded
-    /// to a multiple of 32 octets; a signature of 36 octets precedes them. 0: the cookie is no longer than needed.
-    /// RFC 9260 section 5.1.3 does not specify the length.
+    /// Octets of the association's state in a cookie. The cookie has at least the length of this state, the peer's
+    /// INIT and the host's addresses, rounded up to a multiple of 32 octets, plus 36 octets for a signature. 0: the
+    /// cookie is no longer than needed. RFC 9260 section 5.1.3 does not specify the length.
     pub cookie_state: ByteCount,
     /// The largest IP packet in octets, limited by the network's MTU; 0: the network's MTU.
     pub mtu: ByteCount,

@@ -54,8 +54,8 @@ impl Endpoint {
         self.send_alone(path, 0, Chunk::Init(Box::new(init)));
     }
 
-    /// Returns our INIT or, if `peer` is given, our INIT ACK to that peer. An INIT ACK announces ECN and FORWARD TSN
-    /// only if the peer offered them (`net/sctp/sm_make_chunk.c` sctp_make_init_ack).
+    /// Returns our INIT or, if `peer` is given, our INIT ACK to that peer. An INIT ACK has the parameters of ECN and
+    /// FORWARD TSN only if the peer's INIT has them (`net/sctp/sm_make_chunk.c` sctp_make_init_ack).
     fn own_init(&self, tag: u32, initial_tsn: Tsn, peer: Option<&Peer>) -> Init {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
         let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::of_address).collect();
@@ -81,8 +81,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the parameter Supported Extensions with the chunk types of the enabled extensions; `None` without
-    /// authentication, I-DATA and RE-CONFIG. RFC 5061 section 4.2.7.
+    /// Returns the parameter Supported Extensions with the chunk types of the enabled extensions; `None` if neither
+    /// authentication nor I-DATA nor RE-CONFIG is enabled. RFC 5061 section 4.2.7.
     fn extensions(&self) -> Option<Parameter> {
         let Config { partial_reliability, auth, addip, interleaving, reconfig, .. } = *self.config;
         let extensions = [

@@ -80,7 +80,7 @@ pub struct Endpoint {
     /// Whether both ends support FORWARD TSN, or I-FORWARD-TSN if messages are interleaved.
     pub(crate) partial_reliability: bool,
     /// Whether we process the peer's FORWARD TSN or I-FORWARD-TSN. With interleaved messages it is enough that the
-    /// peer supports FORWARD TSN.
+    /// peer supports one of them.
     pub(crate) accepts_forward_tsn: bool,
     /// Whether both ends support I-DATA; before the handshake, whether we do.
     pub(crate) interleaving: bool,
@@ -282,8 +282,8 @@ impl Endpoint {
             if config.mtu.0 == 0 { Arc::new(config.with_network_mtu(self.config.mtu.0)) } else { config };
     }
 
-    /// Queues a message without sending it, so that further messages may be bundled. RFC 9260 section 6.10. It may be
-    /// sent from the next [`send_queued`](Self::send_queued), input or timer on.
+    /// Queues a message without sending it, so that further messages may be bundled. RFC 9260 section 6.10. The next
+    /// [`send_queued`](Self::send_queued), input or timer sends it if the windows allow.
     pub fn queue(&mut self, now: Time, message: Message) {
         self.on_send(now, message);
     }

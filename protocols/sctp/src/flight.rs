@@ -1,4 +1,4 @@
-//! The chunks that were sent, from the cumulative TSN ack point on.
+//! The sent chunks whose TSNs are after the cumulative TSN ack point.
 
 use std::collections::VecDeque;
 
@@ -71,7 +71,7 @@ pub(crate) struct SentChunk {
     pub(crate) is_message_abandoned: bool,
 }
 
-/// The sent chunks in TSN order, from the cumulative TSN ack point to the last TSN sent.
+/// The sent chunks in TSN order, from the one after the cumulative TSN ack point to the last TSN sent.
 #[derive(Debug)]
 pub(crate) struct Flight {
     chunks: VecDeque<SentChunk>,

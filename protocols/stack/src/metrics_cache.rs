@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// of the SYN. It does not use the cached RTTVAR, and uses the cached cwnd only as a limit, if the route locks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum MetricsCache {
-    /// No cache (`tcp_no_metrics_save=1`). The default of specifications, not of Linux.
+    /// No cache (`tcp_no_metrics_save=1`). The default of this program, not of Linux.
     #[default]
     Off,
     /// All metrics except ssthresh (`tcp_no_ssthresh_metrics_save=1`): the default of Linux since 5.6.

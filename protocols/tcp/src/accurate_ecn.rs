@@ -17,11 +17,12 @@ const ACE_MASK: u32 = 0b111;
 /// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
 /// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
 const MAX_PENDING: u32 = 6;
-/// If acknowledgments cover more packets than this on average, one that covers many packets does not suggest that the
-/// field has wrapped. `ACK_COMP_THRESH`.
+/// If acknowledgments cover more packets than this on average, one that covers many packets and has no usable AccECN
+/// option does not suggest that the field has wrapped. `ACK_COMP_THRESH`.
 const ACK_COMPRESSION_THRESHOLD: u32 = 4;
-/// If the field may have wrapped, the largest possible number of marks is assumed only if the AccECN option reports at
-/// least 1/2^SAFETY_SHIFT of the octets of that many full-sized packets as marked. `TCP_ACCECN_SAFETY_SHIFT`.
+/// If the packets that the field reports explain the octets that the AccECN option reports as marked, the field is
+/// taken as wrapped only if these octets are at least 1/2^SAFETY_SHIFT of those of the largest possible number of
+/// full-sized packets. `TCP_ACCECN_SAFETY_SHIFT`.
 const SAFETY_SHIFT: u32 = 1;
 /// Fraction bits of the average, and of the weight of a new value: 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
 const FRACTION_BITS: u32 = 6;

@@ -73,7 +73,8 @@ impl RightSizing {
     }
 
     /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns the
-    /// required window, or `None` if the buffer need not grow. Linux: tcp_rcv_space_adjust.
+    /// required window. `None` unless a round trip is over in which it has read more than in any before. Linux:
+    /// tcp_rcv_space_adjust.
     fn on_read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: WindowNeed) -> Option<u64> {
         let (start, began) = self.since;
         let micros = now.as_nanos() / 1000 - began.as_nanos() / 1000;

@@ -13,7 +13,7 @@ pub(super) struct Item {
     pub(super) name: String,
     fields: Vec<(String, String)>,
     pub(super) items: Vec<Item>,
-    /// Whether the item ends in `...`, so that it matches one with more fields.
+    /// Whether the item ends in `...`, so that it matches one that contains more items.
     open: bool,
 }
 
