@@ -169,8 +169,8 @@ impl Code {
     }
 }
 
-/// Makes `length` octets of code at `place` writable if `is_open`, otherwise read-only. Returns false if the host
-/// forbids that.
+/// Makes `length` octets of code at `place` writable if `is_open`, otherwise not writable. Returns false if the
+/// host forbids that.
 fn protect(place: *mut u8, length: usize, is_open: bool) -> bool {
     let page = sysconf(SC_PAGESIZE) as usize;
     let first = place as usize & !(page - 1);

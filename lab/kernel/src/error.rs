@@ -242,7 +242,8 @@ impl KernelError {
         Self::File { path: path.to_owned(), action, source, cure }
     }
 
-    /// Creates an error about the contents of a file; `problem` includes the remedy.
+    /// Creates an error about the file or directory at `path`; `problem` says what is wrong and, if anything helps, what
+    /// to do.
     pub(crate) fn image(path: &Path, problem: impl Into<String>) -> Self {
         Self::Image { path: path.to_owned(), problem: problem.into() }
     }

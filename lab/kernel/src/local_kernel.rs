@@ -80,8 +80,8 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     inside.join().expect("the thread does not panic")
 }
 
-/// Runs a scenario as long as the `observer` lets it continue, and returns the records at the end. `program` is this
-/// program, or one that behaves like it as a guest.
+/// Runs a scenario as long as the `observer` lets it continue. The observer gets no records; the returned run contains
+/// them. `program` is started to perform the run: this program, or one that can act as its guest.
 pub fn run(
     program: &Path,
     scenario: &Scenario,

@@ -38,7 +38,7 @@ pub(crate) struct Placement {
 
 impl Placement {
     /// Returns the placement as seen by the host `own`, which reaches the first host and itself at the addresses in
-    /// `address_pair`; `None` if a node is on a host that the placement does not list.
+    /// `address_pair`; `None` if the placement lists no such host, or not the host of a node.
     pub(crate) fn seen_by(mut self, address_pair: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.address_pairs.get_mut(own)? = address_pair;

@@ -96,8 +96,8 @@ impl World for Live {
         }
     }
 
-    /// Returns the settings on which a run depends: the transport's options, or the relevant settings of this machine
-    /// and of the other hosts.
+    /// Returns the settings on which a run depends: for a userspace transport its options, for a transport of the
+    /// kernel the relevant settings of this machine and of the other hosts.
     fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
         if transport.is_userspace() {
@@ -158,8 +158,8 @@ impl World for Live {
     }
 }
 
-/// Runs `work` on a thread, and raises `stop` when `goes_on` returns false. Also returns whether `work` ended without
-/// that.
+/// Runs `work` on a thread, and raises `stop` when `goes_on` returns false. Returns the result of `work`, and whether
+/// it ended without being stopped.
 fn run_while<T: Send>(
     goes_on: &mut dyn FnMut() -> bool,
     stop: &Stop,

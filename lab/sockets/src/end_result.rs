@@ -81,7 +81,7 @@ impl EndResult {
     }
 
     /// Joins the client's end with the `server` end, both on this host's clock; `None` if the client's result has no
-    /// verdict. Also returns how many times had to be changed because they were out of order.
+    /// verdict. Also returns how many of the records' times had to be changed because they were out of order.
     pub fn join(self, server: Self, reading: LedgerJoin) -> Option<(FlowRun, u64)> {
         let (mut client, mut server) = (self, server);
         let Verdict { connected, ended, run_end, was_stopped } = client.verdict?;

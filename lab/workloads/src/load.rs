@@ -26,8 +26,8 @@ pub struct Load {
     /// Number of sources, which send at the same times, each at `rate`. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if a message waits longer than this for the transport. The run also ends this long (at least 120
-    /// s) after the last message was due. Default: no limit.
+    /// Abort the run if a message waits longer than this for the transport. A run also ends at the latest this long (at
+    /// least 120 s) after the last message was due. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }

@@ -26,7 +26,7 @@ impl Programs {
     }
 }
 
-/// The time that is measured from outside the programs.
+/// What is measured, from outside the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {

@@ -16,7 +16,8 @@ const EXPRESSION_COST: usize = 32;
 /// Maximum length of a number in an expression, in octets.
 const LONGEST_NUMBER: usize = 100;
 
-/// Binary operators and their precedence; `**` comes before `*`, so that the longest operator is found first.
+/// Binary operators and their precedence. The longest operator has to be found first, so an operator comes before those
+/// with which it begins: `**` before `*`.
 const OPERATORS: [(&str, u8); 23] = [
     ("||", 1),
     ("&&", 2),

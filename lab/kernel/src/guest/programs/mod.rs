@@ -101,8 +101,8 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Runs the programs until the awaited ones have ended, one has failed, the time limit has passed, or `stop` is
-    /// raised; then ends those that still run.
+    /// Runs the programs until one has failed, the time limit has passed, or `stop` is raised; without `stop` at most
+    /// until the awaited ones have ended. Then ends those that still run.
     pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, ProgramOutput), GuestError> {
         let (begin, epoch) = (Clock::now(), wall());
         let limit = match &self.scenario.workload.kind {
