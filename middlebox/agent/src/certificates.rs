@@ -66,7 +66,7 @@ pub fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Reads a PEM file of certificates, of which the first is the owner's.
+/// Reads a PEM file of certificates. The first certificate must be the owner's.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let text =
         fs::read(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })?;

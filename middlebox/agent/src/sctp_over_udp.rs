@@ -73,7 +73,7 @@ impl SctpOverUdp {
 
 impl Drop for SctpOverUdp {
     fn drop(&mut self) {
-        // The program's messages are delivered before the association is shut down, which has a deadline.
+        // The program's messages are delivered before the association is shut down. The shutdown has a deadline.
         drop(self.program_end.shutdown(Shutdown::Both));
         drop(self.thread.take().map(JoinHandle::join));
     }
@@ -100,7 +100,7 @@ struct Runner {
 impl Runner {
     /// Octets of the longest SIMCO message: a header and its body.
     const LONGEST_MESSAGE: usize = 8 + u16::MAX as usize;
-    /// Maximum datagrams read before timers and the program get their turn.
+    /// Maximum number of datagrams that are read before timers and the program get their turn.
     const MAX_DATAGRAMS: usize = 64;
     /// Maximum time for the shutdown of an association.
     const CLOSE_TIME: Duration = Duration::from_secs(1);

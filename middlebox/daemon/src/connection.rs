@@ -19,7 +19,7 @@ use crate::turns::AgentOrAnonymous;
 pub(crate) struct Connection {
     line: Box<dyn Line>,
     pub peer: SocketAddr,
-    /// The agent of the connection, which takes turns with others.
+    /// The agent of the connection. Agents take turns, however many connections one has.
     pub agent: AgentOrAnonymous,
     stage: Stage,
     /// The events for which the poller watches the connection.

@@ -72,7 +72,7 @@ pub struct Daemon {
     standby_at: Time,
     /// When the daemon ends even if agents have not read everything; [`Time::MAX`] until it stops.
     shutdown_deadline: Time,
-    /// Why the daemon has to stop, other than by request.
+    /// The failure that stops the daemon; `None` while it runs, and if it stops by request.
     failure: Option<RuleStoreError>,
 }
 
@@ -296,7 +296,7 @@ impl Daemon {
         }
     }
 
-    /// Sends the answers, after the changes that they promise were made.
+    /// Sends the answers. The changes that they promise have already been made.
     fn answer(&mut self, now: Time) {
         self.count_answers();
         self.log_notices(now);

@@ -13,9 +13,9 @@ pub struct Limits {
     /// Maximum number of connections. A further connection replaces the oldest one without a session, or else waits in
     /// the kernel's queue.
     pub connections: usize,
-    /// Maximum number of octets queued for an agent that does not read. Further requests are read only when
-    /// nothing is queued, so the queue holds the replies of one turn, for which half of this number is reserved,
-    /// and notifications.
+    /// Maximum number of octets queued for an agent that does not read. Its requests are read only when nothing
+    /// is queued, so the queue holds notifications and the replies of one turn, for which half of this number is
+    /// reserved.
     pub agent_backlog: usize,
     /// Maximum number of octets queued for all agents together. Beyond that, the agents with the most queued
     /// octets are disconnected.

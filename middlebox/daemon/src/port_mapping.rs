@@ -23,7 +23,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use mapping_request::MappingRequest;
 use table::{GrantedMapping, Key, Table, host_of};
 
-/// The sockets for hosts, and their mappings.
+/// The sockets to which hosts send requests, and the mappings of these hosts.
 #[derive(Debug)]
 pub(crate) struct PortMapper {
     sockets: Vec<UdpSocket>,

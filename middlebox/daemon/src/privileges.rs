@@ -25,8 +25,7 @@ pub fn drop_privileges(filters: bool) -> io::Result<()> {
     )?)
 }
 
-/// Removes all other capabilities from the bounding set. A thread without CAP_SETPCAP may not do so, and need
-/// not.
+/// Removes all other capabilities from the bounding set. Without CAP_SETPCAP the set stays as it is.
 fn limit_bounding_set(needed: CapabilitySet) -> io::Result<()> {
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     for capability in all.filter(|capability| !needed.contains(*capability)) {

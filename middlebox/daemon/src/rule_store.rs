@@ -210,8 +210,8 @@ impl RuleStore {
         self.journal.is_some() && self.standby.as_ref().is_some_and(Replicator::refuses)
     }
 
-    /// Applies the changes without a standby if all are ends of expired rules, which nobody decides; refuses them
-    /// otherwise.
+    /// Applies the changes without a standby if all are ends of expired rules, which need no decision; otherwise
+    /// refuses all changes.
     fn end_without_standby(&mut self, now: Time, changes: &[Change]) -> Result<(), RuleStoreError> {
         let is_over = |change: &Change| {
             change.after.is_none() && change.before.is_some_and(|rule| !rule.is_in_force(now))
@@ -242,8 +242,8 @@ impl RuleStore {
         }
         let Some(standby) = &self.standby else { return Ok(()) };
         if !standby.replicate(journal.last_entries()) {
-            // The standby may have recorded the changes or not, as if the connection had broken. Here they
-            // are reversed.
+            // The standby may have recorded the changes or not, as if the connection had broken. This side
+            // reverses them.
             let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
             if let Err(failure) = journal.record(&inverses, name) {
                 self.unrecorded.extend(inverses);

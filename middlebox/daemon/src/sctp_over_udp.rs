@@ -89,7 +89,7 @@ impl Line for SctpOverUdp {
             Some(End::Failed(_)) => Err(self.end_error()),
             Some(End::Closed) => Ok(ReadOutcome::End),
             None if self.is_at_end() => Ok(ReadOutcome::End),
-            // An empty message is invalid, and so is an endless one.
+            // An endless message is passed on as an empty one: both are invalid.
             None if self.begins_endless_message() => {
                 self.has_endless_message = true;
                 Ok(ReadOutcome::Octets(Bytes::new()))

@@ -36,7 +36,7 @@ pub(crate) enum Outcome {
 impl SctpPort {
     /// Number of sockets of a port.
     pub const QUEUES: usize = PortSocket::QUEUES;
-    /// Maximum datagrams read from a queue per turn; the others wait in the kernel.
+    /// Maximum number of datagrams read from a queue per turn; the others wait in the kernel.
     pub const MAX_DATAGRAMS: usize = 64;
     /// Maximum number of packets without an association that are read from a queue per turn.
     const MAX_STRANGERS: usize = 16;

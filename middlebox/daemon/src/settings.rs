@@ -116,7 +116,7 @@ pub struct ProtectedSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NftablesSettings {
-    /// The table of the family inet, which only the daemon uses.
+    /// The name of a table of the family inet. Only the daemon uses this table.
     pub table: String,
     /// The interface to internal hosts.
     pub inside: Option<String>,
@@ -132,8 +132,8 @@ pub struct NatSettings {
     pub outside: Vec<IpAddr>,
     /// Addresses that replace external hosts, for twice NAT.
     pub inside: Vec<IpAddr>,
-    /// The first and the last port that rules get at these addresses; without it, 1024 and 65535, or those above
-    /// `masquerade_ports` if these are used.
+    /// The first and the last port that rules get at these addresses. Without this setting these are 1024 and
+    /// 65535, or the ports above `masquerade_ports` if the latter are used.
     pub ports: Option<(u16, u16)>,
     /// Internal hosts that may open flows to the outside without a rule. The NAT replaces their source address by
     /// the first address of `outside` with the same IP version.

@@ -87,7 +87,7 @@ impl Tls {
     }
 }
 
-/// Returns the names in the authenticated certificate of the peer, if it has one.
+/// Returns the DNS names in the authenticated certificate of the peer; `None` if the peer has no certificate.
 pub(crate) fn names_of(session: &ServerConnection) -> Option<Vec<String>> {
     let certificate = session.peer_certificates()?.first()?;
     let parsed = webpki::EndEntityCert::try_from(certificate).ok();

@@ -81,7 +81,7 @@ impl Effect {
 }
 
 impl<'a> Flows<'a> {
-    /// Returns the flows of a rule, unless there are too many; `None` for a reservation.
+    /// Returns the flows of a rule; `None` for a reservation. Fails if there are too many flows.
     fn of(rule: &'a Rule) -> Result<Option<Self>, Unsupported> {
         let (internal, external, binding, effect) = match &rule.action {
             Action::Reserve { .. } => return Ok(None),
@@ -284,8 +284,8 @@ fn end(tuple: &AddressTuple, port: Option<Block>) -> End {
     }
 }
 
-/// Returns the replacement of an end with this port in the `n`th flow. Ports stay if a whole address is
-/// bound.
+/// Returns the address and port that replace an end with this port in the `n`th flow. The port stays if a whole
+/// address is bound.
 fn target(tuple: &AddressTuple, n: usize, port: Option<u16>) -> Option<Target> {
     let Addresses::Full { address, .. } = tuple.addresses else { return None };
     Some(Target { address, port: port.map(|port| Ports::of(tuple).nth(n).unwrap_or(port)) })

@@ -96,7 +96,7 @@ impl Nftables {
         }
     }
 
-    /// Applies the steps in one transaction, after the messages of `begin`.
+    /// Applies the steps in one transaction, after the messages that `begin` adds.
     fn commit(
         &self,
         now: Time,

@@ -80,7 +80,7 @@ impl Replica {
     /// Records the entries of a batch, which are on the disk on return.
     pub fn record(&mut self, entries: &[u8]) -> Result<(), JournalError> {
         let Usage { mut current, mut superseded, octets } = self.journal.usage();
-        // For each rule in the entries so far: whether they leave it in force.
+        // For each rule in the entries so far: true if these entries leave the rule in force.
         let mut now: BTreeMap<Pid, bool> = BTreeMap::new();
         let mut relevant = Vec::with_capacity(entries.len());
         for parsed in parse_all(entries) {

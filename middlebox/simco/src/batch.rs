@@ -101,7 +101,7 @@ pub struct Batch {
     max_octets: usize,
     work: u64,
     max_work: u64,
-    /// The [work](Self::work) that a session may cause before other sessions get their turn.
+    /// The [work](Batch::work) that a session may cause before other sessions get their turn.
     share_work: u64,
     /// The value of `work` at which the current session's share is used up.
     share_end: u64,

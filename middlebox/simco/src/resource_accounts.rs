@@ -14,9 +14,9 @@ pub(crate) struct ResourceAccounts {
     footprint: Option<FootprintFn>,
     limits: ResourceLimits,
     agents: BTreeMap<AgentId, Account>,
-    /// Open sessions of all agents.
+    /// Number of open sessions of all agents.
     sessions: usize,
-    /// Elements of all agents' rules in the packet filter.
+    /// Number of elements of all agents' rules in the packet filter.
     elements: usize,
     /// Number of rules of each shape, for all agents.
     shapes: BTreeMap<ShapeId, usize>,
@@ -38,28 +38,28 @@ pub(crate) struct ResourceLimits {
 struct Account {
     sessions: usize,
     rules: usize,
-    /// Elements of its rules in the packet filter.
+    /// Number of elements of the agent's rules in the packet filter.
     elements: usize,
-    /// Number of its rules of each shape.
+    /// Number of the agent's rules of each shape.
     shapes: BTreeMap<ShapeId, usize>,
-    /// Whole addresses of a NAT, or all ports of a protocol.
+    /// Number of NAT addresses that are taken as a whole, or with all ports of one protocol.
     addresses: usize,
-    /// Ports of a NAT.
+    /// Number of ports of a NAT, apart from those addresses.
     ports: usize,
 }
 
 /// The resources used by one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Open sessions.
+    /// Number of open sessions.
     pub sessions: usize,
-    /// Policy rules.
+    /// Number of policy rules.
     pub rules: usize,
-    /// Elements of its rules in the packet filter.
+    /// Number of elements of the agent's rules in the packet filter.
     pub elements: usize,
-    /// Whole addresses of a NAT, or all ports of a protocol.
+    /// Number of NAT addresses that are taken as a whole, or with all ports of one protocol.
     pub addresses: usize,
-    /// Ports of a NAT.
+    /// Number of ports of a NAT, apart from those addresses.
     pub ports: usize,
 }
 

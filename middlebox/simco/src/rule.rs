@@ -14,7 +14,7 @@ pub struct Rule {
     pub pid: Pid,
     /// The agent that established the rule.
     pub owner: AgentId,
-    /// The end of its lifetime.
+    /// The end of the rule's lifetime.
     pub expires: Time,
     /// Effect of the rule.
     pub action: Action,
@@ -64,7 +64,7 @@ pub struct Binding {
 }
 
 impl Rule {
-    /// Returns true until its lifetime ends.
+    /// Returns true until the rule's lifetime ends.
     pub fn is_in_force(&self, now: Time) -> bool {
         self.expires > now
     }

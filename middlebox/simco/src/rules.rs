@@ -17,7 +17,7 @@ pub(crate) struct Rules {
     /// Slots in the order of release. Not all are free: a recorded rule may have taken its slot again.
     free_slots: VecDeque<usize>,
     count: usize,
-    /// PIDs of rules by the tick, a multiple of [`END_RESOLUTION`], in which they end.
+    /// PIDs of rules by the tick (of length [`END_RESOLUTION`]) in which they end.
     ends: BTreeMap<u64, Vec<Pid>>,
     owned: BTreeMap<AgentId, Vec<Pid>>,
     /// Groups that have or had more than one member. A single rule is in the group with the number of its

@@ -92,7 +92,7 @@ pub(super) fn format_numbers(numbers: &Numbers) -> String {
     text.0
 }
 
-/// The name of a gauge, its description, and its value.
+/// The name of a gauge, its description, and the function that returns its value.
 type Gauge = (&'static str, &'static str, fn(&Usage) -> usize);
 
 /// The gauges of each agent.

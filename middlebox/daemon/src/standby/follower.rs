@@ -102,7 +102,7 @@ impl<'a> Follower<'a> {
         if kind != MessageKind::Snapshot {
             out.write_all(&number.to_be_bytes())?;
             out.flush()?;
-            // After the acknowledgement, because agents wait for it.
+            // This comes after the acknowledgement, because agents wait for that.
             self.compact();
         }
         Ok(())

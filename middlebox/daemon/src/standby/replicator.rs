@@ -109,7 +109,7 @@ pub(crate) struct ReplicationThread {
     name: String,
     /// The directory of the journal.
     directory: PathBuf,
-    /// The clock by which its rules end.
+    /// The clock by which rules end.
     clock: Clock,
     handshakes: Mutex<Handshakes>,
     /// Locked while a standby is served.
@@ -304,7 +304,7 @@ impl Shared {
 
 impl State {
     fn lose(&mut self, reason: &str) {
-        // If the event loop has given it up already, it has reported the reason.
+        // If the event loop has given up the standby already, it has reported the reason.
         if self.phase != Phase::Absent {
             let was_synchronized = self.phase == Phase::Synchronized;
             self.events.push(Event::Lost { reason: reason.to_owned(), was_synchronized });

@@ -35,7 +35,7 @@ pub(super) struct Step {
 }
 
 impl Steps {
-    /// Returns the steps that bring the elements into their required states. Expired ones are deleted like
+    /// Returns the steps that bring the elements into their required states. Expired elements are deleted like
     /// others.
     pub fn of(now: Time, changed: &BTreeMap<Element, ElementChange>, required: &RequiredElements) -> Self {
         let in_force = |state: &ElementState| state.end > now;

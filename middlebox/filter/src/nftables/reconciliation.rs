@@ -113,8 +113,8 @@ impl Nftables {
         Ok(true)
     }
 
-    /// Removes surplus elements and adds the first missing ones, at most [`MAX_STEPS`] per transaction, after
-    /// the messages of `begin`. Returns those still missing.
+    /// Removes surplus elements and adds the first missing ones, at most [`MAX_STEPS`] per transaction, after the
+    /// messages that `begin` adds. Returns the elements that are still missing.
     fn correct(
         &self,
         now: Time,

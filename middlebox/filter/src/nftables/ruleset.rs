@@ -22,7 +22,7 @@ const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 
-/// A chain of the table: some rules, then a lookup in each set of some roles, then its end.
+/// A chain of the table: the rules of `begin`, then a lookup in each set with one of the `roles`, then the `end`.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     name: &'static str,
@@ -210,7 +210,7 @@ impl<'a> Chain<'a> {
     pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);
-        // Inbound sets come last: before them, some packets are dropped.
+        // Inbound sets come last, after the rules that drop untranslated packets.
         let (inbound, others): (Vec<&Shape>, _) =
             shapes.iter().partition(|shape| shape.role == Role::Inbound);
         for shape in others {
