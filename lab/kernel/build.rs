@@ -22,7 +22,7 @@ fn main() {
     }
 }
 
-/// Builds a library from `source`; returns whether the compiler could. Some targets have no shared libraries.
+/// Builds a library from `source`; returns false if the compiler failed. Some targets have no shared libraries.
 fn build_library(source: &str, library: &Path) -> bool {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--target", &variable("TARGET")]);

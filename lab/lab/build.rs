@@ -19,8 +19,8 @@ fn main() {
     println!("cargo::rustc-env=HOL_COMMIT={}", commit().unwrap_or_default());
 }
 
-/// Returns the commit that is checked out, or `HOL_COMMIT` if that is set. Builds for tests have none, because each commit would build this
-/// crate again.
+/// Returns the commit that is checked out, or `HOL_COMMIT` if that is set. Only release builds have one by default:
+/// otherwise each commit would rebuild this crate.
 fn commit() -> Option<String> {
     println!("cargo::rerun-if-env-changed=HOL_COMMIT");
     if let Ok(commit) = env::var("HOL_COMMIT") {

@@ -22,7 +22,7 @@ const BENCH_EXPERIMENT: &str = "
 
 /// Measure the speed of hol itself: 80,000 SIMCO transactions at 1 % loss on one core.
 ///
-/// The time covers both endpoints, the network and the record of each transaction.
+/// The measured time includes both endpoints, the network and the record of each transaction.
 /// `scripts/bench-against-ns2` also measures ns-2, if it is installed.
 #[derive(Debug, Args)]
 pub struct Bench {
@@ -48,7 +48,7 @@ struct Speed {
 }
 
 impl Bench {
-    /// Measures, then prints the speed.
+    /// Measures the speed with each transport and prints it.
     pub fn run(&self) -> Result<(), Failure> {
         let experiment = Experiment::parse("bench", &Source::new("bench", BENCH_EXPERIMENT))?;
         let speeds = experiment.points.iter().map(|point| self.measure(point));

@@ -19,8 +19,8 @@ pub struct CaptureResult<T> {
     pub notes: Vec<String>,
 }
 
-/// Reads the capture in a file (`-`: standard input) and passes the IP packets of each interface to a `T`. Returns the
-/// `T` of the interface with this name; without a name, of the interface with the most packets.
+/// Reads the capture in a file (`-`: standard input), and passes the IP packets of each interface to a `T` of its own.
+/// Returns the `T` of the interface `wanted` or, if that is `None`, of the interface with the most packets.
 pub fn read<T: Default>(
     path: &Path,
     wanted: Option<&str>,
@@ -76,19 +76,20 @@ pub fn read<T: Default>(
     Ok(CaptureResult { computed: of, notes })
 }
 
-/// Returns a description of a file that is not a capture, if another tool wrote it.
+/// Returns a description of a file that is not a capture; `None` if no known tool wrote it.
 fn other_tool(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     decompressor::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
     hol_lab::describe_other_tool(&head)
 }
 
-/// Returns text from a file as one line for a comment: control characters are escaped, as in `\n`.
+/// Escapes the control characters in a text from a file, so that it fits in one line of a comment: a line feed becomes
+/// `\n`.
 pub fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// Returns the index of the interface with this name, or of the interface with the most packets.
+/// Returns the index of the interface `wanted` or, if that is `None`, of the interface with the most packets.
 fn choose_interface<T>(
     seen: &BTreeMap<usize, (u64, T)>,
     interfaces: &[CaptureInterface],

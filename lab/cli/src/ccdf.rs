@@ -1,4 +1,4 @@
-//! Draws a small complementary distribution in the terminal: both axes logarithmic, 80 columns.
+//! Draws complementary cumulative distributions (CCDF) in the terminal: both axes logarithmic, 80 columns.
 
 use hol_base::Duration;
 use hol_measure::Distribution;
@@ -12,7 +12,7 @@ const CURVE_MARKS: [char; 6] = ['●', '○', '▲', '△', '■', '□'];
 /// A curve and its name.
 pub type Curve<'a> = (&'a str, &'a Distribution);
 
-/// Draws the share of messages that take longer over the time; nothing without completed messages.
+/// Draws for each time the share of messages that take longer. Returns an empty text if no message was completed.
 pub fn draw(curves: &[Curve<'_>]) -> String {
     let Some(frame) = Frame::around(curves) else { return String::new() };
     let mut cells = vec![[None; WIDTH]; HEIGHT];
@@ -58,7 +58,7 @@ struct Frame {
     min_log_ms: f64,
     /// Decimal logarithm of the time at the right end, in ms.
     max_log_ms: f64,
-    /// Number of decades of the share, downwards from 1.
+    /// Number of decades of the vertical axis, downwards from a share of 1.
     share_decades: f64,
 }
 
@@ -84,7 +84,7 @@ impl Frame {
         depth.round().min(HEIGHT as f64) as usize
     }
 
-    /// Returns the label of a row: the share, if the row is next to a power of ten.
+    /// Returns the label of a row: its share if the row is the nearest one to a power of ten, otherwise an empty text.
     fn share_label(&self, row: usize) -> String {
         let rows_per_decade = (HEIGHT - 1) as f64 / self.share_decades;
         let decade = (row as f64 / rows_per_decade).round();

@@ -77,7 +77,7 @@ impl Compare {
         }
         if let Some(out) = self.out.as_ref().filter(|_| !self.json) {
             say(&format!(
-                "\n{} has the points, and the report: {}\n",
+                "\n{} contains the results; the report is {}\n",
                 out.display(),
                 out.join("report.html").display()
             ));
@@ -169,14 +169,15 @@ impl Compare {
     }
 }
 
-/// Returns the experiment with the number of repetitions that the directory already has, if it holds the same points.
+/// Returns the experiment with the number of repetitions that the directory already has. If the directory has other
+/// points or none, returns `first`.
 fn resume_step(first: Experiment, out: &Path) -> Result<Experiment, Failure> {
     let existing = Store::existing_manifest(out)?.filter(|existing| has_same_points(existing, &first));
     let points = existing.map(|existing| existing.points);
     Ok(points.map_or(first.clone(), |points| Experiment { points, ..first }))
 }
 
-/// Returns whether both have the same points; the number of repetitions may differ.
+/// Returns whether the manifest and the experiment have the same points; the number of repetitions may differ.
 fn has_same_points(existing: &Manifest, experiment: &Experiment) -> bool {
     existing.points.iter().map(|point| point.id).eq(experiment.points.iter().map(|point| point.id))
 }
@@ -288,7 +289,7 @@ fn describe_delay(cell: &Cell) -> String {
     }
 }
 
-/// Describes the settings of the path: one value if both directions have the same.
+/// Describes the settings of the path. A setting that is the same in both directions is given once.
 fn describe_path(network: &NetworkSpec) -> String {
     let both = network.directions();
     let values = |of: fn(&Settings) -> String, same: &str| match both.each_ref().map(of) {

@@ -142,7 +142,7 @@ impl ComparisonFlags {
         }
     }
 
-    /// Sets the secret for runs, if one was named.
+    /// Makes the secret in the file of --secret-file available to live runs, if that flag is set.
     pub fn set_secret(&self) -> Result<(), Failure> {
         self.conditions.set_secret()
     }
@@ -155,17 +155,17 @@ impl ComparisonFlags {
             && !["messages", "repetitions", "precision"].into_iter().any(sets)
     }
 
-    /// Describes the settings other than these flags.
+    /// Describes the named path and the settings of `--set`: `, path lte, with network.up.loss=100%`.
     pub fn overrides(&self) -> String {
         self.conditions.overrides()
     }
 
-    /// Returns the first setting that makes the comparison a sweep.
+    /// Returns the first `--set` option that makes the comparison a sweep: one with a key of `[sweep]` or `[[zip]]`.
     pub fn sweep(&self) -> Option<&str> {
         self.conditions.sweep()
     }
 
-    /// Sets the given flags, in addition to the source.
+    /// Adds to `source` the keys of the flags that the user gave.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
@@ -185,14 +185,14 @@ impl ComparisonFlags {
 }
 
 impl Conditions {
-    /// Sets the given flags, in addition to the source.
+    /// Adds to `source` the keys of the flags that the user gave.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         let world = self.world()?.map(|world| format!("{world:?}"));
         set_flags(source, [("--world", world)])?;
         self.apply_except_world(source)
     }
 
-    /// Sets the given flags except the world.
+    /// Adds to `source` the keys of the flags that the user gave, except the world.
     pub fn apply_except_world(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
@@ -209,17 +209,17 @@ impl Conditions {
         set_all(source, &self.settings)
     }
 
-    /// Returns the name of the given world, including the other hosts.
+    /// Returns the name of the world that the user chose, including the other hosts; `None` if no flag names one.
     pub fn world(&self) -> Result<Option<String>, InputError> {
         self.peer.world(self.world.as_ref())
     }
 
-    /// Sets the secret for runs, if one was named.
+    /// Makes the secret in the file of --secret-file available to live runs, if that flag is set.
     pub fn set_secret(&self) -> Result<(), Failure> {
         self.peer.set_secret()
     }
 
-    /// Returns whether one of the settings sets this key.
+    /// Returns whether a `--set` option sets this key.
     fn sets(&self, key: &str) -> bool {
         self.settings.iter().any(|setting| setting.split('=').next().is_some_and(|set| set.trim() == key))
     }
@@ -229,15 +229,14 @@ impl Conditions {
         self.repetitions.is_some()
     }
 
-    /// Describes settings that a summary of the other flags does not show: `, path lte, with
-    /// network.up.loss=100%`.
+    /// Describes the named path and the settings of `--set`: `, path lte, with network.up.loss=100%`.
     pub fn overrides(&self) -> String {
         let path = self.path.as_ref().map_or(String::new(), |name| format!(", path {name}"));
         let given = self.settings.join(" ");
         if given.is_empty() { path } else { format!("{path}, with {given}") }
     }
 
-    /// Returns the first setting that makes the comparison a sweep.
+    /// Returns the first `--set` option that makes the comparison a sweep: one with a key of `[sweep]` or `[[zip]]`.
     pub fn sweep(&self) -> Option<&str> {
         let is_sweep = |setting: &&String| {
             let key = setting.split(['=', '.']).next().unwrap_or_default().trim();
@@ -247,7 +246,7 @@ impl Conditions {
     }
 }
 
-/// Returns a size or a mix of sizes as TOML: `1kB=9,200kB=1` is a table.
+/// Converts a size or a mix of sizes to TOML: `1kB=9,200kB=1` becomes a table.
 fn sizes_as_toml(text: &str) -> String {
     if !text.contains('=') {
         return format!("{text:?}");
@@ -259,7 +258,7 @@ fn sizes_as_toml(text: &str) -> String {
     format!("{{ {} }}", text.split(',').map(entry).collect::<Vec<_>>().join(", "))
 }
 
-/// Sets the given flags; each has its value as TOML.
+/// Adds to `source` the key of each flag that has a value. Values are TOML.
 fn set_flags<const N: usize>(
     source: &mut Source,
     flags: [(&str, Option<String>); N],
@@ -273,7 +272,7 @@ fn set_flags<const N: usize>(
     Ok(())
 }
 
-/// Returns an experiment of the command line over these transports.
+/// Returns the source of an experiment that is given on the command line. It contains only these transports.
 pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
     for (transport, number) in transports.iter().zip(1..) {
         let place = format!("transport {number}");

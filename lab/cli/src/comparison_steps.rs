@@ -12,7 +12,8 @@ use hol_report::survey::{Contest, main_metric};
 const PACKETS_PER_SECOND: f64 = 1.4e6;
 /// Seconds of processor time that the first step may take.
 const FIRST_STEP_SECONDS: f64 = 2.0;
-/// Numbers of messages for the first step, which has the largest of them that fits into `FIRST_STEP_SECONDS`.
+/// Possible numbers of messages of the first step. hol chooses the largest one that it simulates within
+/// `FIRST_STEP_SECONDS`, otherwise the smallest one.
 const FIRST_MESSAGES: [u64; 5] = [200_000, 100_000, 50_000, 20_000, 10_000];
 /// Repetitions of the first step.
 const FIRST_REPETITIONS: u32 = 10;
@@ -31,7 +32,7 @@ impl ComparisonSteps {
         Self { packets: budget.as_secs_f64() * PACKETS_PER_SECOND }
     }
 
-    /// Returns short runs of the same points.
+    /// Returns an experiment with two short runs of each point.
     pub fn pilot_experiment(experiment: &Experiment) -> Experiment {
         with_repetitions(experiment, PILOT_MESSAGES, 2)
     }
@@ -63,7 +64,7 @@ impl ComparisonSteps {
     }
 }
 
-/// Returns the same points with this many repetitions of this many messages each.
+/// Returns the experiment with `repetitions` runs of `each` messages at every point.
 pub fn with_repetitions(experiment: &Experiment, each: u64, repetitions: u32) -> Experiment {
     let sized = |point: &Point| {
         let messages = each * u64::from(repetitions);
@@ -79,7 +80,7 @@ fn packet_count(result: &PointResult) -> f64 {
     result.packets() as f64
 }
 
-/// Returns whether nothing is random: no packet can be lost, and both pilot runs are equal message by message.
+/// Returns whether nothing is random: only full queues drop packets, and both pilot runs are equal message by message.
 fn is_deterministic(result: &PointResult) -> bool {
     let digests: Vec<_> = result.runs.iter().map(|run| run.summary.digest).collect();
     result.point.has_only_queue_loss() && digests.windows(2).all(|pair| pair[0] == pair[1])

@@ -41,7 +41,7 @@ impl Decompressor {
         Ok(Self { program, child, output })
     }
 
-    /// Returns the error of a program that did not reach the end of the file.
+    /// Waits until the program has ended. Returns 0 (the end of the data), or the error of the program if it failed.
     fn finish(&mut self) -> io::Result<usize> {
         if self.child.wait()?.success() {
             return Ok(0);

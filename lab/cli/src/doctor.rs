@@ -22,7 +22,7 @@ pub struct Doctor {
     json: bool,
 }
 
-/// The result of one check.
+/// A check of this machine, with its result.
 struct Check {
     name: &'static str,
     result: CheckResult,
@@ -136,7 +136,7 @@ fn check_engine() -> CheckResult {
     }
 }
 
-/// Checks the confinement of a program that escapes a guest.
+/// Checks whether Landlock confines a program that escapes from a guest.
 fn check_confinement() -> CheckResult {
     match hol_kernel::confinement() {
         None => CheckResult::Missing(

@@ -37,8 +37,9 @@ impl External {
         self.replace("simcod", "cargo install --path middlebox/simcod", "simcod", &[])
     }
 
-    /// Replaces this process with `name`, which `install` builds and the Debian `package` contains, so that signals and
-    /// exit codes are those of `name`.
+    /// Replaces this process with the program `name`, so that signals and exit codes are those of the program. `first`
+    /// are arguments before the user's. If the program is missing, the error names the command `install`, which builds
+    /// it, and the Debian package that contains it.
     fn replace(&self, name: &str, install: &str, package: &str, first: &[OsString]) -> Result<(), Failure> {
         let program = companion(name, env!("CARGO_PKG_VERSION")).map_err(|problem| {
             Failure::Failed(format!(

@@ -5,12 +5,12 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "axis",
         &["axes"],
-        "a key with several values; every combination of the axes of an experiment is a point",
+        "a key with several values; each transport under each combination of the values of all axes is a point",
     ),
     (
         "carries the load",
         &["load", "overload"],
-        "messages are delivered as fast as they are offered; otherwise waiting messages pile up, and a mean would depend only on the length of the run",
+        "said of a transport that delivers messages as fast as they are offered; otherwise messages pile up, and the mean would depend only on the length of the run",
     ),
     (
         "CI",
@@ -25,7 +25,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "collapsed",
         &["collapse"],
-        "said of a run that ended early, fell more than a second behind its schedule, or had an ever longer backlog; on a path that changes, only if the load exceeds its rate",
+        "said of a run that ended early, fell more than a second behind its schedule, or whose backlog kept growing; on a path that changes, falling behind counts only if the load exceeds the mean rate of the path, and growth does not count",
     ),
     ("cwnd", &["window"], "congestion window: how much a sender may have in flight (RFC 5681 section 2)"),
     (
@@ -38,7 +38,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "failed",
         &[],
-        "said of messages that never arrived or got no reply; the mean does not count them, and a quantile that would be one of them is \"-\"",
+        "said of messages that never arrived or got no reply; the mean does not include them, and a quantile that falls on one of them is shown as \"-\"",
     ),
     ("fairness", &["jain"], "Jain's index of the throughputs of flows: 1 if all are the same"),
     (
@@ -55,7 +55,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "late",
         &[],
-        "said of a message that an outage delayed: overdue when that ended, or slower afterwards than 99 % of the messages before it and than twice the fastest one since",
+        "said of a message that an outage affected: it never arrived, or was overdue when a long silence ended, or took longer than 99 % of the messages before the outage and more than twice as long as the fastest one after it",
     ),
     (
         "loss recovery",
@@ -70,7 +70,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "one-way delay",
         &["owd"],
-        "time of a packet from one end to the other (RFC 7679); `--delay` sets the part that is propagation",
+        "time that a packet takes from one end to the other (RFC 7679); `--delay` sets its propagation part",
     ),
     ("outage", &["failover"], "longest time without a delivery around a disruption of the path"),
     (
@@ -81,7 +81,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "paired",
         &["pairs"],
-        "compared run by run: in the same repetition all transports meet the same random losses, so their difference varies less than either",
+        "compared run by run: in the same repetition all transports meet the same random losses, so their difference varies less than each result",
     ),
     ("path", &["link"], "the link or links that packets cross between client and server"),
     ("point", &[], "one transport under one combination of the values of the axes"),
@@ -99,7 +99,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "RTT",
         &[],
-        "round-trip time, from sending a packet until its acknowledgment; `--rtt` sets the part that is propagation",
+        "round-trip time, from sending a packet until its acknowledgment arrives; `--rtt` sets the propagation part of the RTT",
     ),
     ("run, repetition", &["repetitions"], "one execution of a point with its own seed"),
     (
@@ -128,7 +128,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
         "an ordered sequence of messages; a loss delays only messages of its own stream",
     ),
     ("TSN", &["chunk"], "transmission sequence number of a data chunk of SCTP (RFC 9260 section 3.3.1)"),
-    ("unconnected", &[], "number of runs in which the workload was not connected, or not in time"),
+    ("unconnected", &[], "number of runs in which the workload did not connect in time"),
     (
         "workload",
         &["workloads"],

@@ -75,7 +75,7 @@ fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let paths = ["path", "paths"].contains(&word).then(named_path::table);
     let found = transport.into_iter().chain(named_path::explain(word)).chain(tables).chain(paths);
     let found: Vec<String> = found.collect();
-    // A word that names a table does not also mean the keys of this name.
+    // If a word names a table, keys of the same name are not described.
     if !found.is_empty() {
         return found;
     }
@@ -118,7 +118,7 @@ fn describe_flag(command: &Command, word: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Flag:\n{lines}"))
 }
 
-/// Returns the reference of all tables, in which each unit and each key of several kinds of workload is described once.
+/// Returns the reference of all tables. Units, and keys that several kinds of workload share, are described only once.
 fn whole_reference() -> String {
     let mut all = reference();
     let shared = move_shared_keys(&mut all);
@@ -137,7 +137,8 @@ fn whole_reference() -> String {
     format!("## Quantities\n\n{}\n{}", units.into_iter().collect::<String>(), tables.join("\n"))
 }
 
-/// Splits the description of a quantity: `a time such as "10ms" (units: ms, s), or a table`.
+/// Splits a description such as `a time such as "10ms" (units: ms, s), or a table` into the quantity, the example with
+/// its units, and the rest; `None` if it has no units.
 fn split_quantity(value: &str) -> Option<(&str, &str, &str)> {
     let (quantity, rest) = value.split_once(" such as ")?;
     let end = rest.find(')')? + 1;

@@ -1,4 +1,4 @@
-//! `hol init`: writes a question as an experiment file, with further keys as comments.
+//! `hol init`: writes a comparison as an experiment file, with further keys as comments.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
 use crate::terminal::say;
 
-/// Transports of a file for which none is named.
+/// Transports of the file if the user names none.
 const DEFAULT_TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
 
-/// Write an experiment file with the options of `hol compare`; `hol run` on it has the same result.
+/// Write an experiment file with the options of `hol compare`; `hol run` of this file has the same result.
 #[derive(Debug, Args)]
 pub struct Init {
     /// File to write, NAME.toml [default: standard output], then the transports to compare [default: tcp sctp:streams=8]
@@ -91,7 +91,7 @@ const NETWORK_KEYS: [Note; 12] = [
     ("mtu", "The longest IP packet.", "\"1500B\""),
 ];
 
-/// The keys of `[workload]` that several kinds have, with those of one kind between them (`own_notes`).
+/// The keys of `[workload]` that several kinds of workload have. `workload_notes` inserts the keys of one kind.
 const WORKLOAD_KEYS: [Note; 5] = [
     ("kind", "Workload; `hol list` describes each.", "\"simco\""),
     ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
@@ -104,9 +104,9 @@ const WORKLOAD_KEYS: [Note; 5] = [
     ),
 ];
 
-/// The commented-out sweep of a file whose options sweep nothing.
+/// A commented-out sweep, for files without a sweep.
 const SWEEP_COMMENT: &str = "
-# Every combination of these lists is a point; a swept key is left out above.
+# Every combination of the values in these lists is a point; remove a swept key above.
 # [sweep]
 # \"network.loss\" = [\"0%\", \"1%\", \"2%\"]
 ";
@@ -155,7 +155,7 @@ impl Init {
     }
 }
 
-/// Returns an experiment file with `keys`, and comments that explain them and the unset ones.
+/// Returns an experiment file with `keys`, and with comments that explain these and the unset keys.
 fn format_file(mut keys: Table) -> String {
     let mut table = |name: &str| match keys.remove(name) {
         Some(toml::Value::Table(table)) => table,
@@ -178,7 +178,7 @@ fn format_file(mut keys: Table) -> String {
     }
 }
 
-/// Returns the notes of the keys of one kind of workload, with its defaults.
+/// Returns notes for the keys that only this kind of workload has, or for which it has another default.
 fn own_notes(kind: &str) -> &'static [Note] {
     match kind {
         "rpc" => &[
@@ -206,7 +206,7 @@ fn own_notes(kind: &str) -> &'static [Note] {
     }
 }
 
-/// Returns the notes of the keys that a kind of workload has: `kind` and its load, its own keys, and the rest.
+/// Returns the notes for a kind of workload, in this order: `kind` and the load, the keys of `own_notes`, and the rest.
 fn workload_notes(kind: &str) -> Vec<Note> {
     const LOAD: usize = 3;
     let all = reference();
@@ -220,7 +220,7 @@ fn workload_notes(kind: &str) -> Vec<Note> {
     load.chain(own.iter().copied()).chain(rest).collect()
 }
 
-/// Returns a line for each key: the keys with a note first, and keys that are not set as comments.
+/// Returns a line for each key: first the keys with a note, as a comment if they are not set, then all other keys.
 fn format_table(notes: &[Note], mut keys: Table) -> String {
     let mut text = "\n".to_owned();
     for (key, what, example) in notes {

@@ -26,7 +26,8 @@ enum Action {
         #[command(flatten)]
         from: PackageArgs,
     },
-    /// Build a User-Mode Linux kernel for --world kernel:uml, which runs as a program of this host; needed once, takes minutes
+    /// Build a User-Mode Linux kernel, which runs as a program of this host, for --world kernel:uml; needed once, takes
+    /// minutes
     Build {
         /// Series of the kernel, such as 6.12
         #[arg(default_value = DEFAULT_SERIES)]
@@ -116,7 +117,7 @@ impl Kernel {
     }
 }
 
-/// Returns all kernels and the default one; `None` if all of them are for User-Mode Linux.
+/// Returns all kernels and the default one, which is `None` if all kernels are for User-Mode Linux.
 fn list_images() -> Result<(Vec<Image>, Option<Image>), KernelError> {
     let images = Image::list();
     match Image::find(None) {

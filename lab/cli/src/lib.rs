@@ -1,5 +1,6 @@
 //! The `hol` command; also parses command lines without running them.
-#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
+// `println!` and `eprintln!` panic if the reader has closed the pipe; `say` and `note!` do not.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod advise;
 mod bench;
@@ -195,8 +196,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Parses a command line and reads the files that it names, up to the first run, which is not started; errors are those
-/// of `hol`. Only commands that plan runs read files.
+/// Parses a command line. For `compare`, `exec`, `run`, `advise`, `trace`, `shell` and `init`, also reads the files
+/// that it names and checks the experiment, without starting a run. Errors are those of `hol`.
 pub fn parse_and_plan(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     let planned = match Cli::try_parse_from(line)
         .map_err(|error| unknown_option::explain(error, Cli::command()).to_string())?
@@ -214,7 +215,7 @@ pub fn parse_and_plan(line: impl IntoIterator<Item = OsString>) -> Result<(), St
     planned.map_err(|failure| failure.to_string())
 }
 
-/// Checks that the plan of an experiment can be shown.
+/// Panics if the plan of an experiment is empty or cannot be shown.
 fn check_plan(experiment: &Experiment) {
     let plan = Plan::new([experiment]);
     assert!(!plan.next_runs(&RunResults::default()).is_empty() && !plan.to_string().is_empty());

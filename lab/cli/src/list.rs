@@ -15,8 +15,8 @@ use crate::transport_option;
 const EXAMPLES: &str = "\
 Examples:
   hol list           transports, workloads, stacks, studies
-  hol list sctp      every option of a transport, its default and the source of it
-  hol list paths     rates, delays and queues of the paths by name; also transports, workloads, stacks, studies
+  hol list sctp      every option of a transport: default, meaning and source
+  hol list paths     rates, delays and queues of the named paths; likewise transports, workloads, stacks, studies
   hol list --json    everything, for programs";
 
 /// List transports, workloads, paths, stacks and studies; or the options of one transport.
@@ -38,7 +38,7 @@ enum Topic {
     Group(Group),
 }
 
-/// Things of one kind that have names.
+/// A group of names that can be listed.
 #[derive(Debug, Clone, Copy)]
 enum Group {
     Transports,
@@ -55,9 +55,10 @@ struct Entry<'n> {
     what: &'static str,
     name: &'n str,
     about: &'n str,
-    /// For an option: its transport and its default.
+    /// For an option: its transport.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport: Option<&'static str>,
+    /// For an option: its default.
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<String>,
 }

@@ -31,11 +31,11 @@ enum Action {
         #[arg(long, value_name = "FIRST-LAST")]
         ports: Option<Ports>,
     },
-    /// Emulate the path between two other hosts whose packets pass through this host, for a command with --router on one of them
+    /// Emulate the path between two other hosts whose packets pass through this host
     ///
-    /// During a run netem delays, drops and queues packets between them on the interfaces towards them. The
-    /// previous queueing disciplines are restored after each run, and when this command ends for any reason.
-    /// Needs CAP_NET_ADMIN and sch_netem.
+    /// Start the experiment on one of these hosts, with --peer OTHER-HOST --router THIS-HOST. During a run, netem on
+    /// this host's interfaces delays, drops and queues the packets between the two. The previous queueing disciplines
+    /// are restored after each run, and when this command ends for any reason. Needs CAP_NET_ADMIN and sch_netem.
     Route {
         #[command(flatten)]
         listen_args: ListenArgs,

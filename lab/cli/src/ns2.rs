@@ -18,9 +18,9 @@ use hol_wire::{Address, Packet, Transport};
 /// ```
 ///
 /// Events are enqueued (`+`), dequeued (`-`), received (`r`) and dropped (`d`). Time is in seconds, nodes are numbered as
-/// in the network, size is that of the IP packet in octets. Flow 0 is measured; source and destination are node.port;
-/// the sequence number counts octets of TCP and TSNs of SCTP, 1 being the first of the data and -1 none; a packet
-/// keeps its number on every hop.
+/// in the network, size is that of the IP packet in octets. Flow 0 is the measured one; source and destination are
+/// node.port. The sequence number counts octets of TCP and TSNs of SCTP: 1 is the first of the data, -1 means none. A
+/// packet keeps its number on every hop.
 pub struct Ns2Trace<W> {
     out: W,
     nodes: NodeIndex,
@@ -41,7 +41,7 @@ impl<W: Write> Ns2Trace<W> {
         Self { out, nodes: NodeIndex::new(topology), origins: BTreeMap::new(), packets: 0, first_error: None }
     }
 
-    /// Returns the destination, or the error that ended the trace.
+    /// Returns the writer to which the trace was written, or the error that ended the trace.
     pub fn finish(self) -> io::Result<W> {
         self.first_error.map_or(Ok(self.out), Err)
     }
@@ -62,7 +62,7 @@ impl<W: Write> Ns2Trace<W> {
         )
     }
 
-    /// Returns the packet's sequence number, relative to the first that its sender used.
+    /// Returns the packet's sequence number, relative to the first that its sender used; `None` if it has none.
     fn sequence_number(&mut self, ends: (FlowEnd, FlowEnd), packet: &Packet) -> Option<u32> {
         let (number, origin) = match &packet.transport {
             // The SYN occupies a sequence number. RFC 9293 section 3.4.
@@ -96,7 +96,8 @@ fn event_letter(event: TapEvent) -> char {
     }
 }
 
-/// Returns the packet type of ns-2: `tcp` with user data or a SYN, FIN or RST, `ack` without, `sctp`, or `udp`.
+/// Returns the packet type of ns-2: `tcp` for a segment with user data, SYN, FIN or RST, `ack` for another segment,
+/// `sctp`, or `udp`.
 fn packet_type(packet: &Packet) -> &'static str {
     match &packet.transport {
         Transport::Sctp(_) => "sctp",

@@ -1,6 +1,6 @@
 //! Whole numbers on the command line; an error contains the range.
 
-/// Parses a number from 0 on.
+/// Parses a whole number of at least 0.
 pub fn parse_whole_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| match suggestion(text) {
         Some(number) => format!("write {number}"),
@@ -14,7 +14,7 @@ fn suggestion(text: &str) -> Option<u64> {
     (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
 }
 
-/// Parses a number from 1 on.
+/// Parses a whole number of at least 1.
 pub fn parse_positive_number(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| match suggestion(text).filter(|number| *number > 0) {

@@ -13,13 +13,13 @@ Usage: hol COMMAND ...      hol help COMMAND, OPTION or KEY explains it; hol lis
 ask     compare    transports on one path           advise       find where the winner changes
         exec       programs of your own             shell        a shell on a node
         init       write an experiment file         reproduce    a published evaluation
-run     run        an experiment file               plan         what a file asks for, and its cost
+run     run        an experiment file               plan         a file's points, and their cost
         merge      parts of several machines        verify       repeat runs, compare digests
         submit     to a server or a cluster         watch, get   follow it, fetch its results
 look    report     draw a report again              trace        packets of one run
-        topology   draw a network                   path         a capture as a network
-        replay     a capture as a workload          list         transports, options, workloads
-worlds  kernel     fetch or build a Linux kernel    live         be the other host
+        topology   draw a network                   path         a network from a capture
+        replay     a workload from a capture        list         transports, options, workloads
+worlds  kernel     fetch or build a Linux kernel    live         the other host of a live run
         validate   compare the model with Linux     doctor       what works on this machine
         bench      the speed of hol itself          packetdrill  play scripts of packets
 share   share      a report as one HTML file        serve        the lab in a browser

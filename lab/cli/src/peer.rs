@@ -24,7 +24,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Sets the secret for runs; to be called before the first run.
+    /// Makes the secret in the file of --secret-file available to live runs. Must be called before the first run.
     pub fn set_secret(&self) -> Result<(), Failure> {
         let Some(file) = &self.secret_file else { return Ok(()) };
         Secret::read(file)
@@ -33,7 +33,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Returns the name of the world, including the other host.
+    /// Returns the name of the world, including the other hosts; `None` if neither `world` nor a peer is given.
     pub fn world(&self, world: Option<&String>) -> Result<Option<String>, InputError> {
         let peers = self.peer.join(",");
         match world.map(String::as_str) {

@@ -28,11 +28,11 @@ pub struct Row<'r> {
     failed: u64,
     /// Null without a steady state.
     mean_ms: Option<f64>,
-    /// Half the length of the symmetric 95 % interval.
+    /// Half the width of the symmetric 95 % confidence interval of the mean.
     ci95_ms: Option<f64>,
-    /// Lower end of the 95 % interval that accounts for the skewness of the repetitions.
+    /// Lower end of the 95 % confidence interval of the mean that accounts for the skewness of the repetitions.
     mean_low_ms: Option<f64>,
-    /// Upper end of that interval.
+    /// Upper end of the interval that begins at `mean_low_ms`.
     mean_high_ms: Option<f64>,
     /// Whether longer runs would have the same mean, as far as these runs show.
     steady: bool,
@@ -44,7 +44,7 @@ pub struct Row<'r> {
     /// Expiries of the retransmission timer; null if the world does not count them. If they are few, the mean is
     /// unreliable.
     timeouts: Option<u64>,
-    /// Expiries that directly follow another one; null if the world does not count them.
+    /// Expiries of the retransmission timer that directly follow another expiry; null if the world does not count them.
     backoffs: Option<u64>,
     p50_ms: Option<f64>,
     p90_ms: Option<f64>,
@@ -159,8 +159,8 @@ impl<'r> SweepRow<'r> {
     }
 }
 
-/// Returns a table of points, times in ms, and further tables for metrics that only some points have. `label` names a
-/// point under `head`.
+/// Returns a table of points, times in ms, and further tables for metrics that only some points have. The first column
+/// has the heading `head`, and contains the `label` of each point.
 pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointResult) -> String) -> String {
     let tabulate = |heads: &[&str], cells: fn(&PointResult) -> Vec<String>| {
         let heads = [head].iter().chain(heads).map(|head| (*head).to_owned()).collect();
@@ -220,7 +220,7 @@ const DEFAULT_NODES: (&str, &str) = ("client", "server");
 /// Returns a table of the throughput of each flow: the measured one, and those of each background together.
 fn flows_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
     let nodes = |workload: &WorkloadSpec| format!("{} to {}", workload.client_node(), workload.server_node());
-    // The others may begin later or last longer than the measured flow.
+    // Background flows may begin later or last longer than the measured flow.
     let heads = [head, "flow", "transport", "kbit/s ± 95 % during the measured flow"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     for result in results {
@@ -360,11 +360,11 @@ fn interval(metric: Metric, interval: Option<Interval>) -> String {
     interval.map_or("-".to_owned(), |interval| metric.limit(interval.into()).to_string())
 }
 
-/// Up to this many warnings of a kind have a line each.
+/// Up to this many warnings of a kind have a line each; of more warnings, only the first is shown.
 const MAX_WARNING_LINES: usize = 3;
 
-/// Returns why runs ended early, and which means are less precise than requested: a line for each point, or
-/// one for all if many points have the same warning.
+/// Returns the warnings about the results, such as runs that ended early and means that are less precise than
+/// requested: a line for each point, or one line for all if many points have the same kind of warning.
 pub fn warnings(results: &[PointResult]) -> String {
     let kinds: [fn(&PointResult) -> Vec<String>; 5] = [
         |result| ended_early(result).into_iter().collect(),
@@ -398,7 +398,8 @@ fn ended_early(result: &PointResult) -> Option<String> {
     Some(format!("{early} of {} runs ended early: {reason}", result.runs.len()))
 }
 
-/// Warns of an outage, or of a path's first change, that no run reaches. A trace whose start is drawn repeats.
+/// Warns of an outage, or of a path's first change, that no run reaches. Ignores a trace with `trace_start`, which
+/// repeats.
 fn change_after_the_end(result: &PointResult) -> Option<String> {
     let begin = result.point.workload.start;
     let end_of = |run: &Arc<RunResult>| begin + run.connect_time.unwrap_or_default() + run.span;

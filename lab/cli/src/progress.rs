@@ -14,10 +14,10 @@ const LINE_INTERVAL: f64 = 5.0;
 /// Interval of JSON objects, in s.
 const OBJECT_INTERVAL: f64 = 1.0;
 
-/// From this share of the estimated work on, with at least `MIN_LAST_RUNS` runs left, the remaining time is estimated
-/// from runs: the work counts messages, so the work of runs with few messages is almost zero.
+/// Once this share of the estimated work is done, and at least `MIN_LAST_RUNS` runs are left, the remaining time is
+/// estimated by counting runs. Work counts messages, so runs with few messages are almost no work.
 const LAST_RUNS_SHARE: f64 = 0.99;
-/// The minimum number of runs left for that.
+/// Minimum number of remaining runs for an estimate by counting runs.
 const MIN_LAST_RUNS: u64 = 50;
 
 /// The form of progress output.
@@ -35,7 +35,7 @@ pub enum ProgressOutput {
 pub struct Progress {
     display: Display,
     stopwatch: Stopwatch,
-    /// Set when the last short runs have begun.
+    /// Set when only short runs are left, see `LAST_RUNS_SHARE`.
     last_runs: Option<LastRuns>,
     /// Progress that earlier processes made on the same plan.
     earlier: hol_lab::Progress,
@@ -53,7 +53,7 @@ enum Display {
     Objects(f64),
 }
 
-/// The state when the last short runs began.
+/// The state at the moment from which only short runs are left.
 #[derive(Debug, Clone, Copy)]
 struct LastRuns {
     /// Number of runs that were done.
@@ -137,7 +137,7 @@ impl Display {
         Self::Bar(ProgressBar::new(0).with_style(style.progress_chars("━━─")))
     }
 
-    /// Restarts the bar, because runs are counted from now on.
+    /// Restarts the bar, which counts runs instead of work from now on.
     fn restart(&self) {
         if let Self::Bar(bar) = self {
             bar.reset();
@@ -165,7 +165,7 @@ fn remaining_seconds(now: &hol_lab::Progress, elapsed: f64, last: Option<LastRun
 fn progress_line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<LastRuns>) -> String {
     let left = match remaining_seconds(now, elapsed, last) {
         Some(left) => format!(", about {} left", format_seconds(left)),
-        // Before the first messages are settled there is no estimate, and that may take long.
+        // There is no estimate until the first messages have been delivered or given up, which may take long.
         None if last.is_none() => format!(", {} so far", format_seconds(elapsed)),
         None => String::new(),
     };

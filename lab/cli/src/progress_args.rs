@@ -1,4 +1,4 @@
-//! Progress for a program that runs this one, and the end of this process with that program.
+//! Options for programs that start `hol`: they get the progress as JSON, and `hol` ends with its parent.
 
 use clap::{Args, ValueEnum};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
@@ -48,8 +48,7 @@ impl ProgressArgs {
         self.parent.end_with_parent()
     }
 
-    /// Returns where progress is reported; `is_quiet` keeps it off the terminal while a program reads
-    /// standard output.
+    /// Returns the form of progress output. With `is_quiet`, there is no text, because a program reads standard output.
     pub const fn progress_output(&self, is_quiet: bool) -> ProgressOutput {
         match (self.progress, is_quiet) {
             (Some(Format::Json), _) => ProgressOutput::Json,

@@ -1,5 +1,7 @@
-//! `hol trace --qlog`: a run in the log format of QUIC implementations, which qvis draws: qlog_version 0.3, with the events of
-//! draft-ietf-quic-qlog-quic-events. Other transports have no events there, so their packets are generic events.
+//! `hol trace --qlog`: writes a run in qlog, the log format of QUIC implementations, which qvis draws.
+//!
+//! The log has qlog_version 0.3 and the events of draft-ietf-quic-qlog-quic-events. This draft has no events for other
+//! transports, so their packets are generic events.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -18,12 +20,13 @@ use serde_json::{Value, json};
 /// The interval at which congestion windows and round-trip times are read.
 const SAMPLING_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Collects the packets, and then the samples, of the measured flow: a trace for each end of each connection.
+/// Collects a trace for each end of each connection of the measured flow: first the packets of the run, then the
+/// samples of the same run, which is performed again.
 pub struct Qlog {
     /// The nodes of client and server.
     hosts: [String; 2],
     traces: BTreeMap<(Side, ConnectionId), EndpointTrace>,
-    /// The connections of the client, and of the server, in the order of their first packets there.
+    /// The connections of the client (index 0) and of the server (1), in the order of their first packets at that host.
     connections: [Vec<ConnectionId>; 2],
     /// Number of packets sent.
     pub packets: u64,
@@ -37,7 +40,7 @@ struct EndpointTrace {
     protocol: &'static str,
     /// Each event as JSON.
     events: Vec<(Time, String)>,
-    /// The last state of each path, by the peer's address.
+    /// The last logged state of each path, by the peer's address.
     states: BTreeMap<String, Value>,
 }
 
@@ -152,7 +155,7 @@ impl EndpointTrace {
         self.events.push((time, event_text(time, name, data)));
     }
 
-    /// Writes the remaining part of the trace, whose events are in order of time.
+    /// Writes the part of the trace after its vantage point: the common fields, and the events in order of time.
     fn write(mut self, out: &mut impl Write) -> io::Result<()> {
         let fields =
             json!({ "protocol_type": [self.protocol], "time_format": "relative", "reference_time": 0 });

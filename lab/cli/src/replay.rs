@@ -27,8 +27,8 @@ Examples:
 
 /// Derive a workload from a capture: the sizes and times of its messages, and its network.
 ///
-/// The messages of all connections become those of one workload, due at the times at which they were sent, over the
-/// transports of the experiment. SCTP and UDP mark messages; in TCP a segment with PSH ends a message.
+/// The messages of all connections become one workload, in which each message is due at the time at which it was sent.
+/// SCTP and UDP mark messages; in TCP a segment with PSH ends a message.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Replay {
@@ -79,7 +79,7 @@ impl Replay {
             capture_file::one_line(&place.to_string()),
             exchanges.len()
         );
-        // The path between the hosts of the messages; without --host, that of the busiest pair of hosts.
+        // The network is estimated for the hosts of the messages; without --host, for the busiest pair of hosts.
         let network =
             learner.finish(self.host).map_or_else(|_| String::new(), |learned| format!("\n{learned}"));
         self.write(&format!("{head}{}{network}", experiment_text(&messages, &exchanges)))
@@ -141,7 +141,8 @@ impl Replay {
     }
 }
 
-/// Returns SCTP with a send buffer that takes the longest message: Linux refuses a message that exceeds it.
+/// Returns SCTP with a send buffer that can hold the longest message, because Linux refuses messages that exceed the
+/// buffer.
 fn sctp_for(exchanges: &[Exchange]) -> String {
     let sizes = exchanges.iter().flat_map(|exchange| [Some(exchange.octets), exchange.reply]).flatten();
     let longest = sizes.map(|size| size.0).max().unwrap_or(0);

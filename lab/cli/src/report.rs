@@ -12,7 +12,7 @@ use crate::decompressor;
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// The largest file of another tool that is read, in octets.
+/// Maximum size of a file of another tool, in octets.
 const MAX_FILE_SIZE: u64 = 256 << 20;
 
 /// Write the report and the figures of a result directory again; nothing is run.
@@ -59,7 +59,8 @@ impl Report {
         Ok(())
     }
 
-    /// Writes the RO-Crate's metadata, after everything that it describes.
+    /// Writes the metadata of the RO-Crate. Called after all other files are written, because it contains their
+    /// SHA-256.
     fn write_crate(&self, results: &Results, repeats: &str) -> Result<(), Failure> {
         if self.license.is_none() {
             note!("warning: the crate names no licence, which archives require; add --license URL");

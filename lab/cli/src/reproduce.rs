@@ -138,7 +138,7 @@ impl Reproduce {
         Ok(chosen.map(|(_, experiment)| repeated(experiment.clone())).collect())
     }
 
-    /// Moves the experiments to the requested world; reports the points that it does not support.
+    /// Moves the experiments to the requested world; reports the points that this world does not support.
     fn in_world(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>, Failure> {
         let mut placed = Vec::new();
         let mut left_out: BTreeMap<String, usize> = BTreeMap::new();

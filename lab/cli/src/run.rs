@@ -122,7 +122,7 @@ impl Run {
 }
 
 impl ExperimentArgs {
-    /// Sets the secret for runs, if one was named.
+    /// Makes the secret in the file of --secret-file available to live runs, if that flag is set.
     pub fn set_secret(&self) -> Result<(), Failure> {
         self.peer.set_secret()
     }
@@ -227,8 +227,8 @@ fn print_part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Res
     check_no_failures(results, out)
 }
 
-/// Describes the points and the approximate time that they take, with the minimum number of repetitions and with the
-/// maximum that a precision may require.
+/// Describes the points and the approximate time that they take: from the minimum number of repetitions to the maximum
+/// that the key `precision` may require.
 pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
     if is_json {
         return plan
@@ -250,7 +250,7 @@ pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String 
     )
 }
 
-/// Returns the number of parallel runs, with its noun.
+/// Describes the number of parallel runs: `1 job`, `4 jobs`.
 pub fn count_of_jobs(jobs: usize) -> String {
     if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") }
 }
@@ -323,7 +323,8 @@ fn format_points(results: &Results) -> String {
     text + &warnings(all)
 }
 
-/// Returns the points of as many conditions as fit on a screen, with all transports of each.
+/// Returns the points of the first conditions (combinations of axis values), as many as fit on a screen, with all
+/// transports.
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
     /// Number of points that fit on a screen.
     const MAX_POINTS: usize = 24;

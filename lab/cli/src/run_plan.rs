@@ -22,8 +22,8 @@ pub fn threads(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Makes Ctrl-C stop the plan and the current runs, and a second Ctrl-C this process at once: finished runs
-/// are on the disk.
+/// Makes the first Ctrl-C stop the plan and the current runs, and the second Ctrl-C end this process at once. Finished
+/// runs are already on the disk.
 pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -50,7 +50,7 @@ pub struct RunOptions {
 }
 
 /// Performs the missing runs of `manifest` in `dir`, and writes the tables. Failed runs are missing in the
-/// tables: [`complete`] returns them as an error.
+/// tables; [`check_no_failures`] returns an error about them.
 pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions) -> Result<Results, Failure> {
     let RunOptions { jobs, progress_output, extends } = options;
     let stop = stop_on_interrupt()?;
@@ -67,7 +67,7 @@ pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions)
     if !quiet && watch.seconds() > NOTE_AFTER_S {
         note!("all runs are done; creating tables, figures and report");
     }
-    // Part of the runs makes no table: a point may have its second repetition and not its first.
+    // A part of the runs is not enough for tables: it may contain the second repetition of a point without the first.
     let results = match store.manifest().shard {
         Some(_) => Results::new(store.manifest().clone(), &finished),
         None => store.write_tables(&finished)?,

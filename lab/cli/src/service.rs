@@ -1,4 +1,4 @@
-//! The flags that describe the server's program, and the source of programs.
+//! The flags that describe the server's program, the files of both hosts, and the root file system of programs.
 
 use clap::Args;
 use hol_lab::{InputError, Source};
@@ -28,12 +28,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// Returns whether any of these flags was given.
+    /// Returns whether --server or --file was given.
     pub const fn is_given(&self) -> bool {
         self.server.is_some() || !self.files.is_empty()
     }
 
-    /// Returns the programs: the server, if there is one, and the client, given as keys of a [[program]].
+    /// Returns the programs as TOML: that of the server, if there is one, and that of the client. `client` contains
+    /// keys of the client's `[[program]]`.
     pub fn programs(&self, client: Table) -> Result<Vec<Value>, Failure> {
         let files = self.files.iter().map(|file| parse_file(file)).collect::<Result<Table, Failure>>()?;
         let program = |node: &str, keys: Table| {
@@ -54,7 +55,7 @@ impl Service {
         Ok(server.chain([program("client", client)]).collect())
     }
 
-    /// Sets the source of programs.
+    /// Adds the root file system of programs to `source`, if --root was given.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         self.root.iter().try_for_each(|root| source.set("--root", "root", &format!("{root:?}")))
     }

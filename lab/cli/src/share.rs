@@ -10,7 +10,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// A longer file is not embedded, because some mail servers refuse more than 10 MB.
+/// Maximum size of an embedded file, in octets. Some mail servers refuse mails of more than 10 MB.
 const MAX_EMBEDDED_SIZE: u64 = 2 << 20;
 
 /// Write a report as one HTML file for sharing.
@@ -59,7 +59,7 @@ impl Share {
 /// A page that needs no other file.
 struct SelfContainedPage {
     page: String,
-    /// The files to which the page linked and that it does not contain.
+    /// The files to which the original page links, and which this page does not contain.
     absent_files: BTreeSet<String>,
 }
 

@@ -1,7 +1,7 @@
 //! `hol statistics`: counts how often the conclusions of `hol compare` are right, where the truth is known.
 //!
-//! The truth is a pool of many runs. A trial draws repetitions from it, as a seed would, and evaluates what `hol
-//! compare` would print; its interval has to contain the pool's mean, and its winner has to be the pool's.
+//! The truth is a pool of many runs. A trial draws repetitions from the pool and evaluates them as `hol compare` does.
+//! The interval of the trial has to contain the mean of the pool, and both have to have the same winner.
 
 use clap::Args;
 use hol_base::Seed;
@@ -170,8 +170,8 @@ struct Tally {
     clear_trials: usize,
     /// Clear trials with the right verdict.
     right_clear_verdicts: usize,
-    /// Number of intervals that contain the true mean, after the first step and after the last; of the reference and of
-    /// the challenger.
+    /// Number of intervals that contain the true mean: after the first step and after the last, each for the reference
+    /// and the challenger.
     covering_intervals: [[usize; 2]; 2],
     /// Repetitions of all trials together.
     repetitions: usize,
@@ -304,7 +304,7 @@ fn with_drawn_runs(pool: &PointResult, drawn: &[usize]) -> PointResult {
     PointResult { runs, ..pool.clone() }
 }
 
-/// Returns the point for the report, or the messages of one size class.
+/// Returns the results of a point or, with `class`, only those of this class of message sizes.
 fn cell(result: &PointResult, class: Option<usize>) -> Cell {
     let whole = Cell::from(result);
     match class {

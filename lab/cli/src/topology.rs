@@ -14,7 +14,7 @@ use crate::terminal::{note, say, table};
 
 /// Draw the network of an ns script or an experiment, and print its addresses and links.
 ///
-/// Scripts are those of ns-2 and Emulab. Commands that have no effect here are listed as ignored.
+/// Reads scripts of ns-2 and Emulab. Commands that have no effect here are listed as ignored.
 #[derive(Debug, Args)]
 pub struct Topology {
     /// An ns script, or an experiment file (*.toml)
@@ -26,8 +26,8 @@ pub struct Topology {
     /// Write an ns script; - is standard output
     #[arg(long, value_name = "FILE")]
     ns: Option<PathBuf>,
-    /// Write a shell script of tc commands that emulates these links on a router; of a sweep, those of the first point;
-    /// - is standard output
+    /// Write a shell script of tc commands that emulates these links on a router; for a sweep, the links of the first
+    /// point; - is standard output
     #[arg(long, value_name = "FILE")]
     tc: Option<PathBuf>,
 }

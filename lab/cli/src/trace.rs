@@ -232,7 +232,7 @@ impl Trace {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let mut log = Qlog::between([scenario.workload.client_node(), scenario.workload.server_node()]);
         world.trace(&scenario, seed, &mut log).map_err(LabError::from)?;
-        // The same run again, since the model's runs do not depend on who observes them.
+        // Performs the same run again, for the samples. Observing a run of the model does not change it.
         world.follow(&scenario, seed, &mut log).map_err(LabError::from)?;
         let (packets, title) = (log.packets, self.describe_run(point));
         log.write(&mut out, &title).map_err(|error| cannot_write(path, &error))?;
@@ -328,8 +328,8 @@ pub fn point_by_number(experiment: Experiment, number: usize) -> Result<Point, F
     })
 }
 
-/// Performs a run with `run`, writes its packets to a capture with interfaces of these names, and returns the number of
-/// packets.
+/// Performs a run with `run`, writes its packets to a capture with interfaces called `names` and a `comment`, and
+/// returns the number of packets.
 pub fn write_capture(
     path: &Path,
     mut names: Vec<String>,
@@ -369,7 +369,7 @@ fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Prints where something was written.
+/// Prints what was written, and where.
 pub fn report_written(path: &Path, what: &str) {
     if is_standard(path) {
         note!("standard output: {what}");
@@ -401,7 +401,7 @@ struct CaptureWriter<W: Write> {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Writes the secrets of a packet before the first that needs them.
+    /// Writes the TLS secrets of the packet's connection, unless they have been written before.
     fn write_secrets(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let Packet::Value(packet) = packet else { return Ok(()) };
         match packet.secrets() {

@@ -37,7 +37,7 @@ impl TransportOption {
     }
 }
 
-/// Returns the comment that explains an option: the one after the option, or the one on the line before.
+/// Returns the comment that explains an option: the one after the option, or the one on the line before; empty if none.
 fn option_comment(text: &'static str, kind: Kind, name: &str) -> &'static str {
     let head = format!("[{}]", kind.name());
     let mut before = "";

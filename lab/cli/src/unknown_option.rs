@@ -28,7 +28,7 @@ pub fn explain(mut error: Error, mut hol: Command) -> Error {
         );
         return command.error(ErrorKind::UnknownArgument, problem);
     }
-    // clap proposes any option that shares a few letters, and to pass the option as a value.
+    // clap suggests any option that shares a few letters, and suggests passing the option as a value after `--`.
     error.remove(ContextKind::Suggested);
     if let Some(ContextValue::String(similar)) = error.get(ContextKind::SuggestedArg)
         && similar.get(..4) != flag.get(..4)

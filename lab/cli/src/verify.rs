@@ -63,7 +63,7 @@ impl Verify {
         Ok(())
     }
 
-    /// Returns an error if there is nothing to repeat, or if this program cannot repeat it.
+    /// Returns an error if the directory contains no runs, or if this program cannot repeat them.
     fn check_repeatable(&self, results: &Results) -> Result<(), Failure> {
         check_repeatable(results)?;
         let dir = self.dir.display();

@@ -6,10 +6,11 @@ use hol_measure::{DelayComponent, Record, RecordKind, Waterfall, WaterfallBuilde
 
 use crate::terminal::aligned;
 
-/// Width of the longest page, in characters.
+/// Width of the drawing, in characters; it stands for the time of the whole page.
 const WIDTH: f64 = 60.0;
 
-/// Returns the page with this number, counted from 1; without a number, the page with the median time.
+/// Returns the page with this number, counted from 1; without a number, the page with the median time. `None` if there
+/// is no such page, or if the page with the median time has too many files.
 pub fn of_page(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let Some(number) = number else {
         let mut waterfall = WaterfallBuilder::default();

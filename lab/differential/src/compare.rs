@@ -11,15 +11,15 @@ use crate::random_scenario::{RandomScenario, has_instant_computation};
 use crate::run_values::RunValues;
 use crate::trace::{Difference, SAME_TIME, Trace};
 
-/// Runs of a scenario with randomness in the first and in the second world; the worlds use different seeds.
+/// Number of runs of a scenario with randomness, in the first and in the second world; the worlds use different seeds.
 const RUNS_PER_WORLD: [u32; 2] = [20, 6];
 /// Repetitions with other seeds that show which parts of a run are random; the run itself is repetition 0.
 const OTHER_REPETITIONS: std::ops::Range<u32> = 1..6;
-/// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200
-/// scenarios), and if it exceeds `MIN_DIFFERENCE`.
+/// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200 scenarios)
+/// and the medians differ by more than `MIN_DIFFERENCE`.
 const SIGNIFICANCE: f64 = 0.005;
-/// Minimum difference of medians: this fraction, and this amount in the unit of the value (ms, kbit/s,
-/// messages).
+/// Medians differ if their difference exceeds both this fraction of the larger one and this amount in the unit of the
+/// value (ms, kbit/s, messages), or if only one of them is finite.
 const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
 /// The result of a comparison.
@@ -27,10 +27,10 @@ const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 pub enum Verdict {
     /// The packets were compared, up to the first packet that depends on the seed.
     Packets {
-        /// The first packet that differs between the worlds in content or time, although each world sends the
-        /// same packets up to there with every seed.
+        /// The first packet that differs between the worlds in content or time, although each world sends the same
+        /// packets up to there with every seed; `None` if no packet differs.
         difference: Option<Box<Difference>>,
-        /// Whether the values that a user sees agree.
+        /// Whether the values of both runs, such as latency and throughput, agree ([`RunValues::agree`]).
         values_agree: bool,
     },
     /// The values depend on the seed, so the ranks of several runs of both worlds were compared.
@@ -120,7 +120,7 @@ fn compare_runs(
         }
         start = start.min(parts.start);
     }
-    // The first random packet of one world is sent a little earlier or later in the other.
+    // Differences from the first random packet on are by chance. The other world may send this packet a little earlier.
     difference.take_if(|difference| difference.time() + SAME_TIME >= start);
     Ok((Verdict::Packets { difference: difference.map(Box::new), values_agree }, values))
 }
@@ -134,7 +134,8 @@ struct RandomParts {
 }
 
 impl RandomParts {
-    /// Repeats a run with other seeds. The run sent `own` until `end` and has these values.
+    /// Repeats a run with other seeds and returns what changes. The run sent the packets `own` until `end` and has
+    /// these values.
     fn of(
         (point, world): (&Point, &dyn World),
         own: &Trace,

@@ -18,13 +18,13 @@ pub struct Coverage {
 /// Counts over the scenarios with a key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Scenarios that both worlds ran.
+    /// Number of scenarios that both worlds ran.
     pub scenarios: u64,
-    /// Scenarios whose values agree.
+    /// Number of scenarios whose values agree.
     pub agree: u64,
-    /// Scenarios whose packets were compared.
+    /// Number of scenarios whose packets were compared.
     pub compared: u64,
-    /// Scenarios with equal packets.
+    /// Number of scenarios with equal packets in both worlds.
     pub same: u64,
 }
 
@@ -68,7 +68,7 @@ impl Coverage {
 
     /// Returns the number of keys and options that both worlds ran.
     pub fn key_count(&self) -> usize {
-        // A discipline counts once.
+        // All disciplines count as one key, `network.discipline`.
         self.keys.keys().filter(|key| !key.contains(" = ")).count()
     }
 

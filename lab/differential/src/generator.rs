@@ -9,7 +9,7 @@ use hol_scenario::World;
 use crate::key_space::{KeySpace, log_uniform, pick};
 use crate::random_scenario::{RandomScenario, assumed_options};
 
-/// Transports, with their weights.
+/// Transports, with the weights with which they are drawn.
 const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
 /// Maximum number of octets that a run sends, so that it takes a second and not a minute.
 const MAX_OCTETS: f64 = 1.5e6;
@@ -17,11 +17,12 @@ const MAX_OCTETS: f64 = 1.5e6;
 const MAX_TRIES: usize = 12;
 /// Number of refused scenarios after which the generator reports that none is possible.
 const MAX_REFUSALS: usize = 1000;
-/// Conditions that `only` accepts, each with the key that it sets.
+/// Conditions of the path to which `only` can restrict the scenarios, each with the key that it sets.
 const CONDITIONS: [(&str, &str); 3] =
     [("discipline", "network.discipline"), ("events", "network.events"), ("background", "background")];
-/// The shortest and the longest outage, in seconds.
+/// The shortest outage of a path, in seconds.
 const MIN_OUTAGE_SECONDS: f64 = 0.1;
+/// The longest outage of a path, in seconds.
 const MAX_OUTAGE_SECONDS: f64 = 10.0;
 /// The highest rate in kbit/s of a path with greedy flows, so that no run has too many packets for a capture.
 const MAX_SHARED_KBPS: f64 = 4_000.0;
@@ -38,8 +39,9 @@ pub struct Generator<'w> {
 }
 
 impl<'w> Generator<'w> {
-    /// Creates a generator of scenarios that all these worlds support; with `only`, of those with this transport or workload, with a queue
-    /// that drops or marks early (`discipline`), with a path that changes during the run (`events`), or with other flows (`background`).
+    /// Creates a generator of scenarios that all `worlds` support. `only` restricts them to one transport or workload,
+    /// or to a queue that drops or marks early (`discipline`), a path that changes during the run (`events`), or other
+    /// flows (`background`).
     pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
         Self { space: KeySpace::new(), seed, only, worlds }
     }
@@ -180,7 +182,7 @@ impl<'w> Generator<'w> {
         (scenario, extras)
     }
 
-    /// Returns the options that the model needs to behave like the other world; two engines need none.
+    /// Returns the options that the model needs to behave like the other world; none if both worlds are kernels.
     fn assumed(&self, protocol: &str) -> Vec<(String, String)> {
         let is_model = self.worlds.first().is_none_or(|world| !world.name().starts_with("kernel:"));
         let others = self.worlds.iter().filter(|_| is_model);
@@ -311,7 +313,8 @@ fn add_queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Ext
     option.into_iter().collect()
 }
 
-/// Lets the path fail or stop for a time, or change its delay, its rate or both, while messages are due. An SCTP association may have a second path.
+/// Adds events while messages are due: the path fails or stops for a time, or its delay, its rate or both change. An
+/// SCTP association may get a second path.
 fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
     let number = |key: &str, unit: &str| {
         scenario.value(key).and_then(|text| text.trim_matches('"').strip_suffix(unit)?.parse::<f64>().ok())
@@ -350,7 +353,7 @@ fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
             )
         }
         _ => {
-            // The second change may overtake the first if its delay is shorter.
+            // Packets after the second change may overtake earlier ones if its delay is shorter.
             let changes = [at, at + 0.2 * rng.uniform()].map(|at| {
                 let (delay, rate) = (log_uniform_in(rng, COMPARED_RANGES.delay_ms), drawn_rate(rng));
                 format!(
@@ -366,7 +369,8 @@ fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
     }
 }
 
-/// Adds flows that share a queue with the measured one. They start one after the other, so that it is certain whose packet is first.
+/// Adds flows that share a queue with the measured one. They start one after the other, so that the order of their
+/// first packets is certain.
 fn add_background(scenario: &mut RandomScenario, rng: &mut Rng) {
     let flows: Vec<String> = (0..1 + rng.below(2)).map(|_| draw_background(rng)).collect();
     let rate = log_uniform(rng, 1_000.0, MAX_SHARED_KBPS);

@@ -41,7 +41,7 @@ impl KeySpace {
         kinds.into_iter().flatten().filter_map(|kind| kind["properties"]["kind"]["const"].as_str()).collect()
     }
 
-    /// Returns the keys of a kind of workload, of the network, and of one direction of the network.
+    /// Returns the keys of a kind of workload, of the network, of each of its directions, and of the server's host.
     pub(crate) fn keys(&self, workload: &str) -> Vec<Key<'_>> {
         let kinds = self.schema["definitions"]["WorkloadSpec"]["oneOf"].as_array();
         let is_it = |kind: &&Value| kind["properties"]["kind"]["const"] == workload;
@@ -182,7 +182,7 @@ fn whole_number(schema: &Value, rng: &mut Rng) -> u64 {
     min + rng.below(max - min + 1)
 }
 
-/// Draws a quantity in the unit that its type's description names.
+/// Draws a quantity, such as a time, with its unit; `about`, the description of its type, names the quantity.
 fn draw_quantity(about: &str, rng: &mut Rng) -> Option<String> {
     let text = if about.starts_with("a time") {
         format!("{:.1}ms", log_uniform(rng, 0.2, 300.0))

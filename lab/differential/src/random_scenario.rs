@@ -3,8 +3,8 @@
 use hol_lab::{Experiment, InputError, Point, Source};
 use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 
-/// Options for the memory that a packet takes in the kernel of a distribution, whose headers have room for
-/// wireless LAN and tunnels: MAX_TCP_HEADER and SKB_SMALL_HEAD_CACHE_SIZE.
+/// Options that set the memory of a packet as in the kernel of a distribution, which reserves room for the headers of
+/// wireless LAN and tunnels (MAX_TCP_HEADER and SKB_SMALL_HEAD_CACHE_SIZE).
 const PACKET_MEMORY_OPTIONS: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
@@ -27,8 +27,8 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
     options
 }
 
-/// Returns the point of the model with the options that it needs for a comparison with the world called `other`; those that the user named
-/// stay.
+/// Returns the point of the model with the options that it needs for a comparison with the world called `other`;
+/// options that the user set keep their values.
 pub fn point_to_compare(point: &Point, other: &str) -> Point {
     let mut transport = point.transport.to_string();
     let named: Vec<String> =
@@ -57,9 +57,9 @@ fn has_wakeup(protocol: &str) -> bool {
 /// A scenario, stored as the keys that it sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RandomScenario {
-    /// The name of its experiment file.
+    /// The name of the scenario and, with `.toml`, of its experiment file.
     pub name: String,
-    /// The transport protocol: `tcp`, `sctp`.
+    /// The transport protocol, such as `tcp`.
     pub protocol: String,
     /// Options of the transport, as in a specification.
     pub options: Vec<(String, String)>,
@@ -94,13 +94,13 @@ impl RandomScenario {
         format!("{} {}", self.protocol, self.kind())
     }
 
-    /// Returns the kind of its workload.
+    /// Returns the kind of the scenario's workload.
     pub(crate) fn kind(&self) -> &str {
         self.value("workload.kind").unwrap_or("simco").trim_matches('"')
     }
 
-    /// Returns whether its packets depend on the seed: it sets a probability, its path has a name and
-    /// therefore jitter or loss, or its transport is MPTCP, whose options have random keys.
+    /// Returns whether the packets depend on the seed: because the scenario sets a probability, because its path is a
+    /// named one, which has jitter or loss, or because its transport is MPTCP, whose options have random keys.
     pub fn has_randomness(&self) -> bool {
         let is_by_chance = |(key, value): &(String, String)| {
             key == "network.path" || value.contains('%') || value.contains("poisson")
@@ -127,18 +127,18 @@ impl RandomScenario {
 
     fn point_over(&self, transport: &str) -> Result<Point, InputError> {
         let source = self.source(transport)?;
-        // The worlds decide themselves whether they can run it.
+        // The worlds decide themselves whether they can run the point.
         let mut points = Experiment::parse_for_any_machine(&self.name, &source)?.points;
         points.truncate(1);
         points.pop().ok_or_else(|| InputError { place: self.name.clone(), problem: "no point".to_owned() })
     }
 
-    /// Returns the text of its experiment file.
+    /// Returns the text of the scenario's experiment file.
     pub fn file(&self) -> Result<String, InputError> {
         self.source(&self.transport())?.merged().map(|table| table.to_string())
     }
 
-    /// Returns the command that runs it.
+    /// Returns the command that runs the scenario.
     pub fn command(&self) -> String {
         let settings = self.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
         format!("hol trace {} --repetitions 1{}", self.transport(), settings.collect::<String>())

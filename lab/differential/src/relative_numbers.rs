@@ -12,7 +12,7 @@ type Direction = (Address, u16, Address, u16);
 /// The initial sequence numbers of the connections of a run.
 #[derive(Debug, Default)]
 pub(crate) struct RelativeNumbers {
-    /// TCP: the sequence number of the SYN.
+    /// TCP: the sequence number of the SYN in each direction of a connection.
     sequence: BTreeMap<Direction, SeqNum>,
     /// SCTP: the initial TSN of an association in one direction, by ports, because an association has several addresses.
     tsn: BTreeMap<(u16, u16), Tsn>,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The values of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RunValues {
-    /// Median latency, in ms; `None` if nothing was delivered.
+    /// Median latency, in ms; `None` if fewer than half of the messages were delivered.
     pub median_ms: Option<f64>,
-    /// The 99th percentile of the latency, in ms.
+    /// The 99th percentile of the latency, in ms; `None` if fewer than 99 % of the messages were delivered.
     pub p99_ms: Option<f64>,
     /// Throughput until the last message was delivered, lost or abandoned, in kbit/s.
     pub throughput_kbps: f64,

@@ -8,7 +8,8 @@ use crate::random_scenario::RandomScenario;
 /// Maximum number of scenarios tried.
 const MAX_SCENARIOS: usize = 40;
 
-/// Removes settings and messages as long as the worlds differ in the same way: in their values, or only in their packets.
+/// Removes settings and messages as long as the worlds differ in the same way, in their values or only in their
+/// packets, and returns the comparison of the smallest scenario found.
 pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Comparison {
     let wanted = kind(&found.verdict);
     let mut smallest = found;

@@ -18,11 +18,11 @@ pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
 /// A packet this close to the end of a run may come after the end in the other world.
 const NEAR_END: Duration = Duration::from_millis(1);
 
-/// Octets of a message in which workloads number it.
+/// Number of first octets of a message, in which workloads number their messages.
 const NUMBERED_OCTETS: usize = 8;
-/// Octets in which all datagrams of QUIC differ: the packet number and the first encrypted octets.
+/// Number of first octets in which any two datagrams of QUIC differ: the packet number and the first encrypted octets.
 const QUIC_HEAD_OCTETS: usize = 32;
-/// The end of the text of a marked packet.
+/// The last word in the text of a packet whose ECN field is CE.
 const CE_MARK_SUFFIX: &str = "(CE)";
 
 /// A packet that a host sent.
@@ -34,11 +34,12 @@ pub struct SentPacket {
     pub interface: String,
     /// The packet as text, with relative sequence numbers.
     pub packet: String,
-    /// Whether it arrived, as far as the run shows.
+    /// Whether the packet arrived, as far as the run shows.
     pub outcome: PacketOutcome,
 }
 
-/// The outcome of a packet: it shows the decisions of queues even if the endpoints do not react to them.
+/// What happened to a packet after it was sent. This shows the decisions of queues even if the endpoints do not react
+/// to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PacketOutcome {
     /// The packet was in flight when the run ended.
@@ -92,15 +93,16 @@ impl PacketObserver for Trace {
     }
 }
 
-/// Returns the first octets of the payload of a datagram, in which workloads number their messages; they
-/// distinguish it from others of its length. TCP and SCTP have their own numbers.
+/// Returns the first `octets` octets of a UDP datagram's payload as text. Workloads number messages there, so they
+/// distinguish datagrams of one length. Empty for TCP and SCTP, whose packets have numbers of their own.
 fn content(packet: &hol_wire::Packet, octets: usize) -> String {
     let Transport::Udp(datagram) = &packet.transport else { return String::new() };
     let head = datagram.payload.iter().take(octets).map(|octet| format!("{octet:02x}"));
     format!(" [{}]", head.collect::<String>())
 }
 
-/// Returns the text by which an arriving packet is recognised; the network may have marked it.
+/// Returns the text by which an arriving packet is recognised, without the ECN field, which the network may have
+/// changed.
 fn arrival_key(packet: hol_wire::Packet) -> String {
     let unmarked = hol_wire::Packet { ecn: Ecn::NotCapable, ..packet };
     format!("{unmarked}{}", content(&unmarked, QUIC_HEAD_OCTETS))
@@ -109,9 +111,9 @@ fn arrival_key(packet: hol_wire::Packet) -> String {
 /// The first packet in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The packet of the first run; `None` if it sends no more.
+    /// The packet of the first run; `None` if this run sends no further packet.
     pub first: Option<SentPacket>,
-    /// The packet of the second run; `None` if it sends no more.
+    /// The packet of the second run; `None` if this run sends no further packet.
     pub second: Option<SentPacket>,
 }
 
@@ -153,8 +155,8 @@ impl Trace {
             if is_marked && !was_marked { PacketOutcome::Marked(time) } else { PacketOutcome::Arrived(time) };
     }
 
-    /// Removes the packets after `end`: the close of connections is not compared, because a world may cut it
-    /// off.
+    /// Removes the packets sent from `end` on, because a world may cut off the close of its connections. Then decides
+    /// which of the remaining packets were lost.
     pub fn remove_after(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
         self.end = Some(end);

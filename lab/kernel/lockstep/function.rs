@@ -14,7 +14,7 @@ unsafe extern "C" {
 /// A function of type `F`, looked up at its first use.
 pub(crate) struct Function<F> {
     name: &'static CStr,
-    /// The handle for dlsym(3).
+    /// Where dlsym(3) searches: `RTLD_NEXT` or `RTLD_DEFAULT`.
     handle: usize,
     address: AtomicPtr<c_void>,
     kind: PhantomData<F>,
@@ -30,7 +30,7 @@ impl<F: Copy> Function<F> {
         Self { name, handle: RTLD_NEXT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
     }
 
-    /// Returns a function of QEMU, which exports it for its modules and plugins.
+    /// Returns a function that QEMU exports for its modules and plugins.
     ///
     /// # Safety
     /// `F` must be the type of the function with this name.
@@ -39,7 +39,7 @@ impl<F: Copy> Function<F> {
         Self { name, handle: RTLD_DEFAULT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
     }
 
-    /// Returns the function, if one of this name exists.
+    /// Returns the function; `None` if none has this name.
     pub(crate) fn get(&self) -> Option<F> {
         if self.address.load(SeqCst).is_null() {
             // SAFETY: the handle is one of the two constants, and the name ends with a zero.

@@ -1,9 +1,9 @@
 //! Jumps over idle time in the processor thread.
 //!
-//! When the guest halts, QEMU's processor thread wakes its main thread. That sets the clock to the next
-//! timer and runs the timer, which wakes the processor thread: two context switches, a third of a run's
-//! processor time. The processor thread also holds the big lock when it is about to sleep, so it may do the
-//! same itself. It is the same timer at the same time, and so the same run.
+//! When the guest halts, QEMU's processor thread wakes its main thread. The main thread sets the clock to the next
+//! timer and runs that timer, which wakes the processor thread. These two context switches take a third of a run's
+//! processor time. The processor thread also holds the big lock when it is about to sleep, so it may set the clock and
+//! run the timer itself. The same timer runs at the same time, so the run is the same.
 //!
 //! Wake-ups of other threads are held back until the processor thread really sleeps. They only announce that
 //! the clock has advanced, and no timer of those threads depends on that.
@@ -18,7 +18,7 @@ const QEMU_CLOCK_VIRTUAL: c_int = 1;
 
 type Processor = *mut c_void;
 
-/// QEMU's functions that a jump needs; either all or none of them are used.
+/// The functions of QEMU that a jump over idle time needs; either all or none of them are used.
 struct Qemu {
     processor: extern "C" fn(c_int) -> Processor,
     is_stopped: extern "C" fn(Processor) -> bool,
@@ -53,7 +53,7 @@ impl Qemu {
     }
 }
 
-/// Whether this QEMU has all of the functions.
+/// Whether this QEMU has all functions in [`Qemu`].
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
 
 /// Looks up all of the functions; returns the name of the first that is missing.
@@ -79,10 +79,12 @@ pub(crate) fn to_next_timer() -> bool {
 const ONE: [u8; 8] = 1_u64.to_ne_bytes();
 const NONE: c_int = -1;
 
-/// The event counters to which the processor thread still has to add one.
+/// The descriptors of event counters (eventfd(2)) to which the processor thread still has to add one; `NONE` if a place
+/// is free.
 static DEFERRED_WRITES: [AtomicI32; 4] = [const { AtomicI32::new(NONE) }; 4];
 
-/// Holds back a write of the processor thread if it would wake another thread and there is room.
+/// Holds back a write of the processor thread if the write would wake another thread and there is room. Returns whether
+/// it did.
 pub(crate) fn defer_write(file: c_int, octets: &[u8]) -> bool {
     if octets != ONE {
         return false;

@@ -1,10 +1,10 @@
 //! A library that is preloaded into QEMU, so that runs are reproducible on a busy machine too, and take less processor
 //! time.
 //!
-//! QEMU's processor thread runs the guest without QEMU's big lock and counts the instructions when it comes back.
-//! When the guest halts, its processor looks idle a moment before they are counted. If QEMU's main thread looks
-//! just then (the host had taken the processor thread off its CPU), it jumps over idle time from a clock that is
-//! late, and the guest's clock ends some nanoseconds too far.
+//! QEMU's processor thread runs the guest without QEMU's big lock, and counts the executed instructions when it comes
+//! back. When the guest halts, its processor looks idle a moment before they are counted. If QEMU's main thread looks
+//! just then (because the host has taken the processor thread off its CPU), it computes the jump over idle time from a
+//! clock that is late, and sets the guest's clock some nanoseconds too far ahead.
 //!
 //! So a thread that takes the big lock waits until the processor thread wants it too, which happens only when the count is correct. It
 //! waits with the lock held: the processor thread announces that it leaves the guest before it queues for the lock, so there is no
@@ -36,7 +36,7 @@ use function::Function;
 type Mutex = *mut c_void;
 type Condition = *mut c_void;
 
-/// The state of the processor thread.
+/// The state of QEMU's processor thread.
 static PROCESSOR_STATE: AtomicU32 = AtomicU32::new(OUTSIDE);
 const OUTSIDE: u32 = 0;
 const IN_GUEST: u32 = 1;
@@ -186,7 +186,8 @@ fn leave_guest() {
     }
 }
 
-/// Only the owner of the big lock calls this, so there is only one caller at a time.
+/// Waits until the processor thread is outside of the guest. Only the owner of the big lock calls this function, so
+/// there is only one caller at a time.
 fn await_processor() {
     while PROCESSOR_STATE.load(SeqCst) != OUTSIDE {
         if PROCESSOR_STATE.compare_exchange(IN_GUEST, AWAITED, SeqCst, SeqCst) != Err(OUTSIDE) {

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
 use crate::function::Function;
 use crate::report;
 
-/// The environment variable that requests it, with the shift as a digit.
+/// The environment variable that requests a faster processor; its value is the shift, one digit.
 const PACE_VARIABLE: &CStr = c"HOL_LOCKSTEP_PACE";
 
 #[link(name = "c")]
@@ -50,7 +50,8 @@ const SHIFTING_CODE: &[u8] = &[
     0x48, 0xd3, 0xe0, // shl %cl, %rax
     RETURN,
 ];
-/// Opcode of `mov …(%rip), %rsi`, with which `icount_get` loads the time to add to the counted one, from this relative address.
+/// Opcode of `mov …(%rip), %rsi`, with which `icount_get` loads the time that it adds to the counted time. The relative
+/// address of that time follows the opcode.
 const LOAD_ADDED_TIME: &[u8] = &[0x48, 0x8b, 0x35];
 
 /// The requested shift; 0 if none was requested.
@@ -158,7 +159,8 @@ impl Code {
         self.find(octets).map(|at| self.start.wrapping_add(at))
     }
 
-    /// Returns the address in the four octets after `instruction`, which is relative to the next one. Intel SDM, volume 2, section 2.2.1.6
+    /// Returns the address to which the operand of `instruction` refers: the four octets after `instruction` are its
+    /// distance from the next instruction. Intel SDM, volume 2, section 2.2.1.6.
     fn operand(&self, instruction: &[u8]) -> Option<*mut i64> {
         let at = self.find(instruction)? + instruction.len();
         let distance = i32::from_le_bytes(*self.octets.get(at..)?.first_chunk()?);
@@ -167,7 +169,8 @@ impl Code {
     }
 }
 
-/// Makes code writable or only executable. Some hosts forbid writable code.
+/// Makes `length` octets of code at `place` writable if `is_open`, otherwise not writable. Returns false if the
+/// host forbids that.
 fn protect(place: *mut u8, length: usize, is_open: bool) -> bool {
     let page = sysconf(SC_PAGESIZE) as usize;
     let first = place as usize & !(page - 1);

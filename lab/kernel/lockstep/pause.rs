@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-/// The number of jumps for each pause, and the length of a pause.
+/// One jump in this many is delayed by a pause.
 const JUMPS_PER_PAUSE: u32 = 4;
 const PAUSE_US: c_uint = 60;
 

@@ -20,7 +20,7 @@ pub(crate) fn directory(fresh: &Path, place: &Path) -> Result<(), KernelError> {
                 Err(problem) if is_occupied(&problem) => {}
                 done => return done.map_err(failed),
             },
-            // Some network file systems do not support it, nor do kernels before 3.15.
+            // Some network file systems do not support an exchange, nor do kernels before 3.15.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 return in_two_steps(fresh, place).map_err(failed);
             }

@@ -29,7 +29,7 @@ pub(crate) struct PacketCapture {
 /// Length of the header of a packed packet in octets: time, interface, received, length.
 const HEADER_LENGTH: usize = 8 + 2 + 1 + 2;
 
-/// Appends the packet that was sent, or received, on an interface.
+/// Appends a packet that `interface` has received (if `received`) or sent.
 pub(crate) fn pack(out: &mut Vec<u8>, time: Time, interface: u16, received: bool, octets: &[u8]) {
     // An IP packet has at most 65,535 octets.
     let length = octets.len() as u16;

@@ -108,7 +108,7 @@ fn unsupported(what: &str, why: String) -> KernelError {
     KernelError::Unsupported { what: what.to_owned(), why }
 }
 
-/// The flows that a kernel has to have at the same time.
+/// The flows that have to run on one kernel at the same time.
 struct Flows<'s> {
     /// The release of the kernel.
     kernel: &'s str,
@@ -229,7 +229,8 @@ fn check_filter(filter: &FilterReport) -> Result<(), KernelError> {
     .into())
 }
 
-/// Checks that losses occur. Too many may be due to the queue, and are not the machine's fault.
+/// Checks that a link lost at least about as many packets as configured. More losses may be drops of a full queue,
+/// which are not the machine's fault.
 fn check_losses(link: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
     let (sent, loss) = (link.sent as f64, loss.value());
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());

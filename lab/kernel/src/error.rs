@@ -228,7 +228,7 @@ impl KernelError {
         }
     }
 
-    /// Creates the error of a file.
+    /// Creates the error that `action` on the file `path` failed, with a remedy.
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let full = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         let passing = path.starts_with(std::env::temp_dir()) && !path.starts_with(cache());
@@ -242,7 +242,8 @@ impl KernelError {
         Self::File { path: path.to_owned(), action, source, cure }
     }
 
-    /// Creates the error of a kernel in the cache.
+    /// Creates an error about the file or directory at `path`; `problem` says what is wrong and, if anything helps, what
+    /// to do.
     pub(crate) fn image(path: &Path, problem: impl Into<String>) -> Self {
         Self::Image { path: path.to_owned(), problem: problem.into() }
     }

@@ -29,11 +29,12 @@ pub fn fetch(wanted: &str, source: &PackageSource, report_step: impl Fn(&str)) -
     Image::adopt(&image, None)
 }
 
-/// Name prefixes of the Debian packages that together contain a kernel from 6.19 on: the image, the modules, and, after 7.1,
-/// the list of what is built in. Its package `linux-image-VERSION` is empty.
+/// Name prefixes of the Debian packages that together contain a kernel from 6.19 on: the image, the modules, and, after
+/// 7.1, the list of what is built in. The package `linux-image-VERSION` of such a kernel is empty.
 const PACKAGE_PREFIXES: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
 
-/// Returns the names of the packages of the newest wanted standard kernel in `names`.
+/// Returns the packages of the newest standard kernel in `names` whose version begins with `wanted`; `None` if there is
+/// none.
 fn packages(names: &[String], wanted: &str) -> Option<Vec<String>> {
     let versions = names.iter().filter_map(|name| version(name)).filter(|version| is_wanted(version, wanted));
     let version = versions.max_by_key(|version| version_key(version))?;

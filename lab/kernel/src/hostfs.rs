@@ -2,9 +2,9 @@
 
 /// The file with the job, in the run's directory.
 pub(crate) const JOB_FILE: &str = "job.json";
-/// The link to the read-only directory, if the run has programs.
+/// The link to the read-only directory with the root image, if the run has programs.
 pub(crate) const READ_ONLY_LINK: &str = "given";
-/// The name of the root image in that directory.
+/// The file name of the root image in its read-only directory.
 pub(crate) const ROOT_IMAGE: &str = "root";
 /// The file in the run's directory to which the guest writes its result (`Mail`).
 pub(crate) const MAIL_FILE: &str = "mail";

@@ -17,7 +17,7 @@ pub struct Image {
     pub directory: PathBuf,
 }
 
-/// The suffix of releases for User-Mode Linux, which is also the name of the newest one.
+/// The suffix of releases for User-Mode Linux; used alone, it names the newest of them.
 const USER_MODE: &str = "uml";
 
 /// The file with the name of the default kernel.

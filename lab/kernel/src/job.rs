@@ -32,7 +32,7 @@ pub(crate) enum JobResult {
 }
 
 impl JobResult {
-    /// Encodes the result as JSON, for [`Mail::text`].
+    /// Encodes the result as JSON, for [`Mail::result_json`].
     pub(crate) fn to_octets(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a result is plain data")
     }
@@ -58,7 +58,7 @@ pub(crate) struct Report {
 /// The guest's report of a flow.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FlowReport {
-    /// The time at which every connection was open, in ns from the first attempt.
+    /// The time at which every connection was open, in ns from the first attempt; `None` if that never happened.
     pub(crate) connected: Option<u64>,
     /// The time at which the flow ended, in ns from the beginning of the run.
     pub(crate) ended: u64,

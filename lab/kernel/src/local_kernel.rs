@@ -60,13 +60,13 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Returns the settings of the namespaces, which affect the results.
+/// Returns the transport and those settings of the run's namespaces that affect the results.
 pub fn recorded_settings(scenario: &Scenario) -> Value {
     json!(transport_settings(&scenario.transport, &kernel_version()))
 }
 
-/// Performs `work` in a temporary network namespace; the error contains the reason for which this is impossible, and a
-/// remedy.
+/// Performs `work` in a temporary network namespace. Returns the error of `work`, or why no namespace can be created,
+/// with a remedy.
 pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), String> {
     let inside = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|problem| {
@@ -80,8 +80,8 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     inside.join().expect("the thread does not panic")
 }
 
-/// Runs a scenario as long as the `observer` continues; passes no records to it until the run has ended. `program` is this program, or
-/// behaves like it.
+/// Runs a scenario as long as the `observer` lets it continue. The observer gets no records; the returned run contains
+/// them. `program` is started to perform the run: this program, or one that can act as its guest.
 pub fn run(
     program: &Path,
     scenario: &Scenario,

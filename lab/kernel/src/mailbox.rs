@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-/// The address of the memory.
+/// The address of the mailbox in the guest's physical memory.
 pub(crate) const ADDRESS: u64 = 256 << 20;
-/// The size of the memory in octets.
+/// The size of the mailbox in octets.
 pub(crate) const SIZE: u64 = 64 << 20;
 
 /// Octets of the header: magic, then the lengths of the five parts.

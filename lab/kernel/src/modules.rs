@@ -22,7 +22,7 @@ const MODULES: [Module; 19] = [
     Module { name: SCTP, is_required: false },
     Module { name: "sch_netem", is_required: true },
     Module { name: "veth", is_required: true },
-    // Needed for queues of octets, losses by number, and copies.
+    // Needed for queues whose limit is in octets, losses by packet number, and duplicates.
     Module { name: "sch_prio", is_required: false },
     Module { name: "sch_ingress", is_required: false },
     Module { name: "cls_bpf", is_required: false },
@@ -54,10 +54,10 @@ const FILTER_MODULES: [&str; 9] = [
     "nft_chain_nat",
 ];
 
-/// The modules for a root of the user's programs: persistent memory and two file systems.
+/// The modules for the root file system of the user's programs: persistent memory and two file systems.
 const ROOT_MODULES: [&str; 6] = ["libnvdimm", "nfit", "nd_btt", "nd_pmem", "erofs", "overlay"];
 
-/// The module of TUN interfaces, which is loaded with a root if the kernel has it.
+/// The module of TUN interfaces, which is loaded together with [`ROOT_MODULES`] if the kernel has it.
 const TUN: &str = "tun";
 
 /// The module of the discipline DualPI2.
@@ -87,7 +87,7 @@ pub(crate) fn filter_modules() -> impl Iterator<Item = String> {
     FILTER_MODULES.into_iter().map(file)
 }
 
-/// Returns the modules of a root, in order, and those that the user's programs may need.
+/// Returns the modules for a root file system, in order, and those that the user's programs may need.
 pub(crate) fn root_modules() -> impl Iterator<Item = String> {
     ROOT_MODULES.into_iter().chain([TUN]).map(file)
 }
@@ -106,7 +106,7 @@ fn find_missing_module(wanted: &[&'static str], image: &Path, modules: &Path) ->
     wanted.iter().copied().find(|name| !modules.join(file(name)).is_file() && !is_built_in(image, name))
 }
 
-/// Returns the file of a module.
+/// Returns the file name of a module.
 pub(crate) fn file(name: &str) -> String {
     format!("{name}.ko")
 }

@@ -2,7 +2,7 @@
 //!
 //! The delay of a link is before its queue, so changes of the stages behind it take effect one delay later. A new rate
 //! applies to packets that arrive at the queue later. Packets in the queue leave at the old rate, except in queues
-//! behind a pacer.
+//! behind a shaper.
 
 use hol_base::Seed;
 use hol_network::{
@@ -70,7 +70,8 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
     Err(KernelError::Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Returns the changes of the kernel's links, each of which delays packets before all other stages.
+/// Returns the `changes` at the times at which the kernel's links have to make them: a link delays packets before all
+/// other stages, so these change one delay later. Returns an error for a change that the kernel does not support.
 fn delay_stage_changes(
     links: &[ShapedLink],
     changes: &[ScheduledChange],

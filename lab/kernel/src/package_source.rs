@@ -34,7 +34,7 @@ const DEFAULT_SUITES: [&str; 7] = [
 
 const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
 
-/// Debian's keys: the first is the name until Debian 12.
+/// Files with Debian's keys; the first has the name that was used until Debian 12.
 const KEYRINGS: [&str; 2] =
     ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
 

@@ -46,8 +46,8 @@ impl PacketMatches {
         Self(matches)
     }
 
-    /// Returns the indexes of lost packets: a later packet of the same sender has arrived, or the packet was sent more than twice the
-    /// longest observed one-way delay before the end.
+    /// Returns the indexes of lost packets. A packet that has not arrived is lost if a later packet of the same sender
+    /// has arrived, or if it was sent more than twice the longest observed one-way delay before the end of the capture.
     fn find_lost(&self, packets: &[CapturedPacket]) -> Vec<usize> {
         let delays = self.0.iter().map(|(to, from)| packets[*to].time.since(packets[*from].time));
         let longest = delays.max().unwrap_or(Duration::from_secs(1));

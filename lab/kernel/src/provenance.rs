@@ -1,4 +1,4 @@
-//! The origin of a run's results: the engine, and whether it stepped exactly.
+//! The origin of a run's results: the engine, and whether it ran its threads in a fixed order (exact stepping).
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ pub enum StepExactness {
 }
 
 impl Provenance {
-    /// Returns the consequence of the mode, and how to avoid it; `None` for the best mode.
+    /// Returns what it means for results if stepping is not exact, and how to avoid that; `None` if it is exact.
     pub fn warning(&self) -> Option<String> {
         let Self { engine, version, stepping: StepExactness::Absent(reason), .. } = self else { return None };
         let snapshots = cache().join("snapshots");

@@ -18,7 +18,7 @@ pub struct Session {
     guest: Box<dyn InteractiveGuest>,
     /// The names of the interfaces.
     interfaces: Vec<String>,
-    /// The digest of the root file system of its programs.
+    /// The digest of the root file system of the guest's programs; `None` if there are none.
     root: Option<Digest>,
 }
 

@@ -1,5 +1,5 @@
-//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file of the host. The side that
-//! had the last turn has written its content.
+//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file of the
+//! host. Host and guest take turns; the content is what the one with the last turn has written.
 //!
 //! A guest that has written a message writes to a gate, a pipe that stays full until the host has read the message: QEMU blocks in the
 //! middle of that instruction. Pausing the machine would not do: before QEMU's main thread handles the pause, it may consider the guest
@@ -22,7 +22,7 @@ pub(crate) const GATE_PORTS: [u64; 2] = [0xe9, 0xea];
 
 /// Offset of the number of interrupts by the host; the guest reads it during its turn.
 const INTERRUPTS_OFFSET: u64 = 0;
-/// Offset of the kind of the fragment, 0 if there is none, and its length.
+/// Offset of the fragment's kind, 0 if there is no fragment, followed by the fragment's length.
 const HEADER_OFFSET: u64 = 8;
 /// Offset of the octets of the fragment.
 const TEXT_OFFSET: u64 = 24;
@@ -65,7 +65,7 @@ impl SharedMemory {
         self.put(HEADER_OFFSET, kind as u64)
     }
 
-    /// Takes the fragment if it is of one of these kinds.
+    /// Takes the fragment if it is of one of these kinds; otherwise returns `None`.
     pub(crate) fn take(&self, kinds: &[FragmentKind]) -> io::Result<Option<(FragmentKind, Vec<u8>)>> {
         let written_kind = self.get(HEADER_OFFSET)?;
         let Some(kind) = kinds.iter().copied().find(|kind| *kind as u64 == written_kind) else {

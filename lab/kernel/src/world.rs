@@ -25,7 +25,7 @@ use crate::{
     program_records,
 };
 
-/// The default wall-clock limit of a run: this, plus an amount for each message.
+/// The default wall-clock limit of a run is this time plus [`LIMIT_PER_MESSAGE`] for each message.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(120);
 const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 
@@ -76,8 +76,8 @@ impl Kernel {
         Ok(Arc::clone(instance.insert(engine::engine_for(&self.image).start(&self.image, &program)?)))
     }
 
-    /// Runs a scenario. With `capture` also returns the packets, which takes the kernel a microsecond per packet and rarely changes the
-    /// order of close timer expiries.
+    /// Runs a scenario. With `capture` also returns the packets. Capturing takes the kernel a microsecond per packet,
+    /// and in rare cases changes the order of timers that expire at almost the same time.
     fn perform(
         &self,
         scenario: &Scenario,

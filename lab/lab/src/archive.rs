@@ -60,7 +60,8 @@ impl Archive {
         Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES_DIRECTORY)) }
     }
 
-    /// Creates an archive that keeps nothing. The interval must be that of the compared runs, because sampling a kernel takes time.
+    /// Creates an archive that keeps nothing. The interval must be the one of the runs that are compared, because
+    /// sampling a kernel takes time.
     pub(crate) fn discarding(interval: Option<Duration>) -> Self {
         Self { interval, ..Self::default() }
     }
@@ -75,7 +76,7 @@ impl Archive {
         Self { files: Some(dir.to_owned()), ..Self::default() }
     }
 
-    /// Extracts a run's files, a tar archive, to `<point>-<repetition>`, and replaces those of an earlier
+    /// Extracts a run's files from a tar archive to `<point>-<repetition>`, and replaces the files of an earlier
     /// attempt.
     pub(crate) fn unpack(&self, key: RunKey, files: &[u8]) -> Result<(), LabError> {
         let Some(dir) = self.files.as_ref().filter(|_| !files.is_empty()) else { return Ok(()) };

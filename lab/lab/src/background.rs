@@ -12,7 +12,7 @@ use crate::resolved_transport;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// Default: that of the measured workload.
+    /// Transport of the flows. Default: that of the measured flow.
     #[serde(default, with = "resolved_transport::if_any", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,

@@ -8,7 +8,8 @@ use crate::named_paths;
 use crate::round_trips;
 use crate::source::Source;
 
-/// Returns the experiment with the values of one combination of the axes, as its types read it.
+/// Returns the experiment with the values of one combination of the axes, ready for deserialization: round-trip times
+/// and named paths are replaced.
 pub(crate) fn with_values<'s>(
     table: &DeTable<'s>,
     step: &[Assignment<'s>],
@@ -17,7 +18,7 @@ pub(crate) fn with_values<'s>(
     resolved(with_step(table, step, source)?, source)
 }
 
-/// Returns the experiment with the values of one combination of the axes, as its author wrote it.
+/// Returns the experiment with the values of one combination of the axes, otherwise as its author wrote it.
 pub(crate) fn with_step<'s>(
     table: &DeTable<'s>,
     step: &[Assignment<'s>],

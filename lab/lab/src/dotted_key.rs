@@ -34,8 +34,8 @@ pub(crate) fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spann
     (key.span(), value)
 }
 
-/// Assigns `value` to `path` and creates missing tables. In a list, a number is an index and another word a `name`; a list with one
-/// element needs neither.
+/// Assigns `value` to `path` and creates missing tables. In a list, a part of the path is an index or the `name` of an
+/// element; a list with one element needs neither.
 pub(crate) fn assign<'s>(
     table: &mut DeTable<'s>,
     path: &[String],

@@ -41,7 +41,7 @@ struct Cost {
 /// The duration of a plan, in seconds on an idle machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The duration with the least number of repetitions.
+    /// The duration with the smallest number of repetitions.
     pub min: f64,
     /// The duration with the largest number of repetitions that the precision may need.
     pub max: f64,

@@ -96,7 +96,7 @@ pub(crate) struct ExperimentFile {
     // Only a swept topology arrives here; otherwise it is read before, and removed.
     #[schemars(with = "Option<String>")]
     topology: Option<Spanned<IgnoredAny>>,
-    /// Default: a link of 100 Mbit/s and 10 ms.
+    /// Network. Default: a link of 100 Mbit/s with a delay of 10 ms.
     #[serde(default = "default_network")]
     #[schemars(with = "Option<NetworkSpec>")]
     pub(crate) network: Spanned<NetworkSpec>,
@@ -327,7 +327,8 @@ impl ExperimentFile {
         before.collect()
     }
 
-    /// Returns the error of keys that contradict each other, at the position of the first of them or of their table.
+    /// Returns the error for keys that contradict each other, at the position of the first of these keys or of their
+    /// table.
     pub(crate) fn why_unsupported(
         &self,
         error: &ScenarioError,

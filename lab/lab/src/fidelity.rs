@@ -16,7 +16,7 @@ use crate::point::Point;
 pub struct Ranges {
     /// Octets of a message.
     pub size: [f64; 2],
-    /// Messages a second.
+    /// Messages per second.
     pub rate: [f64; 2],
     /// One-way delay in milliseconds.
     pub delay_ms: [f64; 2],

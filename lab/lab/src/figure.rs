@@ -34,7 +34,7 @@ pub(crate) struct FigureTable {
     /// Swept key with a panel for each value.
     #[schemars(with = "Option<String>")]
     panels: Option<Spanned<String>>,
-    /// Metric to draw, also of `[program.metrics]`. Default `response-time`.
+    /// Metric to draw, which may be one of `[program.metrics]`. Default `response-time`.
     #[schemars(with = "Option<String>", extend("examples" = METRICS))]
     metric: Option<Spanned<String>>,
 }

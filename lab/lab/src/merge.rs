@@ -1,5 +1,5 @@
-//! Merges the results of several machines that have run parts of one plan. The result is the same as that of
-//! one machine.
+//! Merges the results of several machines that have run parts of one plan. The result is the same as if one machine had
+//! run the whole plan.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::verify::differences;
 pub struct MergeResult {
     /// The joined result directory.
     pub store: Store,
-    /// All runs.
+    /// The runs of all parts.
     pub finished: RunResults,
     /// The number of runs that more than one part contained, with equal results.
     pub repeated: u64,

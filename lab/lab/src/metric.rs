@@ -472,7 +472,7 @@ impl PointResult {
 }
 
 impl Metric {
-    /// Returns an interval without values that the metric cannot have. Only metrics of programs may be negative.
+    /// Returns the interval without values that the metric cannot have. Only metrics of programs may be negative.
     pub fn limit(self, bounds: Bounds) -> Bounds {
         match self {
             Self::Defined(_) => bounds,
@@ -540,7 +540,7 @@ impl Metric {
         }
     }
 
-    /// Returns the value that replaces a missing one where only the order of repetitions counts.
+    /// Returns the worst possible value, which replaces a missing one where only the order of the values counts.
     pub fn worst_value(self) -> f64 {
         self.gain(f64::NEG_INFINITY)
     }

@@ -17,14 +17,14 @@ const HEADER_OCTETS: u64 = 40;
 /// Octets that may wait in the queues of a path and in the sender when a greedy flow stops.
 const MAX_QUEUED_OCTETS: f64 = 1e6;
 
-/// Maximum number of times of a CBR source that is listed packet by packet.
+/// A CBR source that sends at more times than this is not listed packet by packet.
 const MAX_LISTED: u64 = 20_000;
 
 /// The prefix of an experiment's lines in a script.
 pub const LINE_PREFIX: &str = "#hol ";
 
-/// Returns the experiment in the `#hol` lines of a script. Each is at its line and column, so that errors
-/// refer to the script.
+/// Returns the experiment in the `#hol` lines of a script. Each line keeps its line number and its columns, so that
+/// errors refer to the script.
 pub(crate) fn hol_lines(text: &str) -> Option<String> {
     let line = |line: &str| match line.strip_prefix(LINE_PREFIX) {
         Some(said) => format!("{:width$}{said}\n", "", width = LINE_PREFIX.len()),
@@ -89,8 +89,8 @@ fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-/// Returns a program's table. If the script has agents, which start at a given time, programs that start with their node serve these;
-/// otherwise the run ends when all programs have ended.
+/// Returns the `[[program]]` table of a program. If the script has program agents, which start at given times, a
+/// program that starts with its node becomes a service for them. Otherwise the run ends when all programs have ended.
 fn program(own: &Program, script: &Script) -> String {
     let Program { node, command, directory, start, stop, archives, .. } = own;
     let is_service = start.is_none() && script.programs.iter().any(|other| other.start.is_some());

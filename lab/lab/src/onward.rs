@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::resolved_transport;
 
-/// A request that a server sends to another for each that it receives; several entries follow one another.
+/// A request that a server sends to another server for each request that it receives; several entries are sent one
+/// after another.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Onward {
-    /// Default: that of the measured workload.
+    /// Transport of the requests. Default: that of the measured flow.
     #[serde(default, with = "resolved_transport::if_any", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,

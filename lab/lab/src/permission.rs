@@ -7,7 +7,7 @@ use hol_network::NetworkSpec;
 
 use crate::worlds::WorldName;
 
-/// The prefix of files of the project.
+/// The prefix of names of files that belong to the project.
 pub const PROJECT_PREFIX: &str = "project:";
 
 /// The family of worlds that open sockets of this machine.

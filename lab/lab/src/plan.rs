@@ -94,7 +94,7 @@ impl Plan {
     }
 }
 
-/// Groups `jobs` by world; returns the number of each.
+/// Returns each world of `jobs`, with the number of its jobs.
 pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
     let mut counts: BTreeMap<&WorldName, usize> = BTreeMap::new();
     for job in jobs {
@@ -103,7 +103,8 @@ pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
     counts.into_iter().filter_map(|(name, count)| Some((name.open().ok()?, count))).collect()
 }
 
-/// Returns how many repetitions a point needs. The decision depends on the results only in the order of the repetitions.
+/// Returns how many repetitions a point needs. Results are considered in the order of the repetitions, so it does not
+/// matter in which order runs finish.
 pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
     let Repetitions { min, max } = point.repetitions;
     let Some(precision) = point.precision else { return min };
@@ -119,8 +120,9 @@ pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
     needed
 }
 
-/// Returns whether a point needs no more than these repetitions: the mean is precise, or most of the largest number of repetitions have
-/// ended early already. Such a point has no mean, and whatever the other repetitions bring, it would not get one.
+/// Returns whether a point needs no more than these repetitions: the mean is precise, or more than half of the largest
+/// number of repetitions have already ended early. Such a point has no mean, and further repetitions cannot change
+/// that.
 fn is_enough(rule: Precision, runs: &[&RunResult]) -> bool {
     let ended_early = runs.iter().filter(|run| run.stop_reason.is_some()).count() as u64;
     let means: Vec<f64> = runs.iter().filter_map(|run| run.summary.latency.mean_ms()).collect();

@@ -41,7 +41,7 @@ pub struct Point {
     pub experiment: String,
     /// The name of the transport in figures and tables.
     pub label: String,
-    /// The transport.
+    /// The transport of the measured flow.
     #[serde(with = "resolved_transport")]
     pub transport: TransportSpec,
     /// How many earlier transports of the experiment are the same. A transport that is listed twice is run again, to
@@ -52,7 +52,7 @@ pub struct Point {
     pub axes: Vec<(String, String)>,
     /// Number of messages over the smallest number of repetitions.
     pub messages: u64,
-    /// The number of repetitions.
+    /// The number of repetitions, or its range.
     pub repetitions: Repetitions,
     /// Largest half width of the mean's confidence interval, as a share of the mean, at which repetitions
     /// end.
@@ -72,7 +72,7 @@ pub struct Point {
     /// Properties of nodes other than their links.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, HostSpec>,
-    /// The workload.
+    /// The workload of the measured flow.
     pub workload: WorkloadSpec,
     /// The background traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -179,7 +179,8 @@ impl Point {
         if self.precision.is_some() { self.repetitions.max } else { self.repetitions.min }
     }
 
-    /// Returns the seed of a repetition. It depends on nothing else, so that transports and points use common random numbers.
+    /// Returns the seed of a repetition. It depends only on the experiment's seed and the repetition, so that all
+    /// transports and points use common random numbers.
     pub fn seed_of(&self, repetition: u32) -> Seed {
         Seed(self.seed).derive("repetition").derive_for_index(repetition.into())
     }

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Calls `work` for each item, in order, on `threads` threads. Passes each result to `take` on this thread, after the reports that `work`
-/// sent through its second argument, which returns false once reports are no longer received.
+/// Calls `work` for each item, in order, on `threads` threads. `work` can send reports through its second argument,
+/// which returns false once they are no longer received. Passes the reports about an item, and then its result, to
+/// `take` on this thread.
 ///
 /// Once `stop` is set no further item is started; items that were started are finished, and their results passed on. An error of `take`
 /// ends the work.

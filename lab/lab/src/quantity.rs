@@ -5,17 +5,17 @@ use hol_base::{BitRate, ByteCount, Duration, Frequency, QueueLimit, Ratio};
 /// The physical quantity of a number, which determines its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Seconds.
+    /// A time in seconds.
     Time,
-    /// Bits per second.
+    /// A bit rate in bits per second.
     BitRate,
-    /// Octets.
+    /// A size in octets.
     Size,
-    /// Percent.
+    /// A share in percent.
     Share,
-    /// Times per second.
+    /// A frequency per second.
     Frequency,
-    /// Packets.
+    /// A number of packets.
     Packets,
     /// A plain number.
     Plain,

@@ -24,8 +24,8 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// Performs `job` and writes its records to the `archive`. Calls `report_progress` regularly with the number of
-/// newly settled messages; the run continues as long as that returns true.
+/// Performs `job` and writes its records to the `archive`. Calls `report_progress` regularly with the number of newly
+/// settled messages; the run continues as long as `report_progress` returns true.
 pub(crate) fn run(
     job: Job<'_>,
     archive: &Archive,

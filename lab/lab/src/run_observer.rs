@@ -50,11 +50,11 @@ struct Kind {
 pub(crate) struct RecordSummaries {
     /// Summary of the kind of records by which the workload is measured.
     pub(crate) summary: Summary,
-    /// Time from the first of these messages sent to the last delivered.
+    /// Time from the first of the measured messages sent to the last one delivered.
     pub(crate) span: Duration,
-    /// Deliveries of this kind of records over time.
+    /// Deliveries of the measured messages over time.
     pub(crate) timeline: Option<Timeline>,
-    /// Effect of each disruption of the path on these messages.
+    /// Effect of each disruption of the path on the measured messages.
     pub(crate) outages: Vec<Outage>,
     /// Response times around the first disruption.
     pub(crate) outage_curve: OutageCurve,

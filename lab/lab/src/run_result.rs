@@ -114,7 +114,7 @@ pub struct Counts {
     /// results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoffs: Option<u64>,
-    /// Tail loss probes.
+    /// Tail loss probes sent.
     pub tail_loss_probes: u64,
     /// Reductions of ssthresh.
     pub congestion_events: u64,

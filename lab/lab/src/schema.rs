@@ -85,7 +85,7 @@ pub struct Section {
     pub about: String,
     /// Keys of the table, by name.
     pub keys: Vec<Key>,
-    /// Names of the keys of `[network]` that the table also has; the values there are the defaults.
+    /// Names of the keys that the table shares with `[network]`, whose values are the defaults.
     pub inherited: Vec<String>,
 }
 
@@ -154,10 +154,10 @@ pub fn reference() -> Vec<Section> {
     all
 }
 
-/// The keys whose values are always tables and never lists.
+/// The keys whose values can be tables but never lists.
 #[derive(Debug, Default)]
 pub(crate) struct TableKeys {
-    /// Keys whose value may be a table.
+    /// Keys whose value may be a table, and is never a list.
     pub(crate) tables: BTreeSet<String>,
     /// Keys whose value is a table of named tables, such as `hosts`.
     pub(crate) named_tables: BTreeSet<String>,
@@ -195,7 +195,7 @@ impl TableKeys {
     }
 }
 
-/// Returns the alternatives of a schema: itself, and each of its `anyOf`, `oneOf` or `allOf`.
+/// Returns the alternatives of a schema: itself, and each schema in its `anyOf` or `oneOf`, with references resolved.
 fn alternatives<'s>(schema: &'s Value, definitions: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
     let schema = resolved(schema, definitions);
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();

@@ -26,7 +26,7 @@ const MAX_PARTS: usize = 100_000;
 /// The runs of one part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Points of which this part has all repetitions, because their number depends on the first results.
+    /// Points of which this part has all repetitions, because the number of repetitions depends on the first results.
     points: BTreeSet<PointId>,
     runs: BTreeSet<RunKey>,
     /// The approximate processor time, in µs, for the smallest number of repetitions.
@@ -83,7 +83,7 @@ pub(crate) fn divide_runs(points: &[Point], part_count: usize) -> Vec<Share> {
             Unit::Point(id) => drop(share.points.insert(id)),
             Unit::Run(key) => drop(share.runs.insert(key)),
         }
-        // A run with no cost still counts as one.
+        // A run without a known cost counts as 1 µs.
         share.work += work.max(1);
         min.push(Reverse((share.work, place)));
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::point::Point;
 
-/// The smallest number of events that are shared; fewer are shorter than a reference to them.
+/// The smallest number of events in a shared list; a reference to a shorter list would be longer than the list.
 const MIN_EVENTS: usize = 16;
 
 /// A list of events, and the points whose networks have it.

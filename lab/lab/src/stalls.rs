@@ -9,7 +9,8 @@ use crate::point::Point;
 use crate::point_result::PointResult;
 use crate::run_result::{Counts, RunResult};
 
-/// The smallest timeout of stacks without a minimum RTO, such as QUIC: the allowance for delayed acknowledgements (RFC 9002 section 6.2).
+/// The allowance for delayed acknowledgements in the timeout of stacks without a minimum RTO, such as QUIC (RFC 9002
+/// section 6.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 impl PointResult {

@@ -46,7 +46,7 @@ impl Store {
         existing_or_new(dir)
     }
 
-    /// Continues a directory of any experiment: runs count for every point with their settings.
+    /// Continues a directory of any experiment: its runs count for every point that has the same settings.
     pub fn extend(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         existing_or_new(dir)?;
         Self::begin(dir, manifest)

@@ -26,13 +26,13 @@ pub type EndedRun<'r> = Result<&'r RunResult, &'r FailedRun>;
 /// The progress of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// Runs that have ended.
+    /// Number of runs that have ended.
     pub runs: u64,
     /// Number of runs needed, as far as is known.
     pub runs_wanted: u64,
-    /// Runs that failed, which `runs` includes.
+    /// Number of runs that failed, which `runs` includes.
     pub failed: u64,
-    /// Messages that are settled, including those of runs in progress.
+    /// Number of settled messages, including messages of runs in progress.
     pub messages: u64,
     /// Number of messages in all runs needed, as far as is known.
     pub messages_wanted: u64,
@@ -59,11 +59,10 @@ struct Step {
     work: u64,
 }
 
-/// Performs the runs of `plan` that are not in `finished`, on `threads` threads. `stop` ends it, and
-/// interrupts runs that can be interrupted. The records of each run go to the `archive`. `done` is called on
-/// this thread with each result, in the order in which runs end; results do not depend on that order. When a
-/// run has progressed, `done` is called without a result. Its last argument holds the runs that ended
-/// before. A failed run is not repeated.
+/// Performs the runs of `plan` that are not in `finished`, on `threads` threads. `stop` ends the work, and interrupts
+/// runs that can be interrupted. The records of each run go to the `archive`. `done` is called on this thread with each
+/// result, in the order in which runs end; results do not depend on that order. When a run has progressed, `done` is
+/// called without a result. Its last argument holds the runs that ended before. A failed run is not repeated.
 pub fn execute(
     plan: &Plan,
     finished: &mut RunResults,

@@ -17,10 +17,10 @@ use crate::error::InputError;
 use crate::link_tables::for_each_link;
 use crate::source::Source;
 
-/// Converts the network's trace to events, which become part of the point, so that the file is no longer
-/// needed. If the start is drawn for each run, the trace itself becomes part of the point. `written` is the
-/// experiment as its author wrote it: with the values of its axes, but without those of named paths. If the trace is an axis, other points
-/// may use the settings that it replaces.
+/// Converts the network's trace to events, which become part of the point, so that the file is no longer needed. If the
+/// start is drawn for each run, the trace itself becomes part of the point. `written` is the experiment as its author
+/// wrote it: with the values of its axes, but without the settings of named paths. If the trace is an axis, other
+/// points may use the settings that it replaces.
 pub(crate) fn read_traces(
     network: &mut Spanned<NetworkSpec>,
     written: &DeTable<'_>,

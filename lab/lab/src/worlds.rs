@@ -50,7 +50,8 @@ impl WorldName {
         Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
     }
 
-    /// Returns the best world for programs: User-Mode Linux, in which computing takes no time, if its kernel was built.
+    /// Returns the best world for programs: User-Mode Linux, in which computing takes no virtual time, if its kernel
+    /// was built; otherwise the default kernel.
     pub fn of_programs() -> Self {
         Self::of("kernel", if Image::list().iter().any(Image::is_user_mode) { "uml" } else { "" })
     }
@@ -65,7 +66,7 @@ impl WorldName {
         self.0.split_once(':').map_or(self.0.as_str(), |(family, _)| family)
     }
 
-    /// Returns the name after the colon, if there is one.
+    /// Returns the name after the colon; empty if there is none.
     pub fn variant(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, variant)| variant)
     }

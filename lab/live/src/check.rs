@@ -24,7 +24,8 @@ pub(crate) enum Path {
     Routed,
 }
 
-/// Returns an error that names the first feature that this machine does not support, or for which it would have to be changed.
+/// Returns an error that names the first feature that this machine does not support, or for which hol would have to
+/// change this machine.
 pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| unsupported_error("scenario", problem))?;
     network(scenario, path)?;

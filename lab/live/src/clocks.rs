@@ -51,8 +51,8 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// Converts a time of the other host to this host's clock, with an offset interpolated between the comparisons; the result is at most
-    /// the end of the last one.
+    /// Converts a time of the other host to this host's clock, with an offset interpolated between the comparisons. The
+    /// result is at most the end of the last comparison.
     pub(crate) fn local_time(&self, there: u64) -> u64 {
         let (first, last) = (self.before.offset(), self.after.offset());
         let passed = i128::from(there) - first - i128::from(self.before.middle());
@@ -61,7 +61,7 @@ impl Clocks {
         (i128::from(there) - offset).clamp(0, self.after.reply_received_at.into()) as u64
     }
 
-    /// Returns by how much the other clock was ahead before the run.
+    /// Returns by how much the other clock was ahead before the run, in ns.
     pub(crate) fn offset(&self) -> i64 {
         clamp_to_i64(self.before.offset())
     }
@@ -77,7 +77,7 @@ impl Clocks {
         self.before.round_trip().max(self.after.round_trip()).div_ceil(2)
     }
 
-    /// Returns the shortest round trip of the comparisons.
+    /// Returns the shortest round trip of the comparisons, in ns.
     pub(crate) fn round_trip(&self) -> u64 {
         self.before.round_trip().min(self.after.round_trip())
     }

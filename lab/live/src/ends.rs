@@ -22,7 +22,7 @@ const NO_RUN: &str = "a message about a run arrived, but no run is active";
 /// Maximum number of samples per control message.
 const SAMPLES_PER_MESSAGE: usize = 1 << 16;
 
-/// The local ends of a client's flows.
+/// The ends on this host of the flows of a client; this client is the host with the experiment.
 pub(crate) struct Ends {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     secret: Secret,
@@ -75,7 +75,7 @@ impl Ends {
         let here = placement.local_ends(&flow_parameters);
         self.ports.map_or(Ok(()), |ports| ports.assign(&mut flow_parameters, &here))?;
         let outbox = Arc::clone(&self.outbox);
-        // If sending fails, the thread that receives notices it, too.
+        // An error is ignored here: the thread that receives will notice it, too.
         let tell: Arc<ReportOf> = Arc::new(move |flow: usize, report: PeerReport| {
             drop(send(&outbox, &Reply::ServerReport(flow, report)));
         });
@@ -142,7 +142,7 @@ impl ClientService for Ends {
             }
             Request::EndClients => Some(self.end_clients().map_or_else(Reply::Failed, |()| Reply::ClientsEnded)),
             Request::End => Some(self.end_all().map_or_else(Reply::Failed, |ends| {
-                // If sending fails, the thread that receives notices it, too.
+                // An error is ignored here: the thread that receives will notice it, too.
                 let _ = self.send_samples(&ends);
                 Reply::Results(ends)
             })),

@@ -54,8 +54,8 @@ pub(crate) fn requested_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>
     Ok(all.into_iter().filter(|setting| setting.name != CONGESTION_CONTROL_SYSCTL).collect())
 }
 
-/// Describes how this machine differs from the stack of its Linux release where the experiment does not request a
-/// difference.
+/// Describes which settings of this machine differ from the stack of its Linux release; `None` if none does. Settings
+/// that the experiment requests explicitly have been checked before.
 pub(crate) fn difference_from_stack(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
     let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {

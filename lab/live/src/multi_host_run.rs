@@ -26,7 +26,7 @@ use crate::secret::Secret;
 use crate::session::Session;
 use crate::warnings::{background_not_reached, warn_of_clock_uncertainty, warn_of_unreached_server};
 
-/// The ends of flows of a host, by flow number.
+/// The results of the ends on a host, each with the number of its flow.
 type Ends = Vec<(usize, EndResult)>;
 
 /// A run, and the hosts that take part in it.
@@ -68,7 +68,7 @@ impl<'a> HostRun<'a> {
         Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, flow_parameters })
     }
 
-    /// Calls `ask` for each of the other hosts.
+    /// Calls `ask` for each of the other hosts, with its number (from 1), its peer and its session.
     fn ask_each<T>(
         &self,
         mut ask: impl FnMut(usize, &Peer, &Session) -> Result<T, RunError>,
@@ -88,7 +88,7 @@ impl<'a> HostRun<'a> {
         })
     }
 
-    /// Returns the index of the host with the measured flow's server.
+    /// Returns the index, among the other hosts, of the host with the measured flow's server.
     fn server_host(&self) -> usize {
         self.placement.hosts(&self.flow_parameters[0])[1] - 1
     }
@@ -167,7 +167,8 @@ impl<'a> HostRun<'a> {
         Ok(())
     }
 
-    /// Starts all flows and waits for the measured one; local clients have then ended.
+    /// Starts all flows, waits until the measured one has ended, and ends all clients. Returns the local ends, whose
+    /// servers still run, and the results of the local clients.
     fn run_flows(
         &self,
         way: Option<&RouterPath<'_>>,

@@ -35,12 +35,12 @@ impl Namespaces {
         Self::with_program("/proc/self/exe".into())
     }
 
-    /// Creates the world with `program` in the namespaces, which must be `hol`.
+    /// Creates the world; `program`, which must be `hol`, runs in the namespaces.
     pub fn with_program(program: PathBuf) -> Self {
         Self { program, turn: Mutex::default(), missing: OnceLock::new() }
     }
 
-    /// Returns why this machine cannot run the world, with the remedy.
+    /// Returns why this machine cannot run the world, with the remedy; `None` if it can.
     pub fn missing_prerequisites(&self) -> Option<&str> {
         self.missing.get_or_init(|| local_kernel::in_namespace(router::check_emulators).err()).as_deref()
     }

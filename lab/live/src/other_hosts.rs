@@ -27,12 +27,12 @@ pub(crate) struct OtherHosts {
     /// The hosts by number.
     pub(crate) peers: Vec<Peer>,
     pub(crate) via: Option<PathRouter>,
-    /// Address pairs known to pass through the router.
+    /// The sets of address pairs whose packets are known to pass through the router.
     routed_pairs: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
     pub(crate) relay: Relay,
 }
 
-/// The relevant settings by name.
+/// The settings of a host that are relevant to the measurement, by name.
 type Sysctls = BTreeMap<String, String>;
 
 impl OtherHosts {

@@ -59,8 +59,8 @@ impl PathRouter {
         )))
     }
 
-    /// Calls `work` with the router, after checking that it lies between the first pair, and between all other pairs with the same
-    /// interfaces.
+    /// Calls `work` with the router, after checking that it lies between the addresses of each pair, and that all pairs
+    /// have the same interfaces as the first.
     pub(crate) fn with<T>(
         &self,
         pairs: &[[IpAddr; 2]],
@@ -141,7 +141,7 @@ impl RouterPath<'_> {
     }
 }
 
-/// Checks that all hosts of one side are behind the same interface.
+/// Checks that the two addresses are behind the same interfaces of the router as those of the measured path.
 fn check_same_interfaces(
     measured: &[String; 2],
     other: &[String; 2],
@@ -168,7 +168,8 @@ fn check_growth([before, now]: [u64; 2], min: u64) -> Result<(), String> {
     ))
 }
 
-/// Checks that as many packets passed as the sockets sent, except those merged on the path or unknown to the sockets.
+/// Checks that the router passed at least half as many packets as the sockets sent: packets may be merged on the path,
+/// and the sockets do not count all.
 fn check_packet_count(passed: [LinkCounters; 2], sent: u64) -> Result<(), String> {
     let seen: u64 = passed.iter().map(|LinkCounters { carried, dropped }| carried + dropped).sum();
     if seen > 0 && seen >= sent / 2 {
@@ -179,7 +180,7 @@ fn check_packet_count(passed: [LinkCounters; 2], sent: u64) -> Result<(), String
     ))
 }
 
-/// Converts the counters of each link to the form common to all worlds.
+/// Converts the router's counters of both directions to the form common to all worlds.
 pub(crate) fn link_direction_counters(
     network: &NetworkSpec,
     passed: [LinkCounters; 2],

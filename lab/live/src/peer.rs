@@ -49,7 +49,7 @@ impl Peer {
         }
     }
 
-    /// Calls `work` with the host, connecting first if necessary; after a failure it reconnects next time.
+    /// Calls `work` with the host, connecting first if necessary; after a failure the next call connects again.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Session) -> Result<T, RunError>) -> Result<T, RunError> {
         let mut session = lock(&self.session);
         // The connection may have been lost since the last run.
@@ -96,7 +96,7 @@ impl Peer {
         Ok(lock(&self.identity).clone().expect("the identity is known after a connection"))
     }
 
-    /// Asks whether the host can run a scenario, once for each set of transports.
+    /// Asks whether the host can run a scenario, once for each set of transports. Returns the host's relevant settings.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<BTreeMap<String, String>, RunError> {
         let transports = transports(scenario);
         if let Some(known) = lock(&self.settings_by_transports).get(&transports) {
@@ -134,7 +134,7 @@ impl Peer {
     }
 }
 
-/// Returns the transports of a scenario, whose support by the host is requested.
+/// Returns the names of the transports of a scenario; the host is asked whether it supports them.
 fn transports(scenario: &Scenario) -> String {
     scenario.flow_specs().map(|flow| flow.transport.to_string()).collect::<Vec<_>>().join(" ")
 }

@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) struct AddressPair {
     /// The address of the host with the experiment.
     pub(crate) first: IpAddr,
-    /// The address of the other host, through which all others reach it, too.
+    /// The address of the other host, at which all other hosts reach it, too.
     pub(crate) other: IpAddr,
 }
 
@@ -32,12 +32,13 @@ pub(crate) struct Placement {
     /// The addresses between the first host and each of the others, by host number.
     #[serde(rename = "meetings")]
     pub(crate) address_pairs: Vec<AddressPair>,
-    /// The number of the host with this view.
+    /// The number of the host that has this view.
     pub(crate) own: usize,
 }
 
 impl Placement {
-    /// Returns the view of another host, which reaches the first one and itself at the addresses in `address_pair`; `None` if it is invalid.
+    /// Returns the placement as seen by the host `own`, which reaches the first host and itself at the addresses in
+    /// `address_pair`; `None` if the placement lists no such host, or not the host of a node.
     pub(crate) fn seen_by(mut self, address_pair: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.address_pairs.get_mut(own)? = address_pair;

@@ -23,8 +23,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Parses host addresses separated by commas. One without a node name has all other nodes; if there is none, those nodes are on this
-    /// host.
+    /// Parses host addresses separated by commas. An address without a node name has all other nodes; without such an
+    /// address, these nodes are on this host.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), default_host: LOCAL_HOST };
         let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());

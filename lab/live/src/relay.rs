@@ -18,7 +18,7 @@ pub(crate) struct Route {
 /// Forwards the reports of one host.
 #[derive(Clone, Default)]
 pub(crate) struct Relay {
-    /// The number of that host.
+    /// The number of the host whose reports are forwarded.
     host: usize,
     /// Delivers reports for local clients.
     pub(crate) local_reports: ReportRouter,

@@ -75,7 +75,8 @@ impl Server {
                     return Ok(());
                 }
                 let Ok((stream, from)) = self.listener.accept() else {
-                    // The client has disconnected, or there is no file descriptor left; others will be closed soon.
+                    // The client has disconnected, or there is no file descriptor left; other connections will be
+                    // closed soon.
                     self.stop.wait(hol_base::Duration::from_millis(10))?;
                     continue;
                 };

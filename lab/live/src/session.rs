@@ -42,8 +42,9 @@ const PINGING_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) host: HostDescription,
-    /// Addresses of the other host and of this one.
+    /// Address of the other host.
     pub(crate) peer_address: IpAddr,
+    /// Address of this host.
     pub(crate) own_address: IpAddr,
     stream: TcpStream,
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
@@ -107,7 +108,7 @@ impl Session {
         Ok(self.receive(within)?.0)
     }
 
-    /// Returns whether the host is still reachable: during a run it sends only failures.
+    /// Returns an error if the host is unreachable or has reported a failure; during a run it sends no other replies.
     pub(crate) fn check_alive(&self) -> Result<(), String> {
         match self.replies.try_recv() {
             Ok(Ok((Reply::Failed(problem), _))) => Err(problem),
@@ -139,7 +140,7 @@ impl Session {
         Ok(Comparison::best(all).expect("at least one query was made"))
     }
 
-    /// Compares the clocks.
+    /// Compares the clocks with up to [`MAX_PINGS`] queries.
     pub(crate) fn compare(&self) -> Result<Comparison, ControlError> {
         self.ping(MAX_PINGS)
     }
@@ -247,7 +248,7 @@ impl Session {
     /// Returns a function that sends reports of servers to the host.
     pub(crate) fn report_sender(&self) -> Arc<ReportOf> {
         let outbox = Arc::clone(&self.outbox);
-        // If sending fails, the thread that receives notices it, too.
+        // An error is ignored here: the thread that receives will notice it, too.
         Arc::new(move |flow: usize, news: PeerReport| drop(send(&outbox, &Request::ServerReport(flow, news))))
     }
 }

@@ -6,7 +6,7 @@ use hol_base::Duration;
 use hol_measure::Record;
 use hol_scenario::{ReadDelays, RunEnd, Side};
 
-/// Warns if more than half of a median latency passed before the message was written.
+/// Warns if more than half of the median latency passed before the message was written.
 pub(crate) fn warn_of_host_load(records: &[Record]) -> Option<String> {
     let slip = |record: &Record| Some(record.request?.written.saturating_since(record.scheduled));
     let slip = median(records.iter().filter_map(slip))?;
@@ -18,7 +18,8 @@ pub(crate) fn warn_of_host_load(records: &[Record]) -> Option<String> {
     })
 }
 
-/// Warns if more than half of a median latency was spent in sockets: in one by the request, or in the other by its reply.
+/// Warns if the median times for which requests and replies waited in sockets together exceed half of the median
+/// latency.
 pub(crate) fn warn_of_socket_waits(
     records: &[Record],
     waited: &BTreeMap<Side, ReadDelays>,
@@ -31,7 +32,7 @@ pub(crate) fn warn_of_socket_waits(
     })
 }
 
-/// Warns if a one-way time is smaller than the uncertainty of the clocks.
+/// Warns if the median one-way latency is less than the uncertainty of the clocks.
 pub(crate) fn warn_of_clock_uncertainty(records: &[Record], uncertainty: Duration) -> Option<String> {
     let one_way = records.iter().filter(|record| record.reply.is_none());
     (median(one_way.filter_map(Record::latency))? < uncertainty).then(|| {
@@ -52,7 +53,7 @@ pub(crate) fn warn_of_unreached_server(records: &[Record], run_end: &RunEnd, hos
     })
 }
 
-/// Warns if nothing arrived of a background flow.
+/// Returns the warning that no message of the background flow between two nodes arrived.
 pub(crate) fn background_not_reached([from, to]: [&str; 2]) -> String {
     format!(
         "no message of the flow from {from:?} to {to:?} arrived: check that a firewall between these two hosts accepts the ports of \

@@ -39,9 +39,9 @@ impl Live {
         Self::default()
     }
 
-    /// Creates the world of this machine and others that run `hol live serve`: `HOST` or `HOST:PORT`, or with
-    /// nodes, `server=HOST,cross=HOST`; and optionally a router between them that runs `hol live route`:
-    /// `HOST via ROUTER`.
+    /// Creates the world of this machine and of other hosts, which run `hol live serve`. `places` is `HOST` or
+    /// `HOST:PORT`, or names the nodes of the hosts: `server=HOST,cross=HOST`. It may also name a router between the
+    /// hosts, which runs `hol live route`: `HOST via ROUTER`.
     pub fn with_peer(places: &str) -> Result<Self, String> {
         let (places, via) = match places.split_once(VIA_SEPARATOR) {
             Some((places, router)) => (places, Some(PathRouter::new(router.parse()?))),
@@ -96,7 +96,8 @@ impl World for Live {
         }
     }
 
-    /// Returns the settings on which a run on this machine depends: those of the machine, and the transport's options.
+    /// Returns the settings on which a run depends: for a userspace transport its options, for a transport of the
+    /// kernel the relevant settings of this machine and of the other hosts.
     fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
         if transport.is_userspace() {
@@ -157,7 +158,8 @@ impl World for Live {
     }
 }
 
-/// Runs `work` on a thread, and raises `stop` when `goes_on` returns false; also returns whether it was stopped.
+/// Runs `work` on a thread, and raises `stop` when `goes_on` returns false. Returns the result of `work`, and whether
+/// it ended without being stopped.
 fn run_while<T: Send>(
     goes_on: &mut dyn FnMut() -> bool,
     stop: &Stop,
@@ -180,7 +182,7 @@ fn run_while<T: Send>(
     })
 }
 
-/// Runs all flows, each from its own start.
+/// Runs all flows, each from its own start time.
 fn run_all(
     scenario: &Scenario,
     flow_parameters: &[FlowParameters],

@@ -17,7 +17,8 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Leaves out the first `warm_up` samples and cuts the rest, in order, into `batches` equal parts.
+    /// Leaves out the first `warm_up` samples, cuts the others, in order, into `batches` equal parts, and returns the
+    /// interval of the mean of all parts.
     ///
     /// Samples that do not fill a batch count as warm-up. `None` with fewer than 20 batches, or fewer
     /// samples than batches.
@@ -30,8 +31,7 @@ impl BatchMeans {
         Some(Self { interval: Interval::of(&means, confidence)?, batch_size: batch, lag1: lag1(&means) })
     }
 
-    /// Returns whether the batches are too short: their means still depend on each other (two-sided, about 5
-    /// %).
+    /// Returns whether the batches are too short: their means still depend on each other (two-sided test at about 5 %).
     pub fn are_correlated(&self) -> bool {
         self.lag1.abs() > 1.96 / (self.interval.n as f64).sqrt()
     }

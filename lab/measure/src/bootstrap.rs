@@ -8,7 +8,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::bounds::quantile;
 
-/// Number of resamples: the far end of the interval of skewed samples lies in their last thousandth.
+/// Number of resamples: if samples are skewed, the far end of the interval lies in the last thousandth of the
+/// resamples.
 const RESAMPLES: usize = 20_000;
 /// Below this acceleration the interval is symmetric enough for ±: its longer side is less than 1.5 times the shorter.
 const MIN_ACCELERATION: f64 = 0.03;
@@ -19,7 +20,7 @@ pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
     let power = |k: i32| samples.iter().map(|x| (x - mean).powi(k)).sum::<f64>();
-    // The jackknife values of a mean differ as the samples do.
+    // The jackknife values of a mean vary as the samples do, so the samples stand for them.
     let acceleration = power(3) / (6.0 * power(2).powf(1.5));
     if acceleration.is_nan() || acceleration.abs() < MIN_ACCELERATION {
         return None;

@@ -47,7 +47,7 @@ impl Bounds {
         Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
     }
 
-    /// Returns the bounds of a quantity from `min` to `max`: a finite end outside becomes that limit.
+    /// Limits the ends to the possible values of the quantity, `min` to `max`; infinite ends stay.
     #[must_use]
     pub fn within(self, min: f64, max: f64) -> Self {
         let limit = |end: f64| if end.is_finite() { end.clamp(min, max) } else { end };
@@ -73,7 +73,7 @@ impl Bounds {
         Some(Self { value, low, high })
     }
 
-    /// Returns a share of independent trials with its score interval; `None` without any.
+    /// Returns a share of independent trials with its score interval (Wilson); `None` without trials.
     pub fn of_share(successes: u64, trials: f64, confidence: f64) -> Option<Self> {
         let value = successes as f64 / trials;
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
@@ -92,7 +92,7 @@ impl Bounds {
     }
 }
 
-/// Returns the quantile `p` of sorted samples, interpolated between neighbours; `None` without any.
+/// Returns the quantile `p` of sorted samples, interpolated between neighbours; `None` without samples.
 pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let place = p * (sorted.len().checked_sub(1)?) as f64;
     let (at, share) = (place.floor() as usize, place.fract());

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::bucket::Bucket;
 
-/// The filled buckets with their counts, ascending; copies share them.
+/// The filled buckets with their counts, ascending; clones share the memory.
 ///
-/// A bucket is the distance to the previous one and the count, each in seven bits per octet, the lowest
-/// first: mostly three octets per bucket.
+/// Each bucket is stored as the distance to the previous bucket and the count. Both use seven bits per octet, the
+/// lowest first: mostly three octets per bucket.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Buckets(Arc<[u8]>);
 
@@ -22,7 +22,7 @@ impl Buckets {
         })
     }
 
-    /// Returns the sums of both counts.
+    /// Returns the buckets of both, with the sums of their counts.
     pub(crate) fn merged_with(&self, other: &Self) -> Self {
         let (mut ours, mut theirs) = (self.iter().peekable(), other.iter().peekable());
         let next = || {

@@ -17,26 +17,29 @@ pub enum Verdict {
     Slower,
     /// Equivalent: the difference is shown to be within the margin, even where it is significant.
     NoDifference,
-    /// The repetitions do not decide.
+    /// The repetitions do not decide whether the samples differ.
     Undecided,
 }
 
 /// The first mean minus the second, with the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// First mean minus second, in the unit of the samples, by the samples alone.
+    /// First mean minus second, in the unit of the samples, without allowances for rare events.
     pub difference: Interval,
     /// Lower end of the confidence interval, with an allowance for rare events that did not occur in the runs of the second sample.
     pub low: f64,
     /// Upper end of the confidence interval, with an allowance for rare events that did not occur in the runs of the first sample.
     pub high: f64,
-    /// Probability of a difference this large or larger if there were none (two-sided t test).
+    /// p value: the probability of a difference this large or larger if the true difference were zero (two-sided t
+    /// test).
     pub p: f64,
-    /// Probability of such a small difference if it were as large as the margin (two one-sided tests).
+    /// p value of equivalence: the probability of a difference this small if the true difference were as large as the
+    /// margin (two one-sided tests).
     pub p_equivalent: f64,
-    /// Probability of such a large difference if it were as large as the margin (one-sided).
+    /// p value of a difference beyond the margin: the probability of a difference this large if the true difference
+    /// were as large as the margin (one-sided).
     pub p_beyond: f64,
-    /// The signed ranks of the pairs, a second way to the verdict; `None` for unpaired samples.
+    /// The signed rank test of the pairs, a second test of the same question; `None` for unpaired samples.
     pub ranks: Option<SignedRanks>,
     /// The verdict at the requested confidence.
     pub verdict: Verdict,
@@ -72,7 +75,8 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
     compare_with_allowances(first, second, [Allowance::default(); 2], margin, confidence)
 }
 
-/// Compares like [`compare_paired`], with allowances for rare events that the runs lack, so that neither is called lower by luck.
+/// Compares like [`compare_paired`], with allowances for rare events that did not occur in the runs, so that no sample
+/// is called lower only by luck.
 pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],
@@ -94,13 +98,13 @@ pub fn compare_with_allowances(
     Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
-/// Compares, pair by pair, the ratios of times of runs with the same seed. The difference is that of the natural
-/// logarithms of the times.
+/// Compares, pair by pair, the ratios of times of runs with the same seed. The result's `difference` is that of the
+/// natural logarithms of the times.
 ///
 /// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences misses. A
-/// rare long run weighs less in a ratio than in the mean that is reported: if the means go the other way, nothing is
-/// decided. `None` if a time is not positive. `allowances` is in the unit of the samples; `margin` is a share of the second
-/// sample.
+/// rare long run weighs less in a ratio than in the mean that is reported, so no transport is called faster if ratios
+/// and means disagree. `None` without samples, or if a time is not positive. `allowances` is in the unit of the
+/// samples; `margin` is a share of the second sample.
 ///
 /// # Panics
 /// If the two have different numbers of samples, so that they are not paired.
@@ -159,15 +163,15 @@ impl Comparison {
         Self { difference, low, high, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, ranks: None, verdict }
     }
 
-    /// Returns the comparison without a winner; a shown equivalence stays.
+    /// Returns the comparison without a winner; [`Verdict::NoDifference`] stays.
     fn without_winner(self) -> Self {
         let verdict = if self.verdict == Verdict::NoDifference { self.verdict } else { Verdict::Undecided };
         Self { p: 1.0, p_beyond: 1.0, verdict, ..self }
     }
 
-    /// Returns the comparison corrected for pairs without a difference, in which a run did not carry its
-    /// load: `ranks` are those of all pairs, and a difference of the other pairs' means is accepted only if
-    /// the signs of all pairs confirm it.
+    /// Corrects the comparison for pairs that it lacks, because one of their runs did not carry its load. `ranks` are
+    /// those of all pairs. The verdict faster or slower stays if a sign test over all pairs confirms it; otherwise, and
+    /// for every other verdict, the result is undecided.
     pub fn confirmed_by(self, ranks: SignedRanks, confidence: f64) -> Self {
         let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.p_of_signs()));
         let is_lower = ranks.lower > ranks.higher;
@@ -197,7 +201,8 @@ impl Estimate {
         let reach = |allowances: Allowance| allowances.expected + half_width.hypot(allowances.half_width);
         let [first, second] = self.allowances;
         let (low, high) = (self.mean - reach(second), self.mean + reach(first));
-        // The transport with the lower mean may have been lucky; luck of the other one makes the difference no smaller.
+        // The transport with the lower mean may have been lucky. If the other one was lucky, the true difference is
+        // even larger.
         let lucky = if self.mean < 0.0 { first } else { second };
         let both = Allowance {
             expected: first.expected.max(second.expected),
@@ -225,9 +230,9 @@ fn normal_quantile(confidence: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by chance
-/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`adjust_by_holm`] requires
-/// that no cell is wrong.
+/// Adjusts the p values of a family of tests so that the expected share of false rejections is at most the level
+/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`adjust_by_holm`] limits the
+/// probability that any cell is wrong.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 /// A point on a logarithmic axis where the sign of a difference changes, with its bootstrap interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Crossover {
-    /// Where the means cross.
+    /// Position on the axis at which the means cross.
     pub x: f64,
-    /// Lower end; the left end of the axis if the crossing may lie beyond it.
+    /// Lower end of the confidence interval; the left end of the axis if the crossing may lie beyond it.
     pub low: f64,
-    /// Upper end; the right end of the axis if the crossing may lie beyond it.
+    /// Upper end of the confidence interval; the right end of the axis if the crossing may lie beyond it.
     pub high: f64,
 }
 
@@ -20,8 +20,8 @@ const RESAMPLES: usize = 2_000;
 impl Crossover {
     /// Returns the first point at which `first - second` changes sign, between the values `x` (positive, ascending).
     ///
-    /// Both have one slice of repetitions for each `x`, paired by seed. The bootstrap draws whole repetitions with
-    /// replacement. `None` if the means do not cross.
+    /// `first` and `second` have one slice of repetitions for each `x`, paired by seed. The bootstrap draws pairs with
+    /// replacement, for each `x` by itself. `None` if the means do not cross.
     ///
     /// # Panics
     /// If a level has no repetitions, or the two curves differ in shape.

@@ -4,13 +4,13 @@
 /// The better of two transports at one point of the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Winner {
-    /// The first is better.
+    /// The first transport is better.
     First,
-    /// The second is better.
+    /// The second transport is better.
     Second,
     /// The difference is negligible.
     Tie,
-    /// Undecided with the permitted number of samples.
+    /// The permitted number of samples does not decide which transport is better.
     Unsure,
 }
 
@@ -19,12 +19,12 @@ pub enum Winner {
 pub struct Probe {
     /// Value on the axis.
     pub x: f64,
-    /// Which of the two is better there.
+    /// Which of the two transports is better at this point.
     pub winner: Winner,
 }
 
-/// An interval within which the better of the two changes, between neighbouring points with significant and
-/// different results.
+/// An interval of the axis within which the better of two transports changes: its ends are sampled points with
+/// different results, and no result between them is certain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
     /// The last point with the result `before`.
@@ -40,7 +40,7 @@ pub struct Bracket {
 /// The settings of a search for crossovers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CrossoverSearch {
-    /// Whether equal steps are equal ratios.
+    /// Whether the axis is logarithmic, so that equal steps are equal ratios.
     pub logarithmic: bool,
     /// The precision: a bracket is narrow enough when the distance of its ends is at most this share of the upper end
     /// on a logarithmic axis, or of the length of a linear axis.

@@ -10,7 +10,8 @@ pub enum DelayComponent {
     Slip,
     /// Time in the sender's buffer: waiting for the window, for Nagle's algorithm or for pacing.
     Sender,
-    /// Time from the first to the last transmission.
+    /// Time from the first transmission of the message's last octet to the transmission that completed the message:
+    /// loss detection and retransmission.
     Recovery,
     /// Time on the wire, in queues, and until the receiving application has woken up.
     Network,
@@ -19,10 +20,10 @@ pub enum DelayComponent {
 }
 
 impl DelayComponent {
-    /// All components.
+    /// All components, in the order in which they occur.
     pub const ALL: [Self; 5] = [Self::Slip, Self::Sender, Self::Recovery, Self::Network, Self::HeadOfLine];
 
-    /// Returns the description of the component for a requested file.
+    /// Returns the label of the component for a file of a page, as in a waterfall.
     pub const fn label_for_file(self) -> &'static str {
         match self {
             Self::Slip => "before the transport",

@@ -4,8 +4,8 @@ use crate::Distribution;
 use crate::bucket::Bucket;
 
 impl Distribution {
-    /// Returns the Kolmogorov–Smirnov distance: the largest difference of the two cumulative shares at any
-    /// latency.
+    /// Returns the Kolmogorov–Smirnov distance: the largest difference of the two cumulative shares at any latency.
+    /// `None` if one has no messages.
     ///
     /// The distance depends on how many messages differ, not by how much: two worlds whose latencies are all
     /// 1 µs apart have a distance of 1.
@@ -15,9 +15,9 @@ impl Distribution {
         (n > 0.0 && m > 0.0).then(|| self.steps(other).into_iter().map(gap).fold(0.0, f64::max))
     }
 
-    /// Returns the Wasserstein-1 distance in ms: by how much the latencies of completed messages would have
-    /// to change on average to turn one distribution into the other; never less than the difference of the
-    /// means.
+    /// Returns the Wasserstein-1 distance in ms: by how much the latencies of completed messages would have to change
+    /// on average to turn one distribution into the other; never less than the difference of the means. `None` if one
+    /// has no completed message.
     pub fn wasserstein_ms(&self, other: &Distribution) -> Option<f64> {
         let (n, m) = (self.completed() as f64, other.completed() as f64);
         let steps = self.steps(other);

@@ -24,7 +24,7 @@ pub struct Distribution {
     pub(crate) total: u128,
     /// Sum of the squared latencies in ns².
     pub(crate) squares: u128,
-    /// The minimum and the maximum.
+    /// The shortest and the longest latency; `None` if no message completed.
     pub(crate) range: Option<(Duration, Duration)>,
     pub(crate) buckets: Buckets,
 }

@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::compare_paired;
 
-/// Maximum number of parts of a run in progress; beyond it, neighbours are merged.
+/// Maximum number of parts into which the builder divides a run; when there are more, neighbours are merged in pairs.
 const MAX_PARTS: usize = 64;
 /// Permitted difference between the halves of a run, as a share of their mean: twice the length would then change the mean by 5 %.
 const MAX_DIFFERENCE: f64 = 0.1;
 /// The significance level of a difference between the means of the halves. Every point of a study is tested, so a level
 /// of one in twenty would discard many means.
 pub const UNSTEADY_SIGNIFICANCE: f64 = 0.001;
-/// Significance level of the rank test: of ten repetitions all, or all but the one that differs least, go the same way.
+/// Significance level of the rank test. Ten repetitions reach it if all of them, or all but the one with the smallest
+/// difference, change in the same direction.
 const RANKS_ALPHA: f64 = 0.005;
 /// Minimum number of repetitions for the rank test; fewer cannot reach [`RANKS_ALPHA`].
 const MIN_RANKED_REPETITIONS: usize = 10;
@@ -96,9 +97,10 @@ impl HalvesBuilder {
     }
 }
 
-/// Returns whether a longer run would have the same mean, by the means of the halves of a point's repetitions. False if
-/// the later half differs from the earlier one by more than a tenth, and both a test of means and a test of ranks find
-/// the difference significant. A single repetition does not show whether the halves differ.
+/// Returns whether longer runs would have the same mean, judged by the mean latencies of the earlier and the later half
+/// of each repetition. False if the halves differ by more than a tenth of their mean, and a test of means and, with ten
+/// or more repetitions, also a test of ranks find the difference significant. True for a single repetition, which does
+/// not show whether the halves differ.
 pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.iter().copied().unzip();
     let n = halves.len() as f64;

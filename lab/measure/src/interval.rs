@@ -22,8 +22,8 @@ pub struct Interval {
     pub n: u64,
 }
 
-/// Returns the value of Student's t with `freedom` degrees of freedom that leaves `1 - confidence` outside,
-/// on both sides together.
+/// Returns the two-sided quantile of Student's t distribution with `freedom` degrees of freedom: its absolute value
+/// exceeds the quantile with probability `1 - confidence`.
 pub fn student_t(confidence: f64, freedom: f64) -> f64 {
     students_t(freedom).inverse_cdf(0.5 + confidence / 2.0)
 }
@@ -62,7 +62,7 @@ impl Interval {
         Some(Self { mean, half_width: student_t(confidence, n as f64 - 1.0) * error, n: n as u64 })
     }
 
-    /// Returns the interval that treats a run's latencies (ms) as independent, as the reports of 2006 did.
+    /// Returns the interval that treats a run's latencies (ms) as independent, as some older publications did.
     ///
     /// The interval is too short, because one loss delays many messages. Use it only for comparison with published
     /// intervals.
@@ -96,8 +96,9 @@ impl Interval {
 }
 
 impl fmt::Display for Interval {
-    /// Writes as many digits as the interval justifies: two of the half width, but at most six of the mean, with the half
-    /// width rounded up. A millionth is rounding noise; without a width at most three digits follow the decimal point.
+    /// Writes as many digits as the interval justifies: two of the half width, but at most six of the mean, with the
+    /// half width rounded up. A half width below a millionth is rounding noise, written as 0; then, and without a half
+    /// width, at most three digits follow the decimal point.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = self.mean.abs().max(1.0).log10().floor();
         let six = (5.0 - whole).clamp(0.0, 3.0) as usize;

@@ -1,4 +1,4 @@
-//! Times as integers in files, where the field's name contains the unit.
+//! Writes and reads times as integers in nanoseconds; the name of the field in the file ends with the unit.
 
 use hol_base::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

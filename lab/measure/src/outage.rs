@@ -21,13 +21,14 @@ const PART_GROWTH: f64 = 1.05;
 
 /// The effect of an event on the application.
 ///
-/// A message is late because of the event if it was overdue when a long silence ended, or if it took longer
-/// than 99 of 100 messages that were delivered before the run's first event and more than twice as long as
-/// the fastest one after this event: a path that is merely longer makes none late. A silence is long if it
-/// exceeds two usual ones and the time that messages take, and a message is overdue if it has taken longer
-/// than usual; usual is what 99 of 100 did not exceed before the first event. The late messages are the
-/// backlog. The backlog ends with a message on time that was due after the last late message had been
-/// delivered.
+/// A silence is a time without a delivery. The usual response time and the usual silence are those that 99 of 100 did
+/// not exceed before the run's first event. A silence is long if it exceeds two usual silences plus the usual response
+/// time.
+///
+/// A message is late because of the event if it never arrived, if it had already taken longer than usual when a long
+/// silence ended, or if it took longer than usual and more than twice as long as the fastest message after this event.
+/// So a path that is merely longer makes no message late. The late messages are the backlog. It ends with a message on
+/// time that was due after the last late message had been delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
     /// Time of the event, since the start of the run.
@@ -46,11 +47,11 @@ pub struct Outage {
     pub late: u64,
     /// Number of late messages that were never delivered.
     pub lost: u64,
-    /// Time from the event until the first late message was delivered.
+    /// Time from the event until the first late message was delivered; `None` if none was.
     #[serde(rename = "first_ns", with = "nanoseconds::if_any")]
     pub first: Option<Duration>,
-    /// Time from the event until the last late message was delivered; `None` unless something was delivered
-    /// after the outage.
+    /// Time from the event until the last late message was delivered; `None` if none was, or if the outage lasted until
+    /// the run ended.
     #[serde(rename = "last_ns", with = "nanoseconds::if_any")]
     pub last: Option<Duration>,
 }
@@ -84,7 +85,7 @@ pub struct OutagesBuilder {
     /// Times of the events, ascending.
     events: Vec<Time>,
     latencies_before: Recorder,
-    /// The time from each delivery before the first event to the next one.
+    /// The times between successive deliveries before the first event.
     silences: Recorder,
     /// The last messages before the first event: due time and response time.
     messages_before: std::collections::VecDeque<(Time, Duration)>,
@@ -124,8 +125,9 @@ impl OutagesBuilder {
         }
     }
 
-    /// Returns the outage of each event, in a run that ended at this time. Returns nothing if nothing was
-    /// delivered before the first event, and nothing for events after the last message.
+    /// Returns the outages that the events caused in a run that ended at `ended`, and the response times around the
+    /// first event. Both are empty if nothing was delivered before the first event; an event after the last message has
+    /// no outage.
     pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
         let Self {
             events,
@@ -178,7 +180,7 @@ struct RunAfterEvent {
 struct Backlog {
     /// Number of late messages.
     late: u64,
-    /// Number of messages that were never delivered.
+    /// Number of late messages that were never delivered.
     lost: u64,
     first_delivery: Option<Time>,
     last_delivery: Option<Time>,
@@ -260,7 +262,8 @@ impl RunAfterEvent {
         backlog
     }
 
-    /// Returns the slowest message of each part of the time, and the messages that never arrived.
+    /// Returns the messages to draw: those before the event and, of each later part of the time, the slowest. A message
+    /// that never arrived counts as the slowest.
     fn curve(
         &self,
         first: Time,

@@ -2,7 +2,7 @@
 
 use crate::{CONFIDENCE, Interval};
 
-/// The requested precision: repeat until the mean is known well enough, within limits.
+/// The precision that the mean over the repetitions has to reach, and limits for their number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Precision {
     /// Minimum number of repetitions.

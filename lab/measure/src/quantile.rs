@@ -18,11 +18,10 @@ pub struct QuantileInterval {
     pub high: Option<Duration>,
 }
 
-/// A corner of the complementary distribution: from `latency` on, `share` of the offered messages take
-/// longer.
+/// A corner of the complementary distribution (CCDF): a share of the offered messages takes longer than `latency`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CcdfPoint {
-    /// The latency.
+    /// The latency that a share of the messages exceeds.
     pub latency: Duration,
     /// The share of the offered messages that took longer or never completed.
     pub share: f64,
@@ -72,7 +71,8 @@ impl Distribution {
     }
 }
 
-/// Returns the score interval of a share of `n` (Wilson 1927): never empty, never outside 0 to 1.
+/// Returns the score interval of a `share` of `n` trials (Wilson 1927), never empty and never outside 0 to 1; `z` is
+/// the quantile of the normal distribution.
 pub(crate) fn wilson(share: f64, n: f64, z: f64) -> (f64, f64) {
     let centre = share + z * z / (2.0 * n);
     let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();

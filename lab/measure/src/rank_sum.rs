@@ -58,7 +58,8 @@ fn doubled_ranks(first: &[f64], second: &[f64]) -> (Vec<usize>, usize) {
     (ranks, of_first)
 }
 
-/// Returns the two-sided probability of a sum as uneven as `sum`, over all ways to choose `chosen` of the ranks.
+/// Returns the two-sided probability of a rank sum at least as far from its middle as `sum`, over all ways to choose
+/// `chosen` of the ranks.
 fn exact_p(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let max: usize = ranks.iter().rev().take(chosen).sum();
     // ways[k][s]: the number of choices of k ranks with sum s.
@@ -77,7 +78,8 @@ fn exact_p(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     (2.0 * low.min(high) / ways.iter().sum::<f64>()).min(1.0)
 }
 
-/// Returns the normal approximation, with continuity correction; `higher` is the number of pairs in which the first is higher.
+/// Returns the two-sided p-value by the normal approximation, with continuity correction; `higher` is the number of
+/// pairs in which the first sample is higher.
 fn approximate_p(ranks: &[usize], higher: f64, (n, m): (f64, f64)) -> f64 {
     let all = n + m;
     let ties: f64 =

@@ -10,11 +10,11 @@ pub struct Record {
     pub id: u64,
     /// The kind of the record.
     pub kind: RecordKind,
-    /// Number of the record of which this one is a part.
+    /// Number of the record of which this one is a part, such as the page of an object; `None` if it is not a part.
     pub parent: Option<u32>,
     /// Stream (or connection) that carried the message.
     pub stream: u16,
-    /// Octets of the request; of an object or a page the octets requested.
+    /// Octets of the message or request; for an object or a page, the octets of the requested content.
     pub size: u32,
     /// Octets of the reply; 0 if there is none, or if its size is not known.
     pub reply_size: u32,
@@ -72,9 +72,9 @@ pub struct TransferTimes {
 pub enum Outcome {
     /// The message (and its reply, if the workload has replies) was delivered.
     Completed,
-    /// The run ended before it was delivered, or it was never accepted by the transport.
+    /// The run ended before the message was delivered, or the transport never accepted the message.
     Unfinished,
-    /// The transport abandoned it (partial reliability).
+    /// The transport abandoned the message (partial reliability).
     Abandoned,
     /// The peer replied, but did not do what was requested.
     Refused,
@@ -179,7 +179,8 @@ impl Record {
 }
 
 impl RecordKind {
-    /// Returns whether the record follows a schedule that the transport can fall behind; a page waits for its own connections.
+    /// Returns whether records of this kind follow a schedule that the transport can fall behind; a page, for example,
+    /// waits only for its own connections.
     pub const fn has_schedule(self) -> bool {
         match self {
             Self::Message | Self::Transaction | Self::Frame => true,

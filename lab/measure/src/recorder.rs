@@ -28,7 +28,7 @@ pub struct Recorder {
     total: u128,
     /// Sum of the squared latencies in ns².
     squares: u128,
-    /// The minimum and the maximum.
+    /// The shortest and the longest latency; `None` if no message completed.
     range: Option<(Duration, Duration)>,
 }
 

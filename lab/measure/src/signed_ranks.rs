@@ -10,9 +10,9 @@ const MAX_ENUMERATED: usize = 60;
 /// The result of a signed rank test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SignedRanks {
-    /// Number of pairs whose first is lower.
+    /// Number of pairs in which the first sample is lower.
     pub lower: u64,
-    /// Number of pairs whose first is higher.
+    /// Number of pairs in which the first sample is higher.
     pub higher: u64,
     /// Two-sided p-value: the probability of rank sums at least this unequal if neither sample tends to be lower; 1 if no
     /// pair differs.
@@ -38,8 +38,7 @@ impl SignedRanks {
         Self { lower, higher: differences.len() as u64 - lower, p }
     }
 
-    /// Returns the probability of signs this uneven or more, whatever the sizes (the sign test, two-sided):
-    /// for differences without a size.
+    /// Returns the p-value of the two-sided sign test, which ignores the sizes of the differences.
     pub fn p_of_signs(&self) -> f64 {
         let even = Binomial::new(0.5, self.lower + self.higher);
         even.map_or(1.0, |even| (2.0 * even.cdf(self.lower.min(self.higher))).min(1.0))
@@ -76,7 +75,7 @@ fn exact_p(ranks: &[usize], sum: usize) -> f64 {
     (2.0 * likely[..=min].iter().sum::<f64>()).min(1.0)
 }
 
-/// Returns the normal approximation for many pairs, with ties in the variance.
+/// Returns the two-sided p-value for many pairs: the normal approximation, with ties in the variance.
 fn approximate_p(ranks: &[usize], sum: usize) -> f64 {
     let middle = ranks.iter().sum::<usize>() as f64 / 2.0;
     let variance = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;

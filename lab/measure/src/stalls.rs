@@ -4,7 +4,8 @@ use statrs::distribution::{ContinuousCDF, Gamma};
 
 use crate::CONFIDENCE;
 
-/// Number of events of a kind from which the sample itself shows their cost.
+/// Number of timeouts, or of backoffs, from which on the sample itself shows their effect on the mean and needs no
+/// allowance.
 pub const MIN_TIMEOUTS: u64 = 10;
 
 /// The retransmission timeouts of a point's runs, and the cost of one more timeout.
@@ -29,7 +30,7 @@ pub struct TimeoutCounts {
 pub struct Allowance {
     /// Effect on the mean, in ms, of the events that were expected and did not occur.
     pub expected: f64,
-    /// Error of that effect at the confidence of intervals, in ms.
+    /// Half width of that effect's confidence interval, in ms.
     pub half_width: f64,
 }
 
@@ -43,9 +44,9 @@ impl TimeoutCounts {
 
     /// Returns the allowance for events that the sample lacks; zero if every kind of event was frequent.
     ///
-    /// The number of timeouts is Poisson; each is followed by a backoff with the probability that its
-    /// retransmission is lost; a stall of `t` seconds delays the messages of that time by half of it. A
-    /// doubled timer stalls three times as long.
+    /// The number of timeouts is Poisson; each is followed by a backoff with the probability that its retransmission is
+    /// lost; a stall of `t` seconds delays the messages due in that time by `t / 2` on average. A doubled timer stalls
+    /// three times as long.
     pub fn allowance(&self) -> Allowance {
         if self.messages == 0 {
             return Allowance::default();

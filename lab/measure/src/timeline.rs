@@ -23,7 +23,7 @@ pub struct Timeline {
 pub struct TimelinePart {
     /// Delivered (and answered) messages, and the sum of their latencies.
     pub messages: LatencySum,
-    /// Octets delivered, of [`Record::octets`], in an interval of their own if the reply follows later.
+    /// Octets that were delivered in this interval, of [`Record::octets`]: of requests or of replies, whichever are larger.
     pub octets: u64,
 }
 

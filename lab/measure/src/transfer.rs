@@ -11,7 +11,7 @@ use crate::Record;
 pub struct Transfer {
     /// When the first message was passed to the transport.
     pub start: Time,
-    /// When the last message was delivered (and answered), or was due if it never was.
+    /// When the last message was delivered (and answered) or, if it never was, when it was due.
     pub end: Time,
 }
 
@@ -82,7 +82,7 @@ impl BackgroundTransfer {
         }
     }
 
-    /// Counts the octets delivered during `transfer`, which only grows.
+    /// Counts the octets delivered during `transfer`, which must contain the transfer of the previous call.
     pub fn count(&mut self, transfer: Transfer) {
         let during = transfer.start..=transfer.end;
         let inside: Vec<Time> = self.octets_outside.range(during).map(|(delivered, _)| *delivered).collect();

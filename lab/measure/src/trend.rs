@@ -9,19 +9,20 @@ use crate::compare::{Verdict, adjust_by_holm, compare_paired};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// Never down along the axis.
+    /// The curve never falls along the axis.
     NonDecreasing,
-    /// Never up along the axis.
+    /// The curve never rises along the axis.
     NonIncreasing,
 }
 
 /// The result of a test of a curve's direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// Steps (from level i to i + 1) that go the other way significantly, corrected for the family of all
-    /// steps.
+    /// Indexes `i` of the steps from level `i` to `i + 1` that go against the direction significantly, corrected for
+    /// the number of steps (Holm).
     pub violations: Vec<usize>,
-    /// Probability that this many repetitions go in the claimed direction from end to end by chance (sign test).
+    /// p value of the sign test: the probability that at least this many repetitions go in the claimed direction by
+    /// chance, from the first level to the last.
     pub p: f64,
     /// The monotonic curve nearest to the means.
     pub fit: Vec<f64>,
@@ -52,7 +53,7 @@ impl Trend {
     }
 }
 
-/// Returns p of the one-sided sign test between the ends of the axis; ties are left out.
+/// Returns the p value of the one-sided sign test between the ends of the axis; ties are left out.
 fn sign_test(levels: &[Vec<f64>], direction: Direction) -> f64 {
     let [first, .., last] = levels else { return 1.0 };
     let right = |from: f64, to: f64| match direction {

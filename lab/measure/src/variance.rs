@@ -2,8 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Samples that differ in two factors only, indexed by level of the first factor, level of the second and
-/// repetition. Every cell has equally many.
+/// Samples that differ in two factors only, indexed by level of the first factor, level of the second and repetition.
+/// The number of repetitions is the same everywhere.
 pub type Block = Vec<Vec<Vec<f64>>>;
 
 /// The variance within blocks, by source.

@@ -25,11 +25,11 @@ pub struct WaterfallFile {
     pub stream: u16,
     /// Size of the file in octets.
     pub octets: u32,
-    /// When the file became known, since the click.
+    /// Time from the click until the client learned of the file.
     #[serde(rename = "known_ns", with = "nanoseconds")]
     pub known_after: Duration,
-    /// The parts of the file's delay since then: first those of the request, then those of the file itself; empty if
-    /// the file never arrived.
+    /// The parts of the file's delay after the client learned of it: first those of the request, then those of the file
+    /// itself; empty if the file never arrived.
     pub spans: Vec<Span>,
 }
 
@@ -51,7 +51,7 @@ pub struct WaterfallBuilder {
 }
 
 impl WaterfallBuilder {
-    /// Maximum number of pages, the first of the run, among which the drawing is chosen.
+    /// The page to draw is chosen among this number of first pages of the run.
     const MAX_PAGES: usize = 64;
     /// Maximum number of files of a drawn page; more bars are unreadable.
     pub const MAX_FILES: usize = 256;
@@ -90,7 +90,7 @@ impl Waterfall {
         Self { page: number, took: page.latency(), files: bars }
     }
 
-    /// Returns when the last file ended, since the click.
+    /// Returns the time from the click to the end of the last file.
     pub fn end(&self) -> Duration {
         let last = self.files.iter().map(WaterfallFile::end).max().unwrap_or(Duration::ZERO);
         self.took.unwrap_or(Duration::ZERO).max(last)
@@ -105,7 +105,7 @@ impl WaterfallFile {
         Self { stream, octets, known_after: file.scheduled.since(click), spans }
     }
 
-    /// Returns when the file ended, since the click.
+    /// Returns the time from the click to the end of the file.
     pub fn end(&self) -> Duration {
         self.spans.iter().fold(self.known_after, |end, span| end + span.duration)
     }

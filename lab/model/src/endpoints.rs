@@ -137,7 +137,7 @@ impl Endpoints {
         }
     }
 
-    /// Creates the server's end of connection `number`, at the given one of its addresses.
+    /// Creates the server's end of connection `number`, at `address`, one of its addresses.
     pub(crate) fn listen(&self, number: usize, address: Address) -> Connection {
         let [_, server] = &self.addresses;
         let rng = self.rng("server", number);

@@ -20,7 +20,7 @@ impl HostAddresses {
         Self { absent_addresses: absent, changes }
     }
 
-    /// Returns the time of the next change.
+    /// Returns the time of the next change; [`Time::MAX`] if there is none.
     pub(crate) fn next_change(&self) -> Time {
         self.changes.last().map_or(Time::MAX, |change| change.at)
     }

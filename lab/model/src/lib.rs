@@ -86,7 +86,7 @@ impl Hops for Model {
     }
 }
 
-/// Passes packets to an observer as a network card sees them: without the time that they wait in the queue.
+/// Passes packets to an observer as a capture on a host sees them: when they are sent, not when they leave the queue.
 struct ObserverTap<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for ObserverTap<'_> {

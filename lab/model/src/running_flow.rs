@@ -48,8 +48,8 @@ impl RunningFlow {
         self.flow.limits().combine_progress(client, server)
     }
 
-    /// Starts to close the flow in an orderly way, if every message is settled. Returns false if not, or if
-    /// it has started before.
+    /// Starts to close the flow in an orderly way. Returns false if a message is not settled yet, or if the flow is
+    /// closing already.
     pub(crate) fn start_closing(&mut self) -> bool {
         self.flow.is_finished() && !std::mem::replace(&mut self.is_closing, true)
     }

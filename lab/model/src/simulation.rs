@@ -105,8 +105,8 @@ impl<'t> Simulation<'t> {
         Ok(self.now)
     }
 
-    /// Handles up to this many events, fewer if the measured flow ends; returns false if no event remains up
-    /// to `limit`.
+    /// Handles up to `steps` events, fewer if the measured flow ends; returns false if no event remains up to
+    /// `limit`.
     fn run_for(&mut self, steps: usize, limit: Time) -> bool {
         for _ in 0..steps {
             if !self.step(limit) {
@@ -443,7 +443,7 @@ impl<'t> Simulation<'t> {
                     }
                     self.flow_schedule.set(entry(index, role), until);
                     if role == Side::Client && until == Time::MAX {
-                        // That may have been the last message, which starts the grace period.
+                        // The application may have sent its last message, which starts the grace period.
                         self.watch(index);
                     }
                     return;

@@ -6,7 +6,7 @@ use hol_stack::{Kind, MetricsCache, Protocol, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
 
-/// Returns an error for a scenario with an unsupported feature, which names the feature and a way out.
+/// Returns an error if the scenario has an unsupported feature; the error names the feature and a way out.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
     if scenario.filtered_node().is_some() {
         return Err("the model world has no packet filter; use the kernel world (--world kernel), or filter = \"none\""

@@ -1,4 +1,5 @@
-//! Three nodes in a row, a random link between the last two, and a tap that sees each packet at each interface.
+//! Sends packets over three nodes in a row. The link between the last two is lossy, and a tap sees each packet at
+//! each interface.
 
 use hol_network::base::{Seed, Time};
 use hol_network::wire::{Packet, udp::Datagram};

@@ -1,8 +1,9 @@
-//! A delay before the queue: that of a link whose delay changes during the run.
+//! The delay before the queue of a link whose delay changes during the run.
 //!
-//! Packets arrive at the same times whether a constant delay comes before or after the queue; after it costs an event
-//! less. A delay that changes comes before it, as in Linux, where netem delays packets on their arrival
-//! (`netem_enqueue`): packets in the queue keep the delay that they met, and a queue absorbs a longer one.
+//! A constant delay may come before or after the queue: packets arrive at the same times, and a delay after the queue
+//! costs one event less. A delay that changes comes before the queue, as in Linux, where netem delays packets on
+//! their arrival (`netem_enqueue`): packets in the queue keep the delay that they had, and while the delay grows, the
+//! link still sends what is queued.
 
 use std::collections::VecDeque;
 
@@ -13,14 +14,15 @@ use crate::propagation::Propagation;
 use crate::topology::ScheduledChange;
 use crate::transit::Transit;
 
-/// Returns the changes at the times at which they meet the packets that are sent then: for the rate and the loss, which
-/// packets reach after the delay, just before one delay has passed, and in their order although the delay may become
-/// shorter. `delays` has the delay of each link at the start of the run; `None` if the link has no approach.
+/// Returns the changes, postponed so that each meets the packets that enter the link at its original time. Packets
+/// reach the rate and the loss of a link only after its delay, so changes of these take place one delay later, less 1
+/// ns. They keep their order although the delay may become shorter. `delays` has the delay of each link at the start
+/// of the run; `None` for a link without an approach.
 pub fn changes_after_approach(
     changes: Vec<ScheduledChange>,
     mut delays: Vec<Option<Duration>>,
 ) -> Vec<ScheduledChange> {
-    // Of the last change of each link: of its rate, and of its loss.
+    // For each link: time of the last change of its rate, and of its loss.
     let mut latest = vec![[Time::ZERO; 2]; delays.len()];
     let mut later = changes;
     for ScheduledChange { at, link, change } in &mut later {
@@ -50,7 +52,7 @@ pub(crate) struct Approach {
 }
 
 impl Approach {
-    /// Creates an approach of this delay and jitter.
+    /// Creates an approach with the delay and jitter of `propagation`.
     pub(crate) fn new(propagation: Propagation) -> Self {
         Self { propagation, under_way: VecDeque::new() }
     }

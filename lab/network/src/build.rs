@@ -18,7 +18,7 @@ use crate::spec::{NetworkSpec, Settings};
 use crate::topology::{Interface, LinkDirectionSettings, Medium, ScheduledChange, Segment, Topology};
 
 impl Topology {
-    /// Validates a table, whatever the names of its nodes.
+    /// Validates a network table and builds its topology; nodes may have any names.
     ///
     /// ```
     /// use hol_network::{NetworkSpec, PathSpec, Topology};

@@ -15,7 +15,7 @@ use crate::topology::LinkDirectionSettings;
 pub(crate) struct Channel {
     /// Indices of the links, ascending.
     pub(crate) members: Vec<usize>,
-    /// Index into `members`.
+    /// Index into `members` of the link that transmitted last.
     last_member: usize,
 }
 
@@ -49,7 +49,8 @@ impl Channel {
         }
     }
 
-    /// Adjusts the blocked links after the end of the transmission of `sender` has moved from `due`.
+    /// Adjusts how long the links of the channel are blocked, because the end of the transmission of `sender` has moved
+    /// from `due` to another time.
     pub(crate) fn adjust_blocked(&self, sender: usize, due: Time, links: &mut [Link]) {
         let until = links[sender].sends_until(Time::ZERO).unwrap_or(due);
         for member in &self.members {

@@ -15,7 +15,8 @@ use crate::transit::Transit;
 pub struct CodelSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Time above the target before drops: about the longest usual RTT. Default 100 ms.
+    /// Time for which the queueing delay must exceed the target before a drop: about the longest usual RTT. Default
+    /// 100 ms.
     pub interval: Duration,
     /// Mark ECN-capable packets instead of dropping. Default no.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -55,7 +56,7 @@ pub(crate) struct QueuedPacket {
 }
 
 impl QueuedPacket {
-    /// Returns how long it has been queued.
+    /// Returns how long the packet has been queued.
     fn sojourn(&self, now: Ticks) -> Ticks {
         Ticks(now.0.saturating_sub(Ticks::from_nanos(self.queued_at.as_nanos()).0))
     }
@@ -88,7 +89,8 @@ impl Ticks {
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
-    /// No packet is dropped while at most this number of octets, the length of the longest packet, is queued.
+    /// A packet is never dropped if at most this number of octets remains queued without it: the length of the longest
+    /// packet.
     longest_packet: u64,
     /// When the delay will have exceeded the target for an interval.
     first_above_time: Option<Ticks>,
@@ -100,8 +102,8 @@ pub(crate) struct Codel {
     marked: u64,
 }
 
-/// The inverse root of a count, approximately, in 2⁻¹⁶. Linux makes one Newton step whenever the count
-/// changes, which is far off at first (1/2 for the root of 1/2) and close from the fifth step on.
+/// An approximation of the inverse square root of a count, in units of 2⁻¹⁶. Linux makes one Newton step whenever the
+/// count changes, so the value is far off at first (1/2 for the root of 1/2) and close from the fifth step on.
 #[derive(Debug, Clone, Copy)]
 struct InverseRoot(u16);
 
@@ -139,18 +141,19 @@ impl Codel {
         }
     }
 
-    /// Counts packets dropped for lack of room, which the control takes into account.
+    /// Counts packets dropped for lack of room like CoDel's own drops.
     pub(crate) fn count_dropped(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Returns the number of packets marked instead of dropped, or above the threshold.
+    /// Returns the number of packets that were marked instead of dropped, or because they were queued longer than
+    /// `ce_threshold`.
     pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 
-    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.5. As in Linux
-    /// a mark replaces a drop: one mark each time, because the packet is sent.
+    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.5. A packet that is
+    /// marked instead of dropped is the one to transmit, so a call marks at most one packet, as in Linux.
     pub(crate) fn next(
         &mut self,
         now: Time,
@@ -207,10 +210,10 @@ impl Codel {
         }
     }
 
-    /// Starts dropping, at the previous rate if it ended recently.
+    /// Starts dropping; continues at the previous rate if the last period of drops ended recently.
     fn start_dropping(&mut self, now: Ticks) {
         let since = self.count.saturating_sub(self.last_count);
-        // Before the first time, packets dropped for lack of room do not count as recent: in Linux
+        // Before the first period of drops, packets dropped for lack of room do not count as recent drops: in Linux
         // `drop_next` is then the time of the boot.
         let recent = self.last_count > 0 && now < self.drop_next.after(Ticks(16 * self.interval().0));
         (self.count, self.inverse_root) = if since > 1 && recent {
@@ -270,12 +273,12 @@ impl CodelQueue {
         self.codel.marked
     }
 
-    /// Returns the number of queued packets, and of their octets.
+    /// Returns the number of queued packets, and of their octets without link-layer headers.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets.len() as u64, self.octets - self.packets.len() as u64 * self.overhead)
     }
 
-    /// Queues a packet, or drops it if there is no room.
+    /// Queues a packet; the caller has checked that there is room.
     pub(crate) fn push(&mut self, now: Time, transit: Transit) {
         self.octets += transit.length() + self.overhead;
         self.packets.push_back(QueuedPacket { queued_at: now, transit });

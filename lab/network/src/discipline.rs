@@ -13,7 +13,7 @@ use crate::fq_codel::FairSpec;
 use crate::pie::PieSpec;
 use crate::red::RedSpec;
 
-/// Which packets are dropped when a queue builds up, and which go first.
+/// Which packets are dropped when a queue builds up, and which are sent first.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Discipline {
@@ -23,7 +23,7 @@ pub enum Discipline {
     /// Drop some packets while the average queue is long: `{ red = { min = "5p", max = "15p" } }`, or `"red"`
     /// with every default.
     Red(RedSpec),
-    /// Drop some packets while all have waited too long: `{ codel = { target = "5ms" } }`, or `"codel"`.
+    /// Drop some packets while the queueing delay remains too long: `{ codel = { target = "5ms" } }`, or `"codel"`.
     Codel(CodelSpec),
     /// CoDel with a queue per flow, served in turns: `{ fq_codel = { quantum = "300B" } }`, or `"fq_codel"`.
     #[serde(rename = "fq_codel")]

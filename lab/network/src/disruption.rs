@@ -37,7 +37,7 @@ impl NetworkSpec {
         all
     }
 
-    /// Returns whether a run may have a disruption, whenever its trace begins.
+    /// Returns whether a run may have a disruption, from whatever position of its trace the run starts.
     pub fn is_disrupted(&self) -> bool {
         !self.disruptions().is_empty() || self.changes_of_trace().any(EventSpec::is_failure)
     }

@@ -139,8 +139,8 @@ fn normal(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 
-/// The quantile of iproute2's generator: Pareto with index 3 and minimum 1, mean 1.5, variance 3/4, capped at
-/// the range of an i16.
+/// Returns the quantile of the distribution that iproute2's generator uses: Pareto with index 3 and minimum 1, mean
+/// 1.5, variance 3/4, capped at the range of an i16.
 fn pareto(share: f64) -> f64 {
     const INDEX: f64 = 3.0;
     const MEAN: f64 = 1.5;

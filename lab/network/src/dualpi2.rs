@@ -126,7 +126,7 @@ pub(crate) struct DualPi2Queue {
     longest_packet: u64,
     /// The base probability p′ of RFC 9332 section 2.4: the classic queue drops with its square.
     probability: f64,
-    /// The longer delay of both heads at the last update.
+    /// The longer of the two queues' delays at the last update.
     last_delay: Duration,
     next_update: Time,
     /// Octets times percent by which the classic queue is behind its share; the classic queue is served first while the
@@ -161,7 +161,7 @@ impl DualPi2Queue {
         self.marked
     }
 
-    /// Returns the number of queued packets, and of their octets.
+    /// Returns the number of queued packets, and of their octets without link-layer headers.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         let packets: u64 = self.queues.packets.iter().map(|queue| queue.len() as u64).sum();
         (packets, self.octets() - packets * self.overhead)
@@ -249,7 +249,7 @@ impl DualPi2Queue {
         }
     }
 
-    /// Draws twice: true with the square of the base probability.
+    /// Returns true with the square of the base probability, by two draws.
     fn draws_classic_drop(&mut self) -> bool {
         let Self { rng, probability, .. } = self;
         rng.chance(*probability) && rng.chance(*probability)

@@ -18,7 +18,8 @@ use crate::transit::Transit;
 pub struct FairSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Time above the target before drops: about the longest usual RTT. Default 100 ms.
+    /// Time for which the queueing delay must exceed the target before a drop: about the longest usual RTT. Default
+    /// 100 ms.
     pub interval: Duration,
     /// Octets per flow and turn, including link-layer headers. Default 1514.
     pub quantum: ByteCount,
@@ -93,8 +94,8 @@ pub(crate) struct FairQueue {
 }
 
 impl FairQueue {
-    /// Maximum number of packets dropped from the longest queue when there is no room, since finding it takes time. As
-    /// in Linux.
+    /// Maximum number of packets dropped at once from the longest queue when there is no room, as in Linux. Several
+    /// are dropped because finding this queue takes time.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
 
     /// Creates the queues. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest
@@ -131,7 +132,7 @@ impl FairQueue {
         self.flows.iter().map(|flow| flow.codel.marked_packets()).sum()
     }
 
-    /// Returns the number of queued packets, and of their octets.
+    /// Returns the number of queued packets, and of their octets without link-layer headers.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets - self.packets * self.overhead)
     }

@@ -57,8 +57,8 @@ pub enum HandoverChange {
 }
 
 impl HandoverChange {
-    /// Returns whether the default applies. It is omitted from the file, so that the points of older
-    /// experiments keep their identity.
+    /// Returns whether this is the default. Files omit the default, so that the points of older experiments keep
+    /// their identity.
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -91,7 +91,7 @@ impl HandoverSpec {
         if paths == NEW_PATH { Ok(()) } else { Err(NetworkError::HandoverPaths { paths }) }
     }
 
-    /// Returns the events of the links.
+    /// Returns the events at which the two paths go down and come up.
     pub(crate) fn events(&self) -> [EventSpec; 3] {
         let event = |at, path, down| EventSpec {
             at,

@@ -29,7 +29,7 @@ struct InFlight {
     transit: Transit,
 }
 
-/// Packets whose transmission waits for another rate.
+/// A packet whose transmission waits for a new rate, with its copies.
 #[derive(Debug)]
 struct Interrupted {
     /// When the transmission would have ended.
@@ -51,10 +51,10 @@ enum AtEnd {
 
 /// One direction of a link, or a LAN.
 ///
-/// A packet waits in the queue and occupies the transmitter; then the link applies its effects. So lost packets use
-/// the link too, and the k-th transmitted packet gets the k-th draw of each effect, independent of the others.
-/// The policer is at the end of the link; only reordering comes after it, as in the kernel world, where packets that
-/// overtake would pass a policer behind netem without being counted.
+/// A packet waits in the queue and occupies the transmitter; then the link applies its effects, such as loss, so a
+/// lost packet uses the link, too. The k-th transmitted packet gets the k-th draw of each effect, independent of the
+/// other effects. The policer is at the end of the link. Only reordering comes after it, as in the kernel world,
+/// where packets that overtake would pass a policer behind netem without being counted.
 #[derive(Debug)]
 pub(crate) struct Link {
     mtu: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Link {
     blocked_until: Time,
     /// Octets of the packet in transmission, or of the last one.
     in_service: u64,
-    /// The number of this packet; `None` before the first one.
+    /// The number of the packet in transmission, or of the last one; `None` before the first one.
     number_in_transmission: Option<u32>,
     loss: Loss,
     duplication: RandomEffect,
@@ -85,8 +85,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Creates a link whose effects draw from their own streams, derived from `seed` by name. `delay_changes`: the delay
-    /// comes before the queue, as in [`Approach`].
+    /// Creates a link whose effects draw from their own streams, derived from `seed` by name. With `delay_changes`
+    /// the delay comes before the queue: see [`Approach`].
     pub(crate) fn new(settings: &Settings, seed: Seed, delay_changes: bool) -> Self {
         let chance = |ratio: Ratio, name| RandomEffect::new(ratio, seed.derive(name));
         let propagation = Propagation::new(settings, seed.derive("jitter"));
@@ -137,8 +137,8 @@ impl Link {
         self.transmitter.free_at().max(self.blocked_until)
     }
 
-    /// Returns the numbers of packets queued or in transmission, and of their octets, as the limit of the queue counts
-    /// them.
+    /// Returns the number of packets queued or in transmission, and of their octets, counted as by the limit of the
+    /// queue.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.backlog();
         match self.transmitter.is_sending(now) {
@@ -359,7 +359,7 @@ impl Link {
         self.insert_in_flight(arrives, at_end, transit);
     }
 
-    /// Inserts a packet so that `in_flight` stays sorted: at the end, except after a reordered packet.
+    /// Inserts a packet so that `in_flight` stays sorted by arrival, usually at the end.
     #[inline]
     fn insert_in_flight(&mut self, arrives: Time, at_end: AtEnd, transit: Transit) {
         let flight = InFlight { arrives, at_end, transit };

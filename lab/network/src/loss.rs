@@ -25,8 +25,8 @@ pub enum LossSpec {
 /// A link that alternates between a good and a bad state, each with its loss probability (Gilbert 1960,
 /// Elliott 1963).
 ///
-/// As in netem it starts good, so without `loss_good` a run's first packet passes. A packet is lost with the
-/// probability of the state; after each packet the state may change. In the long run the link is bad for
+/// As in netem the link starts good, so a run's first packet passes unless `loss_good` is set. A packet is lost with
+/// the probability of the state; after each packet the state may change. In the long run the link is bad for
 /// `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -46,14 +46,14 @@ pub struct GilbertElliott {
 /// A link that alternates between a good and a bad state in time, whether packets are sent or not (a Markov
 /// chain in continuous time).
 ///
-/// It starts good, and the duration of each state is exponential. Unlike a burst of packets, a burst does not
-/// wait for a sender that backs off. The times depend only on the run's seed and the link, so all transports,
-/// and model and kernel world, meet the same bursts. After a day, or the mean time of 36,000 bursts, the link
-/// stays good.
+/// The link starts good, and the duration of each state is exponential. Unlike a burst of packets, a burst in time
+/// ends even if the sender backs off. The times depend only on the run's seed and the link, so all transports, in the
+/// model and in the kernel world, meet the same bursts. After a day, or after the mean time of 36,000 bursts, the
+/// link stays good.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TimedBursts {
-    /// Mean time in the good state; with `bad_for` at least 100 ms.
+    /// Mean time in the good state; its sum with `bad_for` must be at least 100 ms.
     pub good_for: Duration,
     /// Mean time in the bad state.
     pub bad_for: Duration,

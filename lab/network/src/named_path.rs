@@ -18,7 +18,7 @@ macro_rules! named_paths {
         }
 
         impl NamedPath {
-            /// All named paths, in the order of lists.
+            /// All named paths, in the order in which lists show them.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// Returns the name of the path.

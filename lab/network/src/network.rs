@@ -95,12 +95,12 @@ impl<'t> Network<'t> {
         }
     }
 
-    /// Returns when the network acts next; [`Time::MAX`] if no packet is in flight.
+    /// Returns when the network acts next; [`Time::MAX`] if no packet is under way and no change is scheduled.
     pub fn next_action(&self) -> Time {
         self.event_queue.first().0
     }
 
-    /// Returns the number of packets sent by nodes, without forwarding.
+    /// Returns the number of packets that nodes have sent; forwarding a packet does not count.
     pub fn packets(&self) -> u64 {
         self.packets
     }
@@ -131,7 +131,8 @@ impl<'t> Network<'t> {
         self.forward(now, node, number, packet);
     }
 
-    /// Runs until `now` or until the next packet reaches its destination; `None` when nothing is left.
+    /// Runs until `now`, or until a packet reaches its destination, and returns this packet; `None` if none arrives
+    /// by `now`.
     pub fn poll(&mut self, now: Time) -> Option<Arrival> {
         loop {
             let (at, component) = self.event_queue.first();

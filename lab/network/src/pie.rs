@@ -58,7 +58,7 @@ impl PieSpec {
 struct Pie {
     spec: PieSpec,
     drop_prob: f64,
-    /// Sum over all packets since the last drop.
+    /// Sum of `drop_prob` over all packets since the last drop.
     accu_prob: f64,
     burst_allowance: Duration,
     /// Delay of the last dequeued packet; zero if the queue was empty afterwards.
@@ -91,7 +91,7 @@ impl Pie {
         }
     }
 
-    /// Returns whether to drop an arriving packet; `is_short`: whether fewer octets are queued than in two of
+    /// Returns whether to drop or mark an arriving packet; `is_short`: whether fewer octets are queued than in two of
     /// the longest packets. RFC 8033 section 4.1; drops are spread as in section 5.4.
     fn drops_or_marks(&mut self, is_short: bool) -> bool {
         let is_acceptable = self.qdelay < self.spec.target / 2 && self.drop_prob < 0.2;
@@ -103,8 +103,8 @@ impl Pie {
             return false;
         }
         if self.accu_prob >= 8.5 {
-            // Linux resets the sum only when a packet is dropped, so after a marked packet others follow
-            // (`pie_drop_early`).
+            // Linux resets the sum only when a packet is dropped, so packets after a marked one are marked or
+            // dropped, too (`pie_drop_early`).
             return true;
         }
         let is_drawn = self.rng.chance(self.drop_prob);
@@ -140,10 +140,10 @@ impl Pie {
         self.drop_prob == 0.0 && self.qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO
     }
 
-    /// Updates the probability. RFC 8033 section 4.2; 4.4 resets the burst allowance, 5.5 caps the step; the
-    /// case above 250 ms is an addition of Linux, which also lets the probability grow above 1 and from there
-    /// decrease no faster (`pie_calculate_probability`). So a queue that was too long for some time is
-    /// emptied down to two packets.
+    /// Updates the probability (RFC 8033 section 4.2), caps the step (section 5.5) and resets the burst allowance
+    /// (section 4.4). The larger step above 250 ms is an addition of Linux (`pie_calculate_probability`). As in Linux
+    /// the probability may grow above 1, and decreases no faster from there, so a queue that was too long for some
+    /// time is emptied down to two packets.
     fn update(&mut self, is_empty: bool) {
         let PieSpec { target, alpha, beta, .. } = self.spec;
         let [alpha, beta] = [alpha, beta].map(|sixteenths| f64::from(sixteenths) / 16.0);
@@ -170,7 +170,7 @@ impl Pie {
     }
 }
 
-/// Returns the reduction of the step at a small probability. RFC 8033 section 4.2.
+/// Returns the factor that reduces the step at a small probability. RFC 8033 section 4.2.
 fn damping(drop_prob: f64) -> f64 {
     let steps: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
@@ -185,7 +185,7 @@ pub(crate) struct PieQueue {
     /// Number of queued octets, including link-layer headers.
     octets: u64,
     overhead: u64,
-    /// No packet is dropped while fewer than this number of octets, two of the longest packets, is queued.
+    /// No packet is dropped while fewer octets than this are queued: the length of two of the longest packets.
     min_backlog: u64,
     marked: u64,
 }
@@ -203,7 +203,7 @@ impl PieQueue {
         self.marked
     }
 
-    /// Returns the number of queued packets, and of their octets.
+    /// Returns the number of queued packets, and of their octets without link-layer headers.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.queued.len() as u64, self.octets - self.queued.len() as u64 * self.overhead)
     }

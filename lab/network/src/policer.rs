@@ -26,7 +26,8 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Parts of a token: bits times nanoseconds, so that each nanosecond adds an integer number.
+    /// Number of parts of a token: bits per octet times nanoseconds per second, so that each nanosecond adds a whole
+    /// number of parts.
     pub const PARTS_PER_TOKEN: u64 = 8 * 1_000_000_000;
     /// Maximum size of a bucket in octets, whose parts fit into 63 bits.
     pub const MAX_OCTETS: u64 = 1_000_000_000;
@@ -90,13 +91,13 @@ impl<'de> Deserialize<'de> for PoliceSpec {
     }
 }
 
-/// Decides for each packet, in integers without rounding.
+/// Decides for each packet whether it passes, in integers without rounding.
 #[derive(Debug)]
 pub(crate) struct Policer {
     bucket: TokenBucket,
-    /// Tokens in parts.
+    /// Available tokens, in parts.
     tokens: u64,
-    /// The time for which `tokens` holds.
+    /// The time at which `tokens` was computed.
     tokens_at: Time,
 }
 
@@ -109,7 +110,7 @@ impl Policer {
     /// Returns whether there are enough tokens for an IP packet of `length` octets, and removes these tokens.
     pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
         let waited = now.since(self.tokens_at).as_nanos().min(self.bucket.fill_time());
-        // Limited to the capacity before and after, the sums fit into 64 bits.
+        // Limiting the time and the sum by the capacity of the bucket keeps all values within 64 bits.
         let gained = (waited * self.bucket.gain()).min(self.bucket.max());
         self.tokens = (self.tokens + gained).min(self.bucket.max());
         self.tokens_at = now;

@@ -79,7 +79,7 @@ impl Propagation {
         }
     }
 
-    /// Moves the arrival of a packet.
+    /// Notes that the arrival of a packet has moved.
     pub(crate) fn move_arrival(&mut self, from: Time, to: Time) {
         if self.latest_arrival == from {
             self.latest_arrival = to;

@@ -82,7 +82,7 @@ impl Queue {
         matches!(self.order, Order::Fifo(_))
     }
 
-    /// Returns the number of queued packets, and of their octets.
+    /// Returns the number of queued packets, and of their octets without link-layer headers.
     #[inline]
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets())

@@ -66,7 +66,7 @@ impl RedSpec {
     }
 }
 
-/// Decides for each arriving packet.
+/// Decides for each arriving packet whether to drop or mark it.
 #[derive(Debug)]
 pub(crate) struct Red {
     spec: RedSpec,
@@ -101,8 +101,8 @@ impl Red {
         })
     }
 
-    /// Returns whether to drop or mark a packet that finds `packets` packets with `octets` octets queued, on a link of `rate` that is idle
-    /// since `free_at`, or busy until then.
+    /// Returns whether to drop or mark a packet that finds `packets` packets with `octets` octets queued, on a link
+    /// of `rate` that has been idle since `free_at` or is busy until then.
     pub(crate) fn drops_or_marks(
         &mut self,
         now: Time,
@@ -127,8 +127,8 @@ impl Red {
         dropped
     }
 
-    /// Adds a sample of the queue, or lets the average decay while the link was idle. Section 4, figure 2; as in Linux
-    /// (`red_calc_qavg`) also by parts of a packet.
+    /// Adds a sample of the queue, or lets the average decay while the link was idle. Section 4, figure 2. As in
+    /// Linux (`red_calc_qavg`), the average also decays for an idle time shorter than one transmission.
     fn update_average(&mut self, now: Time, (packets, octets): (u64, u64), free_at: Time, rate: BitRate) {
         let idle = now.saturating_since(free_at.max(self.last_arrival));
         self.last_arrival = now;

@@ -1,5 +1,5 @@
-//! Static routing: the route with the fewest hops; among equally short ones, that whose first segment comes first in
-//! [`Topology::segments`].
+//! Static routing: the route with the fewest hops. Of several equally short routes, the one whose first segment comes
+//! first in [`Topology::segments`] is used.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::error::NetworkError;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::topology::{Medium, Route, Segment, Topology};
 
-/// Maximum number of routes, for lack of memory: 12 octets each, from every node to every address.
+/// Maximum number of routes, because of their memory: 24 octets for each route from a node to an address.
 const MAX_ROUTES: usize = 20_000_000;
 
 /// Returns for each node the next hop to every address of every other node.
@@ -91,7 +91,8 @@ fn distances(topology: &Topology, attachments: &[Vec<Attachment<'_>>], target: &
     distances
 }
 
-/// Returns the first segment of a node with a neighbour one hop nearer, and the interfaces at both ends.
+/// Returns the first segment of a node that has a neighbour one hop nearer to the target, and the interfaces at both
+/// ends.
 fn next_hop<'t>(
     topology: &Topology,
     attachments: &[Attachment<'t>],

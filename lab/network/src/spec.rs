@@ -25,7 +25,7 @@ use crate::trace_start::TraceStart;
 /// serde's `flatten` would do so too, but errors would lose their line and column.
 macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr,)*) => {
-        /// The settings of one direction of a link, or of a LAN, complete.
+        /// The complete settings of one direction of a link, or of a LAN.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         pub struct Settings {
             $($(#[$doc])* pub $field: $kind,)*
@@ -99,7 +99,8 @@ macro_rules! settings {
             /// Name in events and drawings. Default `nodes`, joined by hyphens.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// Addresses of `nodes`, in order. Default 10.0.i.1, … or fd00:0:0:i::1, …; i counts as in `links`.
+            /// Addresses of `nodes`, in order. Default 10.0.i.1, … or fd00:0:0:i::1, …, where i counts the links,
+            /// then the LANs.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
@@ -133,8 +134,9 @@ macro_rules! settings {
             /// "b.csv" }`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
-            /// Position in the trace at which a run begins; `"random"` draws one per repetition, and the trace repeats for ten minutes.
-            /// Default: the beginning, and the last line of a CSV holds to the end.
+            /// Position in the trace at which a run begins. `"random"` draws a position for each repetition, and the
+            /// trace repeats for ten minutes. Default: the beginning; after the last line of a CSV its values remain
+            /// in force.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace_start: Option<TraceStart>,
             /// Move the client between two paths. QUIC, and UDP in the kernel world, need `changes = "route"`.
@@ -264,15 +266,17 @@ settings! {
     rate: BitRate = mbit(100),
     /// One-way propagation delay. Default 10 ms.
     delay: Duration = Duration::from_millis(10),
-    /// The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
-    /// none.
+    /// The delay varies by up to ± this time, or as `jitter_distribution` determines; packets keep their order.
+    /// Kernel world: at most 2 s. Default none.
     jitter: Duration = Duration::ZERO,
     /// Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     /// deviation. Negative delays become zero. Default `"uniform"`.
     jitter_distribution: Distribution = Distribution::Uniform,
-    /// Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
+    /// Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
+    /// for normal jitter. Model world only. Default 0.
     jitter_correlation: Ratio = Ratio::ZERO,
-    /// Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
+    /// Packet loss: a probability, Gilbert–Elliott bursts, or packets by number, as in `{ drop = [3, 7] }`. Default
+    /// none.
     loss: LossSpec = LossSpec::default(),
     /// Probability of a duplicate. Default 0.
     duplicate: Ratio = Ratio::ZERO,
@@ -282,7 +286,7 @@ settings! {
     reorder_by: Duration = Duration::ZERO,
     /// Probability of a wrong checksum. Default 0.
     corrupt: Ratio = Ratio::ZERO,
-    /// Capacity, including the packet in transmission. Default 1000 packets.
+    /// Capacity of the queue, including the packet in transmission. Default 1000 packets.
     queue: QueueLimit = QueueLimit::Packets(1000),
     /// Queueing discipline, with parameters as in `{ red = { min = "5p" } }`. Default `"droptail"`.
     discipline: Discipline = Discipline::DropTail,
@@ -290,9 +294,9 @@ settings! {
     police: PoliceSpec = PoliceSpec::default(),
     /// Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     channel: String = Settings::OWN_CHANNEL.to_owned(),
-    /// Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
+    /// Longest IP packet; longer ones are dropped. Kernel world: at most 65535 B. Default 1500 B.
     mtu: ByteCount = ByteCount(1500),
-    /// Link-layer header. Default 14 B, as in `tc`.
+    /// Length of the link-layer header. Default 14 B, as in `tc`.
     overhead: ByteCount = ByteCount(14),
 }
 

@@ -27,24 +27,25 @@ pub fn node_of(interface: &str) -> &str {
 /// What happened to a packet at an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TapEvent {
-    /// The node passed it to the interface.
+    /// The node passed the packet to the interface.
     Sent,
     /// The interface started to transmit the packet, at once or after queueing.
     Dequeued,
     /// The whole packet has arrived.
     Received,
-    /// The link lost it; reported at the sending interface when its transmission started.
+    /// The link lost the packet; reported at the sending interface when its transmission started.
     Lost,
     /// The queue of the sending interface was full. FQ-CoDel drops packets of the longest queue, any other discipline the
     /// arriving packet.
     QueueFull,
-    /// The discipline of the sending interface's queue (any except drop-tail) dropped it before the queue was full.
+    /// The discipline of the sending interface's queue (any except drop-tail) dropped the packet before the queue was
+    /// full.
     DroppedEarly,
-    /// The packet left the link faster than the policed rate; reported at the sending interface.
+    /// The packet exceeded the policed rate at the end of the link; reported at the sending interface.
     Policed,
-    /// It arrived with a wrong checksum and was discarded.
+    /// The packet arrived with a wrong checksum and was discarded.
     Corrupted,
-    /// It was longer than the MTU.
+    /// The packet was longer than the MTU.
     TooLong,
     /// The link was down, or went down while the packet was in flight; reported at the sending interface.
     LinkDown,
@@ -78,7 +79,7 @@ impl TapEvent {
 pub struct Drops {
     /// Packets lost on a link.
     pub loss: u64,
-    /// Dropped by a queue, because it was full or by early detection.
+    /// Packets dropped by a full queue, or early by its discipline.
     pub queue: u64,
     /// Packets dropped by a policer.
     pub police: u64,

@@ -7,8 +7,8 @@ use crate::link_change::LinkChange;
 use crate::loss::{LossSpec, TimedBursts};
 use crate::topology::{ScheduledChange, Topology};
 
-/// The time for which bursts are scheduled, which happens before the run starts: a day, or the time in which
-/// `MAX_BURSTS` occur on average, if that is shorter.
+/// Bursts are scheduled before the run starts, for this time, or for the time in which `MAX_BURSTS` occur on average,
+/// if that is shorter.
 const SCHEDULED_TIME: Duration = Duration::from_secs(24 * 3600);
 const MAX_BURSTS: u64 = 36_000;
 

@@ -137,8 +137,8 @@ impl Topology {
         self.nodes.len()
     }
 
-    /// Returns the addresses of a node, in the order of its interfaces. It excludes interfaces to which a
-    /// route changes: like a care-of address (RFC 5944) they are only another route to the other addresses.
+    /// Returns the addresses of a node, in the order of its interfaces. Interfaces that only a route change uses are
+    /// excluded: like a care-of address (RFC 5944), they are another route to the node's other addresses.
     pub fn addresses(&self, node: NodeId) -> Vec<Address> {
         let own =
             (0..).map(InterfaceId).zip(&self.interfaces).filter(|(_, interface)| interface.node == node);
@@ -203,7 +203,7 @@ impl Topology {
         self.links.iter().enumerate().map(of_link).collect()
     }
 
-    /// Returns the changes during the run, in order of time.
+    /// Returns the changes of links during the run, in order of time.
     pub fn link_changes(&self) -> &[ScheduledChange] {
         &self.link_changes
     }

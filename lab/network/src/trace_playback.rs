@@ -41,7 +41,7 @@ impl TracePlayback {
             Some(_) => Duration::from_nanos(start.as_nanos() % self.end.as_nanos().max(1)),
             None => start,
         };
-        // At the beginning nothing has held before, and the events remain those of the trace.
+        // At the beginning of the trace no earlier values are in force, so its events remain as they are.
         let is_before = |event: &EventSpec| event.at <= start && !start.is_zero();
         let (before, after) = self.changes.split_at(self.changes.partition_point(is_before));
         let mut values = LinkValues::default();

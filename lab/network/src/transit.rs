@@ -19,7 +19,7 @@ pub struct Transit {
 }
 
 impl Transit {
-    /// Creates the first hop of a packet.
+    /// Creates a hop of a packet.
     pub(crate) fn new(from: InterfaceId, to: InterfaceId, number: u32, packet: Packet) -> Self {
         let length = packet.length() as u64;
         Self { from, to, number, packet, length }

@@ -4,7 +4,7 @@ use hol_base::{BitRate, Duration, Time};
 
 use crate::event_rate::EventRate;
 
-/// Transmits octets at a constant rate, exact over any number of packets.
+/// Transmits packets at the rate of the link; rounding errors do not add up over packets.
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     rate: BitRate,
@@ -47,7 +47,7 @@ impl Transmitter {
     /// Starts to transmit an IP packet of `length` octets; returns when its last bit will have left.
     pub(crate) fn transmit(&mut self, now: Time, length: u64) -> Time {
         debug_assert!(now >= self.free_at, "transmission at {now}, busy until {}", self.free_at);
-        // Back to back the remainder is carried over; after a pause it is dropped.
+        // The remainder is carried over to a packet that follows at once; after a pause it is dropped.
         let carried = if now == self.free_at { self.carried } else { 0 };
         let (busy, carried) = self.rate.serialization(length + self.overhead, carried);
         self.free_at = now + busy;

@@ -1,4 +1,4 @@
-//! The closed form for measured points, where it applies.
+//! The mean and the distribution of response times that the closed form of [`hol_theory`] predicts for measured points.
 
 use hol_base::{Duration, Frequency, Ratio};
 use hol_stack::{Kind, Protocol, TransportSpec};

@@ -61,7 +61,8 @@ pub struct Cell {
     pub is_steady: bool,
     /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
     pub timeouts: Option<TimeoutCounts>,
-    /// The values of metrics that are not in the summaries, including those of programs.
+    /// The metrics that are not in the summaries, including those that programs report, each with its value in every
+    /// run.
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
     /// The waterfall of a page of the first repetition, file by file.
     pub waterfall: Option<Waterfall>,
@@ -89,8 +90,8 @@ pub struct Conditions {
     pub rate: f64,
     /// One-way propagation delay between client and server in ms, the mean of both directions.
     pub delay_ms: f64,
-    /// The propagation delay of a whole message in ms, with its reply if it has one; `None` if the path changes, or if
-    /// paths differ.
+    /// The sum of the propagation delays of a message and its reply, if it has one, in ms; `None` if the path changes,
+    /// or if paths differ.
     pub propagation_ms: Option<f64>,
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,
@@ -101,7 +102,7 @@ pub struct Conditions {
     pub is_plain: bool,
     /// Whether the network may treat two repetitions differently: random loss, jitter and the like.
     pub is_random: bool,
-    /// The time after which the workload stops to send, if it does.
+    /// The time after which the workload stops sending, if it does.
     pub lasts: Option<Duration>,
     /// Whether the path itself changes during a run, by events, a trace or a handover.
     pub path_changes: bool,
@@ -178,7 +179,7 @@ impl Cell {
         self.runs.iter().map(|run| run.offered).sum()
     }
 
-    /// Returns, for each class of message sizes, its name and the point reduced to its messages.
+    /// Returns the name of each class of message sizes, and the point restricted to the messages of this class.
     pub fn by_class(&self) -> Vec<(&str, Self)> {
         let of_class = |runs: &Vec<Summary>| {
             let mut latency = Distribution::default();
@@ -305,7 +306,7 @@ impl Cell {
     }
 }
 
-/// Returns the noun for the records of these points, such as `message`.
+/// Returns the plural noun for the records of these points, such as `pages`; `messages` if their kinds differ.
 pub fn record_noun<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static str {
     let first = cells.next().map_or(RecordKind::Message, |cell| cell.kind);
     if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }

@@ -181,7 +181,7 @@ fn has_one_delay(point: &Point) -> bool {
     !point.path_changes() && !point.network.paths.windows(2).any(differs)
 }
 
-/// Returns the disruptions in the time of a run; the first one if none was measured.
+/// Returns the disruptions whose effect was measured in a run; if there are none, only the first planned one.
 fn disruptions(result: &PointResult) -> Vec<(f64, String)> {
     let is_measured = |at| result.runs.iter().flat_map(|run| &run.outages).any(|outage| outage.at == at);
     let mut all = result.point.network.disruptions();
@@ -197,8 +197,9 @@ fn disruptions(result: &PointResult) -> Vec<(f64, String)> {
 fn is_plain(point: &Point) -> bool {
     /// The utilisation above which queues are no longer rare.
     const EASY_UTILISATION: f64 = 0.3;
-    /// User data that fits into one packet, and the approximate size of its headers, in octets.
+    /// The largest amount of user data that fits into one packet, in octets.
     const MAX_PACKET_DATA: u64 = 1400;
+    /// The approximate size of the headers of such a packet, in octets.
     const HEADER_OCTETS: u64 = 80;
     let network = &point.network;
     let NetworkSpec { loss, jitter, duplicate, reorder, corrupt, discipline, rate, police, channel, .. } =

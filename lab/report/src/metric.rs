@@ -9,7 +9,8 @@ use crate::closed_form;
 use crate::data::Cell;
 
 impl Cell {
-    /// Returns the value of each repetition; `None` for a repetition without a meaningful value.
+    /// Returns the value of each repetition; `None` for a repetition without a meaningful value. Empty if the point has
+    /// no representative value.
     pub fn of_runs(&self, metric: Metric) -> Vec<Option<f64>> {
         let needs_end = matches!(metric, Metric::ResponseTime | Metric::Tail);
         match metric.info().extract {
@@ -46,7 +47,8 @@ impl Cell {
         stalls.map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
-    /// Returns the mean response time over the repetitions, in ms; `None` if messages are missing.
+    /// Returns the mean response time over the repetitions, in ms; `None` without a steady state, or if too few runs
+    /// were completed.
     pub fn mean(&self) -> Option<Interval> {
         self.mean_of(Metric::ResponseTime)
     }
@@ -77,7 +79,8 @@ impl Cell {
         self.of_runs(metric).iter().filter(|value| value.is_none()).count()
     }
 
-    /// Returns the number of repetitions that did not carry their load or have no value.
+    /// Returns the number of repetitions without a meaningful value: those that did not carry their load or, if the
+    /// metric is meaningful nevertheless, have no value.
     pub fn collapsed_runs_of(&self, metric: Metric) -> usize {
         if metric.info().needs_load { self.collapsed_runs() } else { self.runs_without_value(metric) }
     }

@@ -7,9 +7,9 @@ use hol_measure::quantile;
 /// The measurements of another tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherMeasurement {
-    /// The name of its file.
+    /// The name of the file with the results.
     pub file: String,
-    /// The tool.
+    /// The name of the tool: `iperf3` or `flent`.
     pub tool: &'static str,
     /// The measured quantities, with the names that the tool gives them.
     pub series: Vec<OtherSeries>,

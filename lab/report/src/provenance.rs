@@ -12,7 +12,7 @@ pub struct Provenance {
     pub origin: Origin,
     /// The command line.
     pub command: String,
-    /// The world: `model`.
+    /// The name of the world, such as `model`.
     pub world: String,
     /// The machine: processor, cores, operating system, compiler.
     pub host: String,
@@ -20,7 +20,7 @@ pub struct Provenance {
     pub seeds: Vec<u64>,
     /// The digest over all runs.
     pub digest: String,
-    /// Whether no run is missing.
+    /// Whether all planned runs are present.
     pub complete: bool,
     /// Whether runs can be repeated exactly, which is impossible with a real clock.
     pub repeatable: bool,
@@ -34,7 +34,7 @@ pub struct Provenance {
     pub packets: u64,
     /// The wall-clock time of all runs in seconds, summed over all cores.
     pub wall_s: f64,
-    /// The fidelity of the model's results; `None` for other worlds.
+    /// What is known about differences between the model and Linux at these points; `None` for other worlds.
     pub fidelity: Option<Fidelity>,
 }
 

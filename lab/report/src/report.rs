@@ -120,8 +120,9 @@ pub enum ReportError {
     },
 }
 
-/// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/` with an
-/// SVG and a CSV file each. `other_measurements`: the measurements of other tools.
+/// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/` with the
+/// drawings, their numbers as CSV, and scripts that draw them again. `other_measurements`: the measurements of other
+/// tools.
 pub fn write(
     results: &Results,
     other_measurements: Vec<OtherMeasurement>,
@@ -263,7 +264,7 @@ struct Answer<'r> {
     /// A sentence for each transport, compared with the first one, and sentences about the effect of a disruption of
     /// the path.
     sentences: Vec<&'r String>,
-    /// A sentence for each line, if there are several lines.
+    /// A sentence for each combination of values of the axes other than the horizontal one, if there are several.
     lines: Vec<&'r String>,
 }
 

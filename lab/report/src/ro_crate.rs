@@ -8,7 +8,7 @@ use hol_base::percent_encoded;
 use hol_lab::{Origin, Results, sha256_of_file};
 use serde_json::{Value, json};
 
-/// The name that the specification gives the file.
+/// The name of the metadata file, as RO-Crate prescribes it.
 pub const FILE: &str = "ro-crate-metadata.json";
 
 /// The media types of a result directory's files, by their ending.
@@ -76,7 +76,7 @@ fn entity(dir: &Path, file: &Path) -> io::Result<Value> {
     }))
 }
 
-/// Returns the whole document.
+/// Returns the whole JSON-LD document.
 fn metadata(results: &Results, files: &[Value], details: PublicationDetails<'_>) -> Value {
     let PublicationDetails { repeats, date, license } = details;
     let manifest = &results.manifest;

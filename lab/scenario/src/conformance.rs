@@ -464,7 +464,8 @@ impl ConformanceCase {
 }
 
 impl ConformanceCase {
-    /// Returns how the requests of onward flows differ from one for each message, if they do.
+    /// Returns how the replies to onward requests differ from the expected one for each message of each onward flow;
+    /// `None` if they do not.
     fn onward_mismatch(&self, run: &Run) -> Option<String> {
         let Scenario { background, onward, messages, .. } = &self.scenario;
         let asked = run.background_records.iter().skip(background.len());

@@ -2,7 +2,8 @@
 
 use hol_wire::Address;
 
-/// Returns the `chosen` addresses of the client, and those of the server, starting with the one on the client's first path.
+/// Returns the `chosen` addresses of the client, and all addresses of the server. The server's first address is on the
+/// same path as the client's.
 pub fn connection_addresses(
     client: &[Address],
     server: &[Address],

@@ -16,7 +16,7 @@ use crate::RunEnd;
 
 /// The minimum time from the last scheduled message to the end of a flow with a late limit.
 const MIN_GRACE: Duration = Duration::from_secs(120);
-/// The silence after the last datagram that ends a flow.
+/// A flow that sends datagrams ends when nothing has been delivered for this long after its last datagram.
 const FINAL_SILENCE: Duration = Duration::from_secs(10);
 /// A run has stalled if nothing is delivered for this many times the maximum retransmission timeout, unless the transport takes longer to
 /// detect that the connection has failed.
@@ -34,9 +34,10 @@ pub struct FlowLimits {
     connect_timeout: Option<Duration>,
     /// The time without a delivery after which the flow has stalled.
     stall_timeout: Duration,
-    /// The time after the last message was scheduled at which the flow ends.
+    /// The time from the last scheduled message until the flow ends; `None` if there is no limit.
     grace: Option<Duration>,
-    /// The silence after the last message was due that ends the flow normally, if messages may be lost unnoticed.
+    /// The time without a delivery that ends the flow normally once every message is due; `None` if no message can be
+    /// lost unnoticed.
     silence: Option<Duration>,
     has_replies: bool,
     /// Whether a message that the transport abandons is settled. False for frames, which may be complete without one of their packets.

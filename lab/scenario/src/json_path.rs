@@ -70,7 +70,7 @@ impl Selector {
 /// Parses `.name` or `.*`; also returns the rest of the text. RFC 9535 section 2.5.1
 fn shorthand(text: &str) -> Result<(Selector, &str), String> {
     let name =
-        text.strip_prefix('.').ok_or_else(|| format!("{text:?}: a dot or a bracket is missing before it"))?;
+        text.strip_prefix('.').ok_or_else(|| format!("a dot or a bracket is missing before {text:?}"))?;
     if let Some(rest) = name.strip_prefix('*') {
         return Ok((Selector::Wildcard, rest));
     }

@@ -94,10 +94,10 @@ pub(crate) struct MetricTable {
     /// How to combine several matches. Default `mean`.
     #[serde(default)]
     take: MetricAggregation,
-    /// Unit.
+    /// Unit of the number, such as `"ms"`. Default none.
     #[serde(default)]
     unit: String,
-    /// Default: determined by the unit.
+    /// Which number is better. Default: `"less"` for times, otherwise `"more"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     better: Option<Better>,
 }
@@ -150,7 +150,8 @@ impl From<MetricReader> for MetricTable {
     }
 }
 
-/// Returns the last line of a regular expression's error, which describes it; the lines before it mark the position.
+/// Returns the last line of a regular expression's error, which describes the problem; the lines before it mark the
+/// position.
 fn regex_problem(regex: &str, problem: &regex_lite::Error) -> String {
     let problem = problem.to_string();
     let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");

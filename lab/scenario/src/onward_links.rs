@@ -18,8 +18,8 @@ pub struct OnwardLinks {
 }
 
 impl Scenario {
-    /// Connects the flows: the measured one, `background` ones, then onward flows. `wake` returns the
-    /// callback that wakes the applications of a flow.
+    /// Connects the flows, and returns the links of each: first the measured flow, then `background` background flows,
+    /// then the onward flows. `wake` returns the callback that wakes the applications of a flow.
     pub fn link_onward_flows(
         &self,
         background: usize,
@@ -46,7 +46,8 @@ impl Scenario {
         links
     }
 
-    /// Returns why the measured flow ended: if it stalled, the reason is the first of the `onward` flows that failed.
+    /// Returns why the measured flow ended. If it stalled or ran out of time, the reason is that of the first of the
+    /// `onward` flows that failed, if any.
     pub fn end_of_measured(
         &self,
         measured: RunEnd,

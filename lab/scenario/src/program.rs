@@ -17,7 +17,8 @@ pub struct Program {
     pub node: String,
     /// A list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
-    /// Start, counted from the run's start for a service, otherwise from when all services are ready. Default 0.
+    /// Start time: for a service since the start of the run, for other programs since all services were ready.
+    /// Default 0.
     #[serde(default)]
     pub start: Duration,
     /// Time of SIGTERM, counted like `start`. Default: for services, when all other programs have ended.
@@ -69,7 +70,7 @@ pub enum Ready {
 pub enum Content {
     /// A file with this text.
     Text(String),
-    /// This file or directory of the host.
+    /// A copy of this file or directory of the host.
     From(PathBuf),
     /// The contents of this tar archive of the host.
     Tar(PathBuf),

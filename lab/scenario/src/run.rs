@@ -28,7 +28,8 @@ pub struct RunSummary {
     pub connect_time: Option<Duration>,
     /// The time at which the last message was settled or the run was aborted. Connections close later.
     pub ended: Time,
-    /// The time at which every connection had closed in order; `None` if one did not, or if the world does not observe it.
+    /// The time at which every connection had closed gracefully; `None` if one did not, or if the world does not
+    /// observe it.
     pub closed: Option<Time>,
     /// Why the run ended.
     pub run_end: RunEnd,

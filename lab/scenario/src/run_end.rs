@@ -14,7 +14,7 @@ pub enum RunEnd {
     Finished,
     /// The transport did not accept a message in time: the load exceeds its throughput.
     BehindSchedule {
-        /// The message.
+        /// Number of the message, from 0.
         message: u64,
         /// The time at which it was due.
         scheduled: Time,
@@ -35,7 +35,7 @@ pub enum RunEnd {
         /// The connect timeout.
         within: Duration,
     },
-    /// Messages were still in flight when the late limit, or 120 s, had passed after the end of the schedule.
+    /// Messages were still in flight when the late limit, but at least 120 s, had passed after the last message was due.
     OutOfTime {
         /// Messages that were due and not settled.
         outstanding: u64,

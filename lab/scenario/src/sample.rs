@@ -29,7 +29,7 @@ pub struct SenderSample {
     pub flow: u32,
     /// The index of the connection, in the order in which this end opened or accepted them.
     pub connection: u32,
-    /// The end of the flow.
+    /// The end of the flow that sends.
     pub side: Side,
     /// The state of the path.
     pub path: PathState,
@@ -64,12 +64,13 @@ pub struct QueueSample {
 }
 
 impl Sample {
-    /// The limit of samples in a run; more would need some hundred megabytes.
+    /// The limit of samples in a run; more would need hundreds of megabytes.
     pub const MAX_PER_RUN: u64 = 1 << 21;
     /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
-    /// Returns the sample with this flow index, on the clock of the run, which started `late` before the flow.
+    /// Returns the sample with this flow index, and with its time on the run's clock, which started `late` before the
+    /// flow's.
     #[must_use]
     pub fn with_flow(self, flow: u32, late: Duration) -> Self {
         let value = match self.value {

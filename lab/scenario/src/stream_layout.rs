@@ -24,19 +24,20 @@ pub fn stream_layout(transport: &TransportSpec) -> StreamLayout {
 const fn handshake(tls: Tls) -> Handshake {
     /// Octets of a TLS 1.3 record in addition to its content.
     const RECORD_OVERHEAD: u16 = 22;
-    /// The record of the `ChangeCipherSpec`, RFC 8446 appendix D.4.
+    /// Octets of the record of the `ChangeCipherSpec`. RFC 8446 appendix D.4.
     const CHANGE_CIPHER_SPEC_OCTETS: u16 = 6;
-    /// The record of a `ClientHello` without resumption.
+    /// Octets of the record of a `ClientHello` without resumption.
     const CLIENT_HELLO_OCTETS: u16 = 5 + 256;
-    /// `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256, and `psk_key_exchange_modes`.
+    /// Octets of the extensions for resumption: `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256,
+    /// and `psk_key_exchange_modes`.
     const TICKET_OCTETS: u16 = 4 + 2 + 2 + 200 + 4 + 2 + 1 + 32 + 6;
-    /// The record of a `ServerHello` without resumption, and of the `ChangeCipherSpec` after it.
+    /// Octets of the record of a `ServerHello` without resumption, and of the `ChangeCipherSpec` after it.
     const SERVER_HELLO_OCTETS: u16 = 5 + 90 + CHANGE_CIPHER_SPEC_OCTETS;
-    /// The rest of a flight with two certificates: `EncryptedExtensions` to `Finished`.
+    /// Octets of the rest of a flight with two certificates: `EncryptedExtensions` to `Finished`.
     const CERTIFICATE_OCTETS: u16 = 2500;
-    /// A `Finished` with SHA-256.
+    /// Octets of a `Finished` with SHA-256.
     const FINISHED_OCTETS: u16 = 4 + 32;
-    /// An `EncryptedExtensions` with ALPN.
+    /// Octets of an `EncryptedExtensions` with ALPN.
     const ENCRYPTED_EXTENSIONS_OCTETS: u16 = 4 + 2 + 11;
     const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC_OCTETS + FINISHED_OCTETS + RECORD_OVERHEAD;
     match tls {

@@ -20,7 +20,8 @@ pub trait World: fmt::Debug + Send + Sync {
     /// two engines are never mixed. Empty if results depend only on this program's version.
     fn provenance(&self) -> Result<String, RunError>;
 
-    /// Returns the settings of a scenario's transport that affect this world's results, and the digest of its programs.
+    /// Returns the settings of the scenario's transport that affect results in this world, and the digest of the
+    /// scenario's programs.
     fn recorded_settings(&self, scenario: &Scenario) -> Value;
 
     /// Checks that the world can run a scenario. The caller has checked that the scenario does not contradict itself.

@@ -94,8 +94,8 @@ pub struct PeerHostReport {
     pub uncertainty: Duration,
     /// The minimum round-trip time of the messages that compared the clocks.
     pub round_trip: Duration,
-    /// Number of times that preceded their cause according to the clocks, and were therefore set equal to
-    /// it.
+    /// Number of timestamps that the clocks placed before their cause, such as an arrival before its transmission. They
+    /// were set equal to the time of the cause.
     pub disordered: u64,
 }
 
@@ -121,7 +121,7 @@ pub struct ProgramResult {
     pub node: String,
     /// Command of the program.
     pub command: String,
-    /// Start of the program, since the start of the run; zero if the program ran before, `None` if it was
+    /// Start of the program, since the start of the run; zero if the program started before the run, `None` if it was
     /// never started.
     pub started: Option<Duration>,
     /// End of the program, if it ended by itself or after SIGTERM.

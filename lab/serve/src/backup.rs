@@ -23,13 +23,13 @@ pub enum BackupError {
     File(PathBuf, io::Error),
 }
 
-/// Copies the state directory `state` to `to`, while a server may use it.
+/// Copies the state directory `state` to `to`. A server may use `state` meanwhile.
 ///
-/// The database is copied first, as a snapshot. It does not know of files that are added later, and a run whose line
-/// in the journal is incomplete is repeated.
+/// The database is copied first, as a snapshot, which does not know of files that are added later. A server that uses
+/// the copy repeats a run whose line in the journal was copied incompletely.
 pub fn back_up(state: &Path, to: &Path) -> Result<(), BackupError> {
     let failed = |error| BackupError::File(to.to_owned(), error);
-    // Only the owner may read it, as the original.
+    // Only the owner may read the copy, as with the original.
     DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(failed)?;
     if fs::read_dir(to).map_err(failed)?.next().is_some() {
         return Err(BackupError::Taken(to.to_owned()));

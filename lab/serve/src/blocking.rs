@@ -13,7 +13,8 @@ pub async fn run_blocking<T: Send + 'static>(
         .unwrap_or_else(|panic| Err(Refusal::internal(panic)))
 }
 
-/// Runs expensive work like [`run_blocking`], and limits its concurrency, even if the client has disconnected.
+/// Runs expensive work like [`run_blocking`], or rejects it if too much expensive work is running. Work counts until it
+/// ends, even if its client has disconnected.
 pub async fn run_expensive<T: Send + 'static>(
     server: SharedServer,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,

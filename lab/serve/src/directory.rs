@@ -31,7 +31,8 @@ pub fn resolve_inside(directory: &Path, path: &str) -> Option<PathBuf> {
     (whole.starts_with(&directory) && whole.is_file()).then_some(whole)
 }
 
-/// Lists all files of a directory, in order of name; none if it does not exist.
+/// Lists the files of a directory and its subdirectories, in order of path. Returns an empty list if the directory does
+/// not exist.
 pub fn list_files(root: &Path) -> io::Result<Vec<FileEntry>> {
     let mut found = Vec::new();
     let mut left = vec![root.to_owned()];

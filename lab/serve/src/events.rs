@@ -46,7 +46,7 @@ impl Kind {
 pub struct ServerEvent {
     /// Number of the experiment; 0 in `Closed` means all experiments.
     pub experiment: i64,
-    /// Number of its project.
+    /// Number of the experiment's project.
     pub project: i64,
     /// Kind of the event.
     pub kind: Kind,

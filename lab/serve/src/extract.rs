@@ -36,7 +36,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// Returns `None` without a body, which then needs no content type.
+/// Returns `None` if the request has no body. Such a request needs no content type.
 impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for JsonBody<T> {
     type Rejection = Refusal;
 

@@ -20,7 +20,7 @@ const MAX_PATH_LENGTH: usize = 500;
 /// A folder, by its owner.
 #[derive(Debug, Clone)]
 pub enum Folder {
-    /// The user's own.
+    /// The folder of the user.
     Mine,
     /// The folder of one of the user's projects, by name.
     Project(String),
@@ -57,7 +57,7 @@ impl Server {
         let parent = place.parent().unwrap_or(&root);
         let taken = |error: io::Error| match error.kind() {
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-                Refusal::conflict("a directory of the path is the name of a file", "choose another name")
+                Refusal::conflict("a directory in the path has the name of a file", "choose another name")
             }
             _ => error.into(),
         };

@@ -53,7 +53,7 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
     response
 }
 
-/// Returns the response; adds a JSON body, as other errors have, to an error from a library.
+/// Adds a JSON body to an error from a library, because all other errors have one. Returns other responses unchanged.
 fn with_json_body(response: Response) -> Response {
     let status = response.status();
     let has_form = response
@@ -100,7 +100,7 @@ fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
     check_origin(headers, config.is_secure, &host)
 }
 
-/// Rejects unknown host names, against DNS rebinding; DNS cannot change an address.
+/// Rejects unknown host names, to prevent DNS rebinding. Accepts IP addresses, because DNS cannot redirect them.
 fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
     let name = host.host().trim_start_matches('[').trim_end_matches(']');
     let is_address = name.parse::<std::net::IpAddr>().is_ok();

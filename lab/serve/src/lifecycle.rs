@@ -13,7 +13,7 @@ pub enum Event {
     SwapOut,
     /// A user ends the experiment permanently.
     Terminate,
-    /// A user changes its text.
+    /// A user changes the text of the experiment.
     Modify,
     /// The experiment cannot start now and does not wait.
     Reject,

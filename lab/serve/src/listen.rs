@@ -32,7 +32,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How connections of browsers are encrypted.
 #[derive(Debug, Clone)]
 pub enum Tls {
-    /// Connections are not encrypted: only on loopback.
+    /// Connections are not encrypted. Allowed only on loopback.
     None,
     /// A proxy in front of the server encrypts connections.
     Proxy,
@@ -100,7 +100,8 @@ pub enum ServeError {
 }
 
 impl Options {
-    /// Determines who has access: everybody on loopback without TLS and proxy, otherwise only users who log in.
+    /// Returns who has access: everybody on loopback without TLS and proxy, otherwise only users who log in. Returns an
+    /// error if other machines could connect without encryption.
     fn access(&self) -> Result<Access, ServeError> {
         match (&self.tls, self.listen.ip().is_loopback()) {
             (Tls::None, true) => Ok(Access::Open),
@@ -172,7 +173,8 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
     // Only this line sets the URL.
     let _ = server.url.set(options.url(address));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // The kernel kills a process when the thread that started it ends, so a thread of its own starts processes, not one of the runtime.
+    // The kernel kills a process when the thread that started it ends (PR_SET_PDEATHSIG), so a separate thread starts
+    // processes, because threads of the runtime may end earlier.
     let scheduler = {
         let (server, notes) = (server.clone(), notes.clone());
         std::thread::Builder::new()

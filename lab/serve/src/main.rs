@@ -62,7 +62,7 @@ struct Serve {
     /// Sender address of the e-mails
     #[arg(long, value_name = "NAME@HOST")]
     from: Option<String>,
-    /// Create an account that approves projects, with the password from standard input, and exit
+    /// Create the account of an administrator, who approves projects, with the password from standard input, and exit
     #[arg(long, value_name = "NAME")]
     administrator: Option<String>,
     #[command(subcommand)]

@@ -7,7 +7,7 @@ use toml_edit::{ArrayOfTables, Document, Item, Key, Table};
 
 /// Maximum number of mistakes to find.
 const MAX_MISTAKES: usize = 10;
-/// Maximum number of octets to parse for them.
+/// Maximum number of octets to parse in the search for mistakes.
 const MAX_WORK: usize = 1 << 20;
 
 /// Maximum duration of the search in seconds. Each step may read large files that the text names.
@@ -18,9 +18,9 @@ const KIND_KEY: &str = "kind";
 
 /// Returns the mistakes of `text`, in the order in which `read` finds them. `work` is the number of octets that `read` parses.
 ///
-/// Each step overwrites the entry with the mistake with blanks, so that positions do not change, and reads the text
-/// again. A mistake counts if it disappears with its entry. An error that something is missing, because an entry was
-/// overwritten, therefore does not count.
+/// Each step replaces the entry that contains the mistake by blanks, so that positions do not change, and reads the
+/// text again. A mistake counts if it disappears with its entry. So an error about a key that is missing only because
+/// its entry was replaced does not count.
 pub fn find_mistakes(
     text: &str,
     work: usize,
@@ -96,8 +96,8 @@ fn in_list(text: &str, list: &ArrayOfTables, key: &Key, offset: usize) -> Option
     list.iter().find_map(|table| in_table_with_heading(text, table, key, offset))
 }
 
-/// Returns the range to overwrite in a table with a heading if `offset` is in it: an entry, or the whole table if the
-/// mistake is in its heading or in `kind`, which determines the other keys.
+/// Returns the range to overwrite if `offset` is in `table`, which has a heading: an entry, or the whole table if the
+/// mistake is in its heading or in `kind`, which determines the other keys. Otherwise returns `None`.
 fn in_table_with_heading(text: &str, table: &Table, key: &Key, offset: usize) -> Option<Range<usize>> {
     let heading = table.span().filter(|_| !table.is_dotted() && !table.is_implicit());
     if let Some(entry) = in_table(text, table, offset) {

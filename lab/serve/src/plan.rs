@@ -46,7 +46,7 @@ pub struct PlanValue {
 /// A point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PlanPoint {
-    /// Index, from 0: the `point` of an animation or a terminal, and in `hol run --plan`.
+    /// Index of the point, from 0, as in `hol run --plan`. Animations and terminals select the point by this index.
     pub index: usize,
     /// Index of the point's value on each axis, from 0.
     pub values: Vec<usize>,

@@ -5,7 +5,8 @@
 
 use std::cmp::Reverse;
 
-/// Maximum number of experiments ahead that a reason names; otherwise the reasons of a long queue would change at every start.
+/// Up to this number, a reason for waiting contains the number of experiments ahead. Otherwise each start would change
+/// the reasons of a long queue.
 const MAX_COUNTED: u32 = 9;
 
 /// A queued experiment.

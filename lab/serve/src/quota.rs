@@ -6,16 +6,16 @@ use utoipa::ToSchema;
 /// The resources that the experiments of a project have used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct Usage {
-    /// Octets that its experiments occupy on the disk.
+    /// Octets that the project's experiments occupy on the disk.
     pub octets: u64,
-    /// Completed runs of its experiments.
+    /// Completed runs of the project's experiments.
     pub runs: u64,
     /// Held cores multiplied by seconds, including those of deleted experiments.
     pub core_seconds: u64,
 }
 
 /// The resources that a project may use. When its usage reaches a limit, its running experiments are swapped out, and
-/// no other experiment of it starts.
+/// none of its other experiments starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Quota {
     /// Maximum number of octets on the disk.

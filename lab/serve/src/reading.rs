@@ -13,11 +13,14 @@ pub const MAX_TEXT_SIZE: usize = 1 << 20;
 /// Maximum number of octets to parse over all points. 10,000 points of a typical text need two thirds of this number.
 const MAX_WORK: usize = 16 << 20;
 
-/// Limits of an experiment whose author does not own the machine. The number of routes limits the time and the memory
-/// for parsing: the routes of a chain of 300 nodes take half a second.
+/// Maximum number of nodes of an experiment whose author does not own the machine.
 const MAX_NODES: usize = 300;
+/// Maximum number of links of an experiment whose author does not own the machine.
 const MAX_LINKS: usize = 600;
+/// Maximum number of points of an experiment whose author does not own the machine.
 const MAX_POINTS: usize = 10_000;
+/// Maximum number of routes of an experiment whose author does not own the machine. It limits the time and the memory
+/// for parsing: the routes of a chain of 300 nodes take half a second.
 const MAX_ROUTES: usize = 250_000;
 /// Maximum number of octets of files that an experiment reads. Each line of a trace becomes an event of some 50 octets
 /// in every point.

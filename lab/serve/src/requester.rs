@@ -1,6 +1,6 @@
 //! The user of a request.
 
-/// The user who sends a request, which determines permissions.
+/// The user who sends a request, and on whom its permissions depend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requester {
     /// Number of the user.

@@ -73,7 +73,7 @@ pub struct Server {
     /// URL of this server, without a final `/`; known when it listens.
     pub(crate) url: OnceLock<String>,
     scheduler: Sender<SchedulerMessage>,
-    /// Held while a report is written, one at a time.
+    /// Held while a report is written, because only one report is written at a time.
     report_lock: Mutex<()>,
     /// Locked as long as the server lives, because two servers would start every experiment twice.
     _lock: File,
@@ -230,7 +230,7 @@ impl Server {
     fn write_mail(&self, change: &StateChange) -> rusqlite::Result<()> {
         let StateChange { from, entry } = change;
         let to = self.store.mail_of(entry.owner)?.unwrap_or_default();
-        // An experiment that ends before it reports progress has had its nodes, too.
+        // The first mail after the start contains the nodes and links, even if the experiment ends before it is active.
         let begins = entry.experiment.state == State::Active || *from == State::Starting;
         let text = if begins { self.store.text(entry.experiment.id, None)? } else { None };
         let text = text.map(|text| text.text).filter(|text| !text.is_empty());

@@ -1,4 +1,4 @@
-//! Closes connections whose clients receive too slowly, because responses that wait for them occupy memory.
+//! Closes connections to clients that receive too slowly, because unsent responses occupy memory.
 
 use std::future::{Future, Ready, ready};
 use std::io::{self, IoSlice};

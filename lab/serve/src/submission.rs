@@ -128,7 +128,8 @@ impl Server {
         self.add_experiment(requester, name, title, None, wanted)
     }
 
-    /// Reads a text, an experiment of `project` or a network without traffic, and returns its title.
+    /// Returns the title of a text, which is an experiment of `project` or a network without traffic; an error if the
+    /// text is invalid.
     fn title_of(&self, name: &str, text: &str, format: Format, project: i64) -> Result<String, Refusal> {
         let permission = self.permission(project)?;
         let refusal = match read(name, text, format, &permission) {
@@ -297,7 +298,7 @@ impl Server {
         let dir = self.command(id)?.dir;
         let state = entry.experiment.state;
         let removed = match self.store.remove(id) {
-            // Deleting its files frees the space to record the deletion.
+            // Deleting the files of the experiment frees the space to record the deletion.
             Err(error) if is_disk_full(&error) && !holds_cores(state) => {
                 std::fs::remove_dir_all(&dir)?;
                 self.store.remove(id)

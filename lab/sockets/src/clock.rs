@@ -14,8 +14,8 @@ use rustix::time::{
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: u64,
-    /// The reading at the last wake-up, for a clock that stops between wake-ups: there, reading it is a
-    /// system call that takes the host longer than handling an event.
+    /// The reading at the last wake-up, for a clock that stands still until the next wait, because reading such a clock
+    /// is a system call that takes the host longer than handling an event; `None` for other clocks.
     stopped_at: Option<Cell<u64>>,
 }
 
@@ -24,8 +24,8 @@ pub(crate) struct Clock {
 const CLOCK_SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const STANDING_CLOCK_SOURCE: &str = "time-travel-clock";
 
-/// An alarm, readable from its set time, with the precision of the kernel's high-resolution timers; the
-/// timeouts of `epoll_wait` and `poll` have timer slack.
+/// An alarm that becomes readable at its set time, with the precision of the kernel's high-resolution timers. The
+/// timeouts of `epoll_wait` and `poll` would have timer slack.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: OwnedFd,
@@ -48,7 +48,8 @@ impl Clock {
         self.start
     }
 
-    /// Returns the time of the last wake-up.
+    /// Returns the time since the clock's start: now, or at the last wake-up if the clock stands still until the next
+    /// wait.
     pub(crate) fn now(&self) -> Time {
         let now = self.stopped_at.as_ref().map_or_else(monotonic, Cell::get);
         Time::from_nanos(now - self.start)

@@ -27,7 +27,7 @@ pub(crate) struct Datagrams {
     is_batching: bool,
     /// Whether several datagrams can be sent in one call.
     segments: bool,
-    /// Number of datagrams at the front that must be sent one by one.
+    /// Number of datagrams at the front of `unsent` that must be sent one by one.
     unbatched: usize,
     options: &'static IpOptions,
     /// The ECN field that the socket currently sends.
@@ -223,7 +223,7 @@ pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<Data
     })
 }
 
-/// Returns the number in an item of ancillary data of UDP_GRO.
+/// Returns the length of each datagram, if the item of ancillary data is that of UDP_GRO.
 fn length_of_each((level, kind, value): (libc::c_int, libc::c_int, &[u8])) -> Option<usize> {
     let is_it = (level, kind) == (libc::SOL_UDP, libc::UDP_GRO);
     let length = is_it.then(|| value.first_chunk()).flatten()?;
@@ -236,12 +236,12 @@ fn ecn_of(control: &[u8]) -> Ecn {
     system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::from_bits)
 }
 
-/// Returns whether a datagram of the call is too long; the kernel does not report which one.
+/// Returns whether the error means that a datagram of the call is too long; the kernel does not report which one.
 fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
-/// Returns whether the route cannot segment datagrams, which remains so.
+/// Returns whether the error means that the route cannot segment datagrams, so that later calls would fail too.
 fn is_segmentation_error(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }

@@ -22,7 +22,7 @@ pub struct EndResult {
     pub counts: Counts,
     /// How long messages waited in the end's sockets before delivery, if the kernel reported it.
     pub waits: Option<ReadDelays>,
-    /// How the flow ended, reported by the end that decides it.
+    /// How the flow ended; only the client's end, which decides it, reports this.
     pub verdict: Option<Verdict>,
     /// Data that only this host uses; samples are sent separately, by [`Self::sender_samples`].
     #[serde(skip)]
@@ -80,8 +80,8 @@ impl EndResult {
         Some(Self { ledger, origin: own, counts, waits, verdict, local })
     }
 
-    /// Joins the client's end with the `server` end, both on this host's clock; `None` if the client's result
-    /// has no verdict. Also returns how many times were below their lower bound.
+    /// Joins the client's end with the `server` end, both on this host's clock; `None` if the client's result has no
+    /// verdict. Also returns how many of the records' times had to be changed because they were out of order.
     pub fn join(self, server: Self, reading: LedgerJoin) -> Option<(FlowRun, u64)> {
         let (mut client, mut server) = (self, server);
         let Verdict { connected, ended, run_end, was_stopped } = client.verdict?;
@@ -143,7 +143,7 @@ fn in_order(record: Record, wrong: &mut u64) -> Record {
     Record { request, reply, ..record }
 }
 
-/// Sockets report only when a message was written and when it was delivered.
+/// Replaces the times of packets by those that sockets report: when a message was written, and when it was delivered.
 fn without_packet_times(record: Record) -> Record {
     let unseen = |TransferTimes { written, delivered, .. }| TransferTimes {
         written,

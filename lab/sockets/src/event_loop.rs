@@ -64,7 +64,7 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) peer_reports: Option<ReportReceiver>,
     /// Progress of the application on the other host.
     pub(crate) remote_progress: Rc<Cell<Progress>>,
-    /// Clients on another host whose datagrams have a socket of their own.
+    /// The connections of clients on another host, by the client's address; each connection has a socket of its own.
     pub(crate) remote_clients: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
     /// The changes of paths so far.
@@ -111,8 +111,8 @@ impl EventLoop<'_> {
         Ok(run)
     }
 
-    /// Returns the result of the local end. Its connections must be ended after the other end has finished,
-    /// too.
+    /// Returns the result of the local end. Call [`end_connections`](Self::end_connections) only after the other end
+    /// has finished, too.
     pub(crate) fn end_result(&mut self, ended: Time) -> Result<EndResult, SocketsError> {
         let [client, server] = self.end_results(ended)?;
         Ok(if self.peer_reports.is_some() { client } else { server })
@@ -356,8 +356,8 @@ impl EventLoop<'_> {
         strays.into_iter().try_for_each(|stray| self.accept_datagram(stray))
     }
 
-    /// Creates the socket of a client, and collects the datagrams that arrived before it was connected;
-    /// afterwards it receives only from this client.
+    /// Creates the socket of a client, and collects the datagrams that arrived before the socket was connected; once
+    /// connected, the socket receives only from this client.
     fn add_remote_client(
         &mut self,
         from: SocketAddr,

@@ -54,7 +54,8 @@ impl LocalEnd<'_> {
     }
 }
 
-/// Creates the event loop of an parameters with its listening server. Afterwards the thread is in the client's network.
+/// Creates the event loop of the flow with these `parameters`, and the server's listening socket if the server is
+/// local. Afterwards the thread is in the client's network.
 pub(crate) fn event_loop<'p>(
     parameters: &'p FlowParameters,
     here: LocalEnd<'p>,
@@ -78,7 +79,7 @@ pub(crate) fn event_loop<'p>(
         LocalEnd::Client(..) => (server.clone(), None),
         LocalEnd::Both | LocalEnd::Server(..) => listen(&*opener, transport.kind(), server)?,
     };
-    // A server that does not listen only reserves the port.
+    // If the server does not listen, only its port is needed.
     let listener = listener.filter(|_| workload.listens);
     // If both ends are local, the client's datagrams have their own socket before they arrive.
     let is_watched = opener.accepts() || matches!(here, LocalEnd::Server(..));
@@ -188,7 +189,7 @@ fn listen(
     Ok((site, Some(listener)))
 }
 
-/// Listens briefly on a port of the kernel's choice.
+/// Listens briefly on a port of the kernel's choice, to check that the kernel has the protocol.
 pub(crate) fn probe(parameters: &FlowParameters) -> Result<(), SocketsError> {
     let anywhere = EndAddresses { port: 0, ..parameters.server.clone() };
     let opener = opener(parameters, &LocalEnd::Both);

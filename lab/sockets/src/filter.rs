@@ -10,7 +10,7 @@ use hol_scenario::FilterReport;
 use hol_simco::{Change, Rule};
 use hol_workloads::RuleEnforcer;
 
-/// Lifetimes end early by at most this: the kernel's longest tick (CONFIG_HZ=100).
+/// The longest time by which the kernel ends a rule's lifetime early: the kernel's longest tick (CONFIG_HZ=100).
 const KERNEL_TICK: Duration = Duration::from_millis(10);
 
 /// A packet filter. The middlebox uses it during the run, the event loop afterwards.

@@ -50,7 +50,8 @@ struct Connection {
     is_closing: bool,
     /// Whether the socket is not read because the application is busy with other messages.
     is_held: bool,
-    /// Whether the application knows that the connection has ended. It remains only to answer its peer.
+    /// Whether the application knows that the connection has ended. The connection then remains only to answer its
+    /// peer.
     is_over: bool,
     /// Whether the connection's socket has failed, so that it cannot answer the peer any more.
     cannot_linger: bool,
@@ -374,8 +375,8 @@ impl FlowSide {
         }
     }
 
-    /// Flushes when the application has nothing more to send now, or when its turn ends; returns false after
-    /// a failure.
+    /// Sends the held-back messages when the application has nothing more to send now, or when its turn ends; returns
+    /// false after a failure.
     pub(crate) fn send_all(&mut self, poller: &Poller<Token>, now: Time) -> bool {
         let mut went_well = true;
         for id in std::mem::take(&mut self.sending) {
@@ -462,7 +463,7 @@ impl Connection {
         matches!(self.interest, Some(Interest::Write | Interest::ReadWrite))
     }
 
-    /// Watches for room that the connection itself needs.
+    /// Watches the socket for room to write, if the connection itself needs room.
     fn watch_for_own_room(&mut self, poller: &Poller<Token>, token: Token) -> io::Result<()> {
         let wants = self.transceiver.waits_for_room();
         // The application may wait for room, too, unless the connection reports room as an event.

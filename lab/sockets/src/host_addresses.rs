@@ -39,7 +39,7 @@ impl HostAddresses {
         Ok(Self { events, addresses })
     }
 
-    /// Returns whether the host has an address.
+    /// Returns whether the host has this address.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         self.addresses.contains(&address)
     }

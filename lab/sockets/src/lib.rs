@@ -74,8 +74,8 @@ pub use stop::Stop;
 pub use tuning::{Sysctl, check_workload, requested_sysctls, sysctls};
 pub use wake_signal::WakeSignal;
 
-/// Runs `parameters` on this machine's kernel and clock. `enter` moves the calling thread to the network of
-/// an end's sockets; the thread is left in the client's.
+/// Runs the flow with these `parameters` on this machine's kernel and clock. `enter` moves the calling thread to the
+/// network of an end's sockets; afterwards the thread is in the client's network.
 pub fn run(
     parameters: &FlowParameters,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
@@ -83,7 +83,7 @@ pub fn run(
     run_linked(parameters, RunLinks::default(), enter)
 }
 
-/// Runs `parameters` as [`run`] does, connected to other runs.
+/// Runs the flow with these `parameters` as [`run`] does, with `links` to other runs.
 pub fn run_linked(
     parameters: &FlowParameters,
     links: RunLinks<'_>,
@@ -106,8 +106,8 @@ pub fn run_client(
     run_one_end(parameters, LocalEnd::Client(reports, secret), links, &mut |_| ())
 }
 
-/// Runs only the server's end of a flow until it is stopped. `listens` gets the port; `send_report` sends
-/// reports to the client's host.
+/// Runs only the server's end of a flow until it is stopped. Calls `listens` with the server's port once the server
+/// listens, and `send_report` with each report for the client's host.
 pub fn run_server(
     parameters: &FlowParameters,
     (send_report, secret): (ReportCallback<'_>, &[u8; 32]),

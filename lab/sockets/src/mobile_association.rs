@@ -38,7 +38,7 @@ pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
 }
 
 impl MobileAssociation {
-    /// Informs the peer of changes before the association was up.
+    /// Informs the peer of changes that happened before the association was up.
     pub(crate) fn send_pending_changes(&mut self, socket: &Socket) -> Result<(), ConnectionFault> {
         self.is_up = true;
         std::mem::take(&mut self.pending).into_iter().try_for_each(|change| self.change(socket, change))

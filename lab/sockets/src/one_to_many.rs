@@ -72,7 +72,7 @@ impl Opener for OneToMany {
     }
 }
 
-/// The association of a one-to-many socket with only one.
+/// The only association of a one-to-many socket.
 #[derive(Debug)]
 struct Member {
     association: Association,

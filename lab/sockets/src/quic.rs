@@ -37,7 +37,7 @@ pub(crate) struct Quic {
 }
 
 impl Quic {
-    /// Creates the opener. `shared` is the secret of ends on two hosts.
+    /// Creates the opener. `shared` is the secret that both hosts know; `None` if both ends are on this host.
     pub(crate) fn new(
         config: &Config,
         mapping: MessageMapping,

@@ -6,7 +6,7 @@ use hol_scenario::ReadDelays;
 
 use crate::wall_clock_offset::WallClockOffset;
 
-/// A record of how long messages waited.
+/// Records how long messages wait in their sockets.
 #[derive(Debug)]
 pub(crate) struct ReadDelayRecorder {
     wall: WallClockOffset,
@@ -16,13 +16,13 @@ pub(crate) struct ReadDelayRecorder {
 }
 
 impl ReadDelayRecorder {
-    /// Creates the record of a flow whose clock started at this time.
+    /// Creates the recorder of a flow whose clock started at `origin`, in ns on the kernel's monotonic clock.
     pub(crate) fn since(origin: u64) -> Self {
         Self { wall: WallClockOffset::read(), origin, recorder: Recorder::new() }
     }
 
-    /// Records a message that is delivered `now` and arrived at this time of the wall clock, if that is
-    /// within the flow.
+    /// Records a message that is delivered `now`, on the flow's clock. The kernel received it at `received_at`, in ns
+    /// of the wall clock; a time outside the flow is ignored.
     pub(crate) fn note(&mut self, now: Time, received_at: u64) {
         let now = self.origin.saturating_add(now.as_nanos());
         let received_at =
@@ -32,7 +32,7 @@ impl ReadDelayRecorder {
             .for_each(|received_at| self.recorder.count_completed(Duration::from_nanos(now - received_at)));
     }
 
-    /// Returns the delays; `None` if the wall clock was set meanwhile.
+    /// Returns the delays; `None` if there are none, or if the wall clock was set meanwhile.
     pub(crate) fn finish(self) -> Option<ReadDelays> {
         if self.wall.was_set(WallClockOffset::read()) {
             return None;

@@ -20,7 +20,7 @@ pub(crate) struct TimestampedReader {
 
 impl TimestampedReader {
     /// One of this many reads gets a timestamp, because timestamps of all reads cost a busy host a tenth of its
-    /// throughput. No group size is a multiple of this number.
+    /// throughput. Groups of messages never consist of a multiple of it, so every position in a group is sampled.
     const READS_PER_TIMESTAMP: u64 = 7;
 
     /// Creates the reader of a socket; `is_enabled`: whether timestamps were enabled on it.

@@ -18,7 +18,7 @@ pub(crate) struct SampleTimer {
 }
 
 impl SampleTimer {
-    /// Creates the ticks of a flow that starts `start` after its run.
+    /// Creates the timer of a flow that starts `start` after the start of the run.
     pub(crate) fn new(interval: Duration, start: Duration) -> io::Result<Self> {
         Ok(Self { alarm: Alarm::new()?, interval, start, samples: Vec::new() })
     }

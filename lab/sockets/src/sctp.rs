@@ -128,9 +128,9 @@ impl Association {
         if !self.config.interleaving {
             return set();
         }
-        // The notification of this would be the last wake-up before the next chunk has been read: with
-        // I-DATA, Linux marks the socket as signalled although its owner has it
-        // (`net/sctp/stream_interleave.c` sctp_enqueue_event, unlike `ulpqueue.c` sctp_ulpq_tail_event).
+        // With I-DATA, the notification of this change would be the last wake-up before the next chunk has been read:
+        // Linux marks the socket as signalled although a system call owns it (`net/sctp/stream_interleave.c`
+        // sctp_enqueue_event, unlike `ulpqueue.c` sctp_ulpq_tail_event).
         structures::set_path_notifications(&self.socket, self.number, false)?;
         set()?;
         structures::set_path_notifications(&self.socket, self.number, true)
@@ -143,7 +143,7 @@ impl Association {
         })
     }
 
-    /// Sends a message, to this address while the association has no number.
+    /// Sends a message; `to` is the peer's address if the association has no number yet.
     pub(crate) fn send_to(&mut self, to: Option<&SockAddr>, message: &Outgoing) -> io::Result<SendOutcome> {
         let of_its_own = |delivery: DeliveryOptions| {
             structures::send_information(delivery.unordered, delivery.reliability)

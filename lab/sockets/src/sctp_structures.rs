@@ -26,7 +26,7 @@ const GET_PEER_ADDR_INFO: i32 = 15;
 const GET_PEER_ADDRS: i32 = 108;
 const GET_LOCAL_ADDRS: i32 = 109;
 const GET_ASSOC_STATS: i32 = 112;
-/// Message flag of a notification, which the kernel itself made.
+/// Message flag of a notification by the kernel.
 pub(crate) const MSG_NOTIFICATION: i32 = 0x8000;
 /// Octets of ancillary data with `struct sctp_rcvinfo`, with a margin.
 pub(crate) const RECEIVE_INFORMATION: usize = 64;
@@ -115,7 +115,7 @@ impl Octets {
     }
 }
 
-/// Returns every setting of a socket without an association.
+/// Returns all options that are set on a socket before it has an association.
 pub(crate) fn options(config: &Config) -> Vec<Setting> {
     let mut settings = vec![init(config), rto(config), association(config), path(config), thresholds(config)];
     let flag = |value| Octets::default().u32(u32::from(value));
@@ -267,7 +267,7 @@ pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), Socket
     Ok(())
 }
 
-/// Returns consecutive addresses, as for `bindx` and `connectx`.
+/// Returns addresses one after the other, as `bindx` and `connectx` expect.
 pub(crate) fn addresses(all: &[IpAddr], port: u16) -> Vec<u8> {
     let pack = |octets: Octets, ip: &IpAddr| octets.address(SocketAddr::new(*ip, port));
     all.iter().fold(Octets::default(), pack).0

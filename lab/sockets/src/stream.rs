@@ -23,7 +23,7 @@ pub(crate) struct Stream {
     accepted_octets: usize,
     /// Messages waiting for the kernel, if it sends in batches.
     batch: Option<MessageBatch>,
-    /// The receive timestamps.
+    /// Reads from the socket, with the kernel's receive timestamps if they are enabled.
     reader: TimestampedReader,
 }
 
@@ -128,7 +128,7 @@ impl Stream {
         }
     }
 
-    /// Sends a message. If the send would block, it must be repeated before any other message is sent.
+    /// Sends a message. After the result `WouldBlock`, the same message must be sent again before any other.
     fn send(&mut self, message: &[u8]) -> io::Result<SendOutcome> {
         if let Some(batch) = &mut self.batch {
             return batch.push(&self.socket, message);

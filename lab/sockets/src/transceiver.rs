@@ -17,7 +17,8 @@ use crate::ip_options::unspecified;
 
 /// Opens the sockets of a protocol.
 pub(crate) trait Opener {
-    /// Returns the address on which the server listens: another port, if the kernel cannot choose one.
+    /// Returns the address on which the server listens: `server`, with a new port if its port is 0 and the kernel
+    /// cannot choose one.
     fn server_address(&self, server: &EndAddresses) -> EndAddresses {
         server.clone()
     }
@@ -36,8 +37,8 @@ pub(crate) trait Opener {
         self.transceiver(socket, peer)
     }
 
-    /// Accepts the next connection; also returns its source, if it has an address. `client` may move, so it
-    /// may lack its other addresses.
+    /// Accepts the next connection; also returns its source, if it has an address. `client` has the addresses of the
+    /// client. If the client `moves`, only the source address is used, because the client may lack the others.
     fn accept(
         &self,
         listener: &Socket,
@@ -95,7 +96,7 @@ pub(crate) trait Transceiver {
         Ok(())
     }
 
-    /// Sends a message. If the send would block, it must be repeated before any other message is sent.
+    /// Sends a message. After the result `WouldBlock`, the same message must be sent again before any other.
     fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<SendOutcome>;
 
     /// Sends the messages that were held back to share packets; called when the application has nothing more to send
@@ -127,7 +128,7 @@ pub(crate) trait Transceiver {
         Time::MAX
     }
 
-    /// Handles its timer, or new room in the socket.
+    /// Handles the connection's timer, or new room in its socket.
     fn act(&mut self, _now: Time, _take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         Ok(())
     }
@@ -137,13 +138,13 @@ pub(crate) trait Transceiver {
         false
     }
 
-    /// Sets whether the application reads; returns whether the socket must be read even if it does not.
+    /// Sets whether the application reads; returns whether the socket must be read even if the application does not.
     fn set_reading(&mut self, _reads: bool, _now: Time) -> bool {
         false
     }
 
-    /// Returns whether it reports its opening, deliveries and end as events; otherwise they follow from the
-    /// state of its socket.
+    /// Returns whether the transceiver reports its opening, deliveries and end as events; otherwise these follow from
+    /// the state of its socket.
     fn reports_events(&self) -> bool {
         false
     }

@@ -31,7 +31,8 @@ pub struct Sysctl {
 pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
 /// SCTP's default `receive_buffer`: half of `net.core.rmem_default`.
 pub(crate) const SCTP_RECEIVE_BUFFER: u64 = 106_496;
-/// TCP's buffers, which Linux chooses with plenty of memory: the settings, and the options with their default and maximum.
+/// The buffers of TCP, whose sizes Linux chooses for a machine with plenty of memory: the settings, and the options
+/// with their default and maximum.
 const BUFFER_SYSCTLS: [(&str, [&str; 2]); 2] = [
     ("net/ipv4/tcp_rmem", ["receive_buffer", "receive_buffer_max"]),
     ("net/ipv4/tcp_wmem", ["send_buffer", "send_buffer_max"]),
@@ -122,7 +123,7 @@ const TCP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     // By default Linux accepts ECN but does not request it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
-    // Since Linux 7.0, which has the setting named here; `sysctls` adds the value of `tcp_ecn`.
+    // The settings named here exist since Linux 7.0; `sysctls` adds the value of `tcp_ecn`.
     ("accurate_ecn", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN_VERSION, |_| Some("3".to_owned()))),
     ("accurate_ecn_if_offered", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN_VERSION, |_| Some("3".to_owned()))),
     ("accurate_ecn_option", NewSysctl("net/ipv4/tcp_ecn_option", ACCURATE_ECN_VERSION, |value| choice(value, ["0", "2"]))),
@@ -255,7 +256,7 @@ const SCTP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("valid_cookie_life", Milliseconds),
 ];
 
-/// The options of userspace transports: all except those of the layers below.
+/// The options that userspace transports cannot set, because they concern the layers below.
 const USERSPACE_OPTIONS: &[(&str, SettingMethod)] = &[
     ("wakeup", Fixed("the kernel decides when a program wakes up; remove the option or use the model world")),
     (
@@ -504,7 +505,8 @@ fn host_sysctls(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     settings
 }
 
-/// Returns the namespace setting of an option, if the kernel supports the option.
+/// Returns the namespace setting that an option needs, or `None`; an error if the kernel does not support the option.
+/// `is_usual` is whether the value is the default.
 fn setting(
     key: &str,
     value: &Value,
@@ -556,12 +558,12 @@ fn method(transport: &TransportSpec, key: &str) -> SettingMethod {
     own.iter().chain(table).find(|(known, _)| *known == key).map_or(otherwise, |(_, method)| *method)
 }
 
-/// Returns the transport without options, with only its stack; this is Linux's own stack if there is one.
+/// Returns the transport with its stack and without other options.
 fn stack_only(transport: &TransportSpec) -> TransportSpec {
     with_stack(transport, transport.stack())
 }
 
-/// Returns the transport with only this stack.
+/// Returns the transport with this `stack` and without other options.
 fn with_stack(transport: &TransportSpec, stack: &str) -> TransportSpec {
     let stack_only = format!("{}:stack={stack}", transport.kind().name()).parse();
     stack_only.expect("a protocol without options is a valid transport")

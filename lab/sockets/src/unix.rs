@@ -67,7 +67,7 @@ impl Opener for Unix {
     }
 }
 
-/// The specifics of a pair.
+/// The specifics of UNIX sockets.
 #[derive(Debug)]
 struct Kind;
 

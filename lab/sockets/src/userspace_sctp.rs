@@ -35,7 +35,7 @@ pub(crate) struct UserspaceSctp {
 }
 
 impl UserspaceSctp {
-    /// Octets of the UDP header, which shorten packets. RFC 6951 section 5.6.
+    /// Length of the UDP header in octets, by which SCTP packets must be shorter. RFC 6951 section 5.6.
     const UDP_HEADER: u64 = 8;
 
     /// Creates the opener.

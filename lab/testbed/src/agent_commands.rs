@@ -8,7 +8,7 @@ use crate::quantity::positive;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
-/// The application of an agent that a script asks to send.
+/// The application that an agent gets if a script makes the agent itself send, as with `$tcp send 2048`.
 const FTP_APPLICATION: (&str, Kind) = ("Application/FTP", Kind::Greedy);
 
 impl Simulator<'_> {
@@ -105,7 +105,7 @@ impl Simulator<'_> {
         count: u64,
     ) -> Outcome {
         let now = self.schedule.now.unwrap_or_default();
-        // All packets of an agent are those of one connection.
+        // All packets of an agent belong to one connection.
         let index = match self.traffic.find(agent, |own| !own.produced.is_empty()).or(from) {
             Some(index) => index,
             None => self.application_over(agent, method.at, FTP_APPLICATION, |_| false)?,
@@ -148,8 +148,8 @@ impl Simulator<'_> {
         Ok(index)
     }
 
-    /// `$tcp send 2048`, `$udp send 500`: the agent sends this number of octets from now on, in as many packets as it
-    /// needs.
+    /// Executes `$tcp send 2048` or `$udp send 500`: the agent sends this number of octets from now on, in as many
+    /// packets as it needs.
     pub(crate) fn send_octets(&mut self, agent: usize, method: &Word, octets: &Word) -> Outcome {
         let own = &self.traffic.agents[agent];
         let size = own.packet()?;

@@ -20,7 +20,7 @@ pub(crate) struct Agent {
     name: &'static str,
     pub class: Class,
     pub node: Option<usize>,
-    /// Index of the agent to which it is connected.
+    /// Index of the agent to which this one is connected.
     pub peer: Option<usize>,
     /// When the agent was detached from its node.
     pub detached: Option<Duration>,
@@ -86,20 +86,20 @@ pub(crate) const ATTRIBUTES_WITHOUT_EFFECT: [&str; 14] = [
     "nlost_",
 ];
 
-/// Octets of the longest IP packet without TCP's headers.
+/// Octets of the longest IP packet without the headers of IP and TCP.
 const LONGEST_PACKET: u64 = 65_535 - 40;
 /// Octets of data in a chunk of ns's SCTP: `dataChunkSize_`, or `mtu_` with the headers of IP and SCTP, without
 /// the chunk's header. sctp/sctp.cc, `SctpAgent::Reset`.
 const SCTP_DATA: u64 = 1452;
 /// The largest buffer that a transport takes, in octets.
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
-/// RFC 7323 section 2.3.
+/// The largest shift of the Window Scale option. RFC 7323 section 2.3.
 const LARGEST_WINDOW_SCALE: u32 = 14;
 
 /// Attributes of TCP that hol supports, except for the size of a packet.
 const TCP_ATTRIBUTES: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
-/// Attributes that a run counts up, so they do not keep the values that a script sets.
+/// Counters, which ns increases during a run, so they do not keep the values that a script sets.
 pub(crate) const COUNTER_ATTRIBUTES: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
@@ -154,7 +154,7 @@ impl Agent {
         if self.is_full_tcp() { "segsize_" } else { "packetSize_" }
     }
 
-    /// Returns whether hol supports an attribute with every value.
+    /// Returns whether hol supports an attribute with any value.
     fn reads(&self, name: &str) -> bool {
         match self.class {
             Class::Tcp { .. } => TCP_ATTRIBUTES.contains(&name) || name == self.packet_attribute(),
@@ -168,7 +168,7 @@ impl Agent {
     fn is_idle(&self, name: &str) -> bool {
         ATTRIBUTES_WITHOUT_EFFECT.contains(&name)
             || name == "ttl_"
-            // foutput() sets it to segsize_ with headers.
+            // ns's foutput() sets it to segsize_ plus headers.
             || self.is_full_tcp() && name == "packetSize_"
             || self.is_silent()
     }
@@ -278,7 +278,7 @@ impl Agent {
     /// affects the packets that are sent.
     pub fn check(&self) -> Result<(), WordError> {
         for (name, value) in &self.attributes {
-            // A class of the script's defaults may stand above several agents.
+            // Other variables are the script's own and have no effect.
             if !is_attribute(name) {
                 continue;
             }
@@ -298,7 +298,7 @@ impl Agent {
                 return error_at(value.at, problem);
             }
         }
-        // Checks their values.
+        // Checks the value of the packet size.
         if matches!(self.class, Class::Tcp { .. } | Class::Udp) {
             self.packet()?;
         }

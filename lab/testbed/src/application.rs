@@ -35,7 +35,7 @@ pub(crate) struct Application {
     continues: bool,
     /// The periods that have ended.
     pub periods: Vec<SendingPeriod>,
-    /// The packets that the script requests one by one: `produce`, `send`.
+    /// The packets that commands of the script send: `produce`, `send`.
     pub produced: Vec<Produced>,
     /// The number of all packets in `produced`.
     pub produced_packets: u64,
@@ -130,7 +130,7 @@ pub(crate) fn no_agent(at: usize) -> WordError {
 }
 
 impl Simulator<'_> {
-    /// Returns the application of an agent.
+    /// Creates an application, and returns the name of its object.
     pub(crate) fn add_application(&mut self, at: usize, class: &'static str, kind: Kind) -> String {
         self.traffic.applications.push(Application::new(at, class, kind));
         self.add(Object::Application(self.traffic.applications.len() - 1))
@@ -201,7 +201,8 @@ impl Simulator<'_> {
             ("produce" | "producemore", [count]) if application.greedy => {
                 let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
                 if self.traffic.agents[agent].class == Class::Sctp {
-                    let problem = "SCTP of ns sends nothing for a number of packets; use send with octets";
+                    let problem =
+                        "ns's SCTP cannot send a number of packets; use send with a number of octets";
                     return error_at(method.at, problem);
                 }
                 return self.produce(agent, Some(index), method, packets(count)?);
@@ -237,7 +238,10 @@ impl Simulator<'_> {
         let is_counted = |own: &Application| !own.produced.is_empty();
         // TCP discards the packets that it has not sent by then: ns-source.tcl, Application/FTP stop.
         if is_tcp && agent.is_some_and(|agent| self.traffic.find(agent, is_counted).is_some()) {
-            return error_at(at, "stopping a number of packets is not supported; send fewer");
+            return error_at(
+                at,
+                "an application that sends a number of packets cannot be stopped before the last one; send fewer packets",
+            );
         }
         self.traffic.applications[index].stop(now);
         Ok(())
@@ -312,7 +316,8 @@ impl Simulator<'_> {
         match name.text.as_str() {
             "packetSize_" | "packet_size_" => application.size = positive(value)?,
             "rate_" => application.rate = bits_per_second(value)?,
-            // A default of the class; `is_unread_limit` excludes classes that do not read it.
+            // Only a default of a class gets here: ns does not read this attribute of such an application
+            // (`is_unread_limit`).
             "maxpkts_" if !matches!(application.class, "Application/Traffic/CBR" | "Source/FTP") => {}
             "maxpkts_" => application.max_packets = Some(packets(value)?),
             _ if is_emulab => application.interval = Some(seconds(value)?),
@@ -331,7 +336,7 @@ impl Simulator<'_> {
 }
 
 impl Application {
-    /// Creates an application with ns's defaults. Classes that have no size and no rate do not need them.
+    /// Creates an application with ns's defaults. If its class has no size or rate, the value here is never used.
     fn new(at: usize, class: &'static str, kind: Kind) -> Self {
         let bursts = match kind {
             Kind::Random(pattern) => Some(Bursts::new(pattern, class)),
@@ -446,7 +451,7 @@ impl Application {
 }
 
 /// Counts the packets of CBR, of which at most `max` are sent. Adds up the intervals in floating point, as ns does:
-/// with a packet every 10 ms, the packet of 4 s may therefore be sent before a stop at 4 s.
+/// with a packet every 10 ms, the packet that is due at 4 s may therefore be sent before a stop at 4 s.
 fn count_packets(periods: &mut [SendingPeriod], max: Option<u64>, countable: &mut u64) {
     let (mut next, mut left) = (None, max.unwrap_or(u64::MAX));
     for period in periods {

@@ -1,4 +1,5 @@
-//! Variables of ns's objects: which variables are ns's own, and the values of those of nodes and of the simulator.
+//! Variables of ns's objects: which variables are ns's own, and the values of the variables of nodes and of the
+//! simulator.
 
 use crate::agents;
 use crate::application;
@@ -136,7 +137,7 @@ impl Simulator<'_> {
         Ok(self.add(Object::Segment(segment, Some(line))))
     }
 
-    /// Executes a command of the class `Node` or `Simulator`; `None` for another one.
+    /// Executes a command of the class `Node` or `Simulator`; `None` for another class or command.
     pub(crate) fn of_class(&mut self, words: &[Word]) -> Option<Outcome> {
         let [class, method, rest @ ..] = words else { return None };
         if !matches!(class.text.as_str(), "Node" | "Simulator") {

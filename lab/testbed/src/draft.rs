@@ -23,7 +23,8 @@ pub(crate) const MAX_EVENTS: usize = 200_000;
 pub(crate) struct Draft {
     pub nodes: Vec<Node>,
     pub segments: Vec<Segment>,
-    /// The last link from one node to another: its segment, and which of the segment's directions leads there.
+    /// For two nodes, the last link from the first to the second: its segment, and the index of the direction that
+    /// leads to the second.
     links: BTreeMap<[usize; 2], (usize, usize)>,
     /// The segments of each node that has any.
     segments_by_node: BTreeMap<usize, Vec<usize>>,
@@ -33,7 +34,7 @@ pub(crate) struct Draft {
     events: Vec<Event>,
     /// Position in the script of the command that makes ns recompute routes when a link goes down.
     pub rerouting_command: Option<usize>,
-    /// The error to report if there are several routes: here ns would choose another one than hol.
+    /// The error to report if there are several routes between two nodes, because ns would choose another one than hol.
     several_routes_error: Option<WordError>,
     /// Position in the script of a one-way link between two nodes that already have a link.
     second_link_command: Option<usize>,
@@ -51,7 +52,7 @@ pub(crate) struct Event {
 }
 
 #[derive(Debug)]
-/// A node.
+/// A node of the network under construction.
 pub(crate) struct Node {
     pub name: Option<String>,
     /// Position of the node in the script.
@@ -126,7 +127,7 @@ impl Draft {
         self.segments_by_node.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// Gives a member of a segment its address; returns whether it was free.
+    /// Gives a member of a segment its address; returns whether the address was free.
     pub fn set_address(&mut self, segment: usize, member: usize, address: Ipv4Addr) -> bool {
         if self.segments[segment].addresses[member] == Some(address) {
             return true;
@@ -283,7 +284,7 @@ impl Draft {
     /// Gives a name to each unnamed object, and a number to each duplicate name.
     fn name_all(&mut self) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
-        // All smaller numbers are already used for that name.
+        // The next number to try for each name; all smaller numbers are taken.
         let mut begun: BTreeMap<String, usize> = BTreeMap::new();
         let nodes = self.nodes.iter_mut().map(|node| (&mut node.name, "node"));
         let segments = self.segments.iter_mut().map(|segment| {
@@ -356,7 +357,7 @@ fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, overrides
 }
 
 impl Line {
-    /// Returns the non-default settings.
+    /// Returns the rate, the delay, and all other settings that differ from the defaults.
     fn overrides(&self, is_emulab: bool) -> Overrides {
         let discipline = self.queue.discipline(is_emulab, self.rate, self.delay);
         Overrides {

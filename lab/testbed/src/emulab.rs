@@ -25,8 +25,8 @@ pub(crate) const COMMANDS: [(&str, &str); 15] = [
     ("tb-set-node-tarfiles", "tb-set-node-tarfiles $node /usr/local tools.tar"),
 ];
 
-/// The error for a command that sets a single member of a LAN.
-const ONE_MEMBER: &str = "this sets the part of one node, but a LAN is the same for all its nodes; give the node its own link with $ns duplex-link";
+/// The error for a command that changes a LAN for one of its members only.
+const ONE_MEMBER: &str = "this changes the LAN for one node only, but a LAN of hol is the same for all its nodes; give the node its own link with $ns duplex-link";
 
 impl Simulator<'_> {
     /// Executes one of [`COMMANDS`], whose syntax is `form`.

@@ -12,11 +12,12 @@ pub struct Section {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Returns the addresses, halves and links of a network's nodes, links and LANs.
+/// Returns four tables of a network: the nodes with their addresses, the halves of links and LANs, their queues, and
+/// the links that carry packets.
 ///
-/// Emulab gives each member of a link or LAN two halves, to the switch and from it. Each half of a path has
-/// half its delay, and losses that together give its loss; the link that carries packets has the whole delay
-/// and loss.
+/// Emulab gives each member of a link or LAN two halves, to the switch and from it. Each half has half of the path's
+/// delay, and a loss so that both halves together have the path's loss. The link that carries packets has the whole
+/// delay and loss.
 pub fn emulab_tables(topology: &Topology) -> [Section; 4] {
     [
         Section { title: "Virtual Node Info", rows: nodes(topology) },
@@ -123,7 +124,7 @@ fn lines(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the lines away from a member and towards it.
+/// Returns the link away from a member and the link towards it; for a LAN, both are the same.
 fn directions(medium: Medium, place: usize) -> [LinkId; 2] {
     match medium {
         Medium::Link { up, down } if place == 0 => [up, down],

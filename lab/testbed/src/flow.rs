@@ -25,7 +25,7 @@ pub struct Flow {
     pub to: String,
     /// Messages that are sent.
     pub load: FlowLoad,
-    /// Start of the traffic.
+    /// Start of the traffic, on the clock of the script.
     pub start: Duration,
     /// End of the traffic, at the latest the end of the script.
     pub stop: Duration,
@@ -45,19 +45,19 @@ pub enum FlowLoad {
     Every {
         /// Octets of a packet, without its headers.
         size: u64,
-        /// Interval.
+        /// Time between packets.
         interval: Duration,
         /// Number of packets that are sent at once, because the agent divides a packet of the application.
         at_once: u16,
-        /// Number of times that packets are sent.
+        /// Number of times at which packets are sent.
         times: u64,
     },
-    /// CBR that stops or changes and then continues, on/off sources, and packets that the script requests one by one:
-    /// the time of each packet since the start, and its octets without headers.
+    /// CBR that stops or changes and then continues, on/off sources, and packets that commands of the script send: the
+    /// time of each packet since the start, and its octets without headers.
     Scripted(Vec<(Duration, u64)>),
 }
 
-/// Octets of the headers of UDP and TCP, as ns and IPv4 count them.
+/// Octets of the headers of IPv4 and UDP.
 const UDP_HEADER_OCTETS: u64 = 28;
 
 /// Octets of the headers of IPv4 and TCP.
@@ -144,27 +144,32 @@ impl Traffic {
         let agent = application.agent.map(|agent| &self.agents[agent]);
         let agent = agent.ok_or_else(|| no_agent(application.at))?;
         let peer = agent.peer.map(|peer| &self.agents[peer]);
-        let peer = peer.ok_or_else(|| wrong("its agent has no other end; add $ns connect $tcp $sink"))?;
-        // ns 2.35: its ACKs go to the last agent that is connected to it.
+        let peer = peer.ok_or_else(|| {
+            wrong("this application's agent is not connected to another one; add $ns connect $tcp $sink")
+        })?;
+        // In ns 2.35, the ACKs of a sink go to the last agent that was connected to it.
         if matches!(agent.class, Class::Tcp { .. }) && peer.peer != application.agent {
-            return Err(wrong("its sink is connected to another agent; create a sink for each"));
+            return Err(wrong(
+                "this application's sink is connected to another agent; create a sink for each",
+            ));
         }
         let nodes = agent.node.zip(peer.node);
-        let (from, to) =
-            nodes.ok_or_else(|| wrong("its agents are on no node; add $ns attach-agent $node $tcp"))?;
+        let (from, to) = nodes.ok_or_else(|| {
+            wrong("one of this application's agents is on no node; add $ns attach-agent $node $tcp")
+        })?;
         if from == to {
             return Err(wrong("both agents are on the same node; hol sends only over links"));
         }
         if application.greedy && !application.produced.is_empty() && application.starts_itself() {
             return Err(wrong(
-                "it sends both without end and a given number of packets; create another agent for one of them",
+                "this application sends both without end and a given number of packets; create another agent for one of them",
             ));
         }
         let periods = application.sending_periods(self.end, countable).ok_or_else(|| {
-            wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
+            wrong("this application starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
         })?;
         let (Some(first), Some(last)) = (periods.first(), periods.last()) else {
-            return Err(wrong("it stops at its start; stop it later"));
+            return Err(wrong("this application stops at its start; stop it later"));
         };
         let (start, stop) = (first.start, last.stop.unwrap_or_default());
         if peer.detached.is_some_and(|detached| detached < stop) {
@@ -178,7 +183,7 @@ impl Traffic {
         }
         if application.greedy && periods.len() > 1 {
             return Err(wrong(
-                "it starts again on its previous connection, but a flow has its own connection; create another agent",
+                "this application starts again on its previous connection, but a flow has its own connection; create another agent",
             ));
         }
         let [from, to] = [from, to].map(|node| network.nodes[node].clone());
@@ -298,7 +303,7 @@ fn paced_load(
     Ok(FlowLoad::Scripted(packets.collect()))
 }
 
-/// Returns the load of packets that a script requests one by one; a packet of the agent has `size` octets.
+/// Returns the load of packets that commands of the script send; a packet of the agent has `size` octets.
 fn counted(application: &Application, size: u64, division: Division) -> Result<FlowLoad, WordError> {
     let all = &application.produced;
     check_writes(application.at, division, all.iter().filter_map(|own| own.octets))?;
@@ -351,6 +356,8 @@ fn check_writes(
 }
 
 fn too_many(at: usize) -> WordError {
-    let problem = format!("it sends more than {MAX_SCRIPTED} packets at irregular times; let it end earlier");
+    let problem = format!(
+        "this application sends more than {MAX_SCRIPTED} packets at irregular times; let it end earlier"
+    );
     WordError { at, problem }
 }

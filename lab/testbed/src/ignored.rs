@@ -69,7 +69,7 @@ const MAX_UNKNOWN: usize = 50;
 impl Simulator<'_> {
     /// Lists a command as ignored.
     pub(crate) fn ignore(&mut self, words: &[Word], reason: &'static str) -> Outcome {
-        // A loop may come here several times.
+        // A loop may execute the command several times.
         if !self.ignored_at.insert(words[0].at) {
             return Ok(String::new());
         }

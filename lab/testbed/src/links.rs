@@ -10,7 +10,7 @@ use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, list_of};
 use crate::unsupported::Cause;
 
-/// Classes of the layers of a LAN that are not wireless.
+/// Classes of the layers of a wired LAN.
 const LAN_LAYERS: [&str; 8] =
     ["LL", "Queue/DropTail", "Mac", "Mac/802_3", "MAC/802_3", "Mac/Csma/Cd", "MAC/Csma/Cd", "Channel"];
 
@@ -34,7 +34,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Refuses the cost of a link if it may have an effect.
+    /// Notes that the script sets the cost of a link, which is an error if there are several routes between two nodes.
     pub(crate) fn refuse_cost(&mut self, method: &Word) {
         let problem = "costs of links are not modelled: routes are those with the fewest hops";
         self.draft.refuse_if_several_routes(method.at, problem);
@@ -47,7 +47,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// `$ns rtmodel-at 1.0 down $from $to`; with a single node, all links of this node.
+    /// Executes `$ns rtmodel-at 1.0 down $from $to`; with a single node, all links of this node go down or up.
     pub(crate) fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
         let at = event_time(time, self.is_emulab)?;
         let change = match verb.text.as_str() {
@@ -164,7 +164,7 @@ impl Simulator<'_> {
     ) -> Outcome {
         let is_link = self.draft.segments[segment].is_link();
         let first = line.unwrap_or_default();
-        // A link of Emulab is one object.
+        // In Emulab, both directions of a link go up or down together.
         let failing = line.filter(|_| !self.is_emulab);
         match (method.text.as_str(), arguments) {
             ("queue", []) => return Ok(self.add(Object::Queue(segment, first))),
@@ -287,7 +287,7 @@ impl Simulator<'_> {
         })
     }
 
-    /// Returns the member of a segment.
+    /// Returns the index of a node among the members of a segment.
     pub(crate) fn member(&self, segment: usize, node: &Word) -> Result<usize, WordError> {
         let wanted = self.node(node)?;
         let place = self.draft.segments[segment].members.iter().position(|member| *member == wanted);
@@ -309,7 +309,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns the link or LAN of a handle.
+    /// Returns the link that a handle names or, if `link` is false, the LAN.
     pub(crate) fn segment(&self, word: &Word, link: bool) -> Result<usize, WordError> {
         match self.object(&word.text) {
             Some(Object::Segment(segment, _)) if self.draft.segments[segment].is_link() == link => {

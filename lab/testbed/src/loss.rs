@@ -139,7 +139,8 @@ impl Simulator<'_> {
             return error_at(model.at, "this is not an error model; create one with new ErrorModel");
         };
         if self.draft.segments[line.0].lines[line.1].has_error_model {
-            let problem = "this direction of the link has an error model; in ns both would lose packets";
+            let problem =
+                "this direction of the link already has an error model; in ns both would lose packets";
             return error_at(model.at, problem);
         }
         if self.error_models[index].line.is_some() {
@@ -186,7 +187,7 @@ impl Simulator<'_> {
         if let Some((segment, line)) = self.error_models[index].line {
             let model = &self.error_models[index];
             let (at, loss) = (model.at, model.spec(&self.randoms)?);
-            // A change of a link has a list of its own.
+            // Each change of a link has its own copy of the list.
             let listed = model.list.as_ref().map_or(0, Vec::len);
             self.hold(at, ENTRY_OCTETS + listed * size_of::<u64>())?;
             self.change(segment, Some(line), LinkChange::Loss(loss));

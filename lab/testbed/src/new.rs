@@ -31,7 +31,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Creates an object of a class of agents or applications; `None` if it is neither.
+    /// Creates an object of a class of agents or applications; `None` for another class.
     pub(crate) fn new_endpoint(&mut self, class: &Word) -> Option<Outcome> {
         if let Some(mut agent) = Agent::new(&class.text, class.at) {
             match self.defaults_of(&class.text, class.at) {
@@ -76,7 +76,7 @@ impl Simulator<'_> {
     }
 }
 
-/// Describes an unsupported class.
+/// Returns the error message for an unsupported class, which lists the supported ones.
 pub(crate) fn unknown_class(class: &str) -> String {
     let kind = match class.split('/').next().unwrap_or_default() {
         "Agent" => {

@@ -130,7 +130,7 @@ pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result
     }
 }
 
-/// Returns the inverse of a probability.
+/// Parses a number of at least 1, the inverse of a probability.
 pub(crate) fn at_least_one(word: &Word) -> Result<f64, WordError> {
     let number = positive(word)?;
     if number >= 1.0 {

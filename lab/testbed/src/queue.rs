@@ -146,7 +146,7 @@ impl Queue {
         match (self.is_in_bytes(is_emulab), is_emulab) {
             (false, _) => QueueLimit::Packets(limit),
             (true, true) => QueueLimit::Bytes(limit),
-            // queue/drop-tail.cc, queue/red.cc: as many packets of the mean size.
+            // queue/drop-tail.cc, queue/red.cc: the limit counts packets of the mean size.
             (true, false) => QueueLimit::Bytes(limit.saturating_mul(self.packet())),
         }
     }

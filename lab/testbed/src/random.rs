@@ -52,8 +52,9 @@ pub(crate) struct Streams {
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     state: State,
-    /// The states at the beginning of the substream and of the stream.
+    /// The state at the beginning of the current substream.
     substream: State,
+    /// The state at the beginning of the stream.
     start: State,
 }
 
@@ -112,7 +113,7 @@ impl Stream {
         scale * (1.0 / self.uniform().powf(1.0 / shape) - 1.0)
     }
 
-    /// Returns a normal variate, by the polar method, whose second result is `spare` until the next call.
+    /// Returns a normal variate. The polar method yields two; `spare` keeps the second one for the next call.
     pub fn normal(&mut self, spare: &mut Option<f64>, mean: f64, deviation: f64) -> f64 {
         if deviation == 0.0 {
             return mean;

@@ -109,8 +109,7 @@ impl Bursts {
             _ => {
                 self.interval = seconds(value)?;
                 if self.interval == Duration::ZERO {
-                    let problem =
-                        "an interval of 0 means the traces of tcplib in ns; set a mean interval in seconds";
+                    let problem = "in ns, an interval of 0 selects the traces of tcplib, which hol lacks; set a mean interval in seconds";
                     return error_at(value.at, problem);
                 }
             }
@@ -147,7 +146,7 @@ impl Bursts {
 }
 
 /// Why a random source may send at other times than in ns.
-const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and FullTcp that closes draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
+const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and a closing FullTcp draw from the same random generator in between, which changes the times at which this source sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
 
 impl Simulator<'_> {
     /// Lists the random sources that share ns's default generator with parts of ns that draw from it during a run.

@@ -34,13 +34,13 @@ enum Due {
     Burst { application: usize, start: u32 },
 }
 
-/// Maximum number of commands during a run; a script with more does not end.
+/// Maximum number of commands during a run; a script with more is considered endless.
 const MAX_DUE: u64 = 200_000;
 /// Maximum number of bursts of all random sources.
 const MAX_BURSTS: u64 = 1_000_000;
 
 impl Schedule {
-    /// Adds commands, and returns their number.
+    /// Adds commands, and returns the number that identifies them.
     fn add_commands(&mut self, at: Duration, script: Word) -> u64 {
         self.commands += 1;
         self.due.insert((at, self.commands), Due::Commands(script));
@@ -68,7 +68,8 @@ impl Schedule {
 impl Simulator<'_> {
     /// Returns the next commands of the run, and advances its time to them; `None` at the end of the run.
     pub fn next_due(&mut self) -> Option<Word> {
-        // Sources alone never end a run: only commands have a time in `due_times`.
+        // The run ends with its last command, even if sources would send more: only commands have a time in
+        // `due_times`.
         while !self.schedule.is_over && !self.is_refused() && !self.schedule.due_times.is_empty() {
             let ((at, number), due) = self.schedule.due.pop_first()?;
             self.schedule.due_times.remove(&number);
@@ -103,7 +104,7 @@ impl Simulator<'_> {
         None
     }
 
-    /// `$ns at 0.5 "$ftp start"`: executes the commands at that time of the run.
+    /// Executes `$ns at 0.5 "$ftp start"`: schedules the commands for that time of the run.
     pub(crate) fn schedule(&mut self, time: &Word, script: &Word) -> Outcome {
         let (at, now) = (event_time(time, self.is_emulab)?, self.schedule.now.unwrap_or_default());
         if at < now {

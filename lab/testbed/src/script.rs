@@ -46,8 +46,8 @@ pub struct ScriptError {
 /// available.
 pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
-/// A function that returns why a network is refused. It is called before the routes are computed, of which there is one
-/// from every node to every address.
+/// A function that returns why a network is refused. It is called before the routes are computed (one from every node
+/// to every address).
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
 /// The beginnings of errors which indicate that the script is a fragment that other scripts read.

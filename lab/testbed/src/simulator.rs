@@ -1,4 +1,4 @@
-//! The objects of a script, and which of them executes a command.
+//! The objects of a script, and the choice of the object that executes a command.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ use crate::unsupported::{self, Cause};
 pub(crate) enum Object {
     Simulator,
     Node(usize),
-    /// A segment, and one of its directions (the index of a line), as links are in ns; without a direction a whole link
-    /// or LAN, as in Emulab.
+    /// A segment, which is a link or a LAN. With the index of a line it is one direction of a link, as in ns; without
+    /// it the whole link or LAN, as in Emulab.
     Segment(usize, Option<usize>),
     /// The queue of one direction: a segment, and the index of a line.
     Queue(usize, usize),

@@ -155,7 +155,7 @@ impl Simulator<'_> {
             ("now", []) => Ok(self.schedule.now.unwrap_or_default().as_secs_f64().to_string()),
             ("at", [time, script]) => self.schedule(time, script),
             ("run", []) if self.schedule.is_running || self.schedule.now.is_some() => {
-                error_at(method.at, "the run has begun before; remove this")
+                error_at(method.at, "the run has already begun; remove this")
             }
             ("run", []) => Ok(self.start_run()),
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),

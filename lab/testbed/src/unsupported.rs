@@ -1,8 +1,8 @@
 //! Parts of ns that hol does not model: one sentence with the cause, instead of a list of unknown commands.
 //!
 //! A script may have several causes, such as a class of its own and wireless nodes. The most serious one is reported,
-//! not the first. If a script is refused for any other reason, the words of the commands that were not executed count,
-//! too.
+//! not the first. If a script is refused for another reason, commands that were not executed are searched for such
+//! causes, too.
 
 use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError};
@@ -54,7 +54,9 @@ impl Kind {
             Self::WebTraffic => {
                 "ns's generators of web traffic are not modelled; write the requests as a workload of an experiment file"
             }
-            Self::Emulation => "ns's emulation on real networks is not modelled; hol run --world kernel is",
+            Self::Emulation => {
+                "ns's emulation on real networks is not modelled; for real network stacks use --world kernel or --world live"
+            }
             Self::Routing => "only static routes are supported; remove this, or use Static",
             Self::Messages => {
                 "agents that pass data of the application to procedures are not modelled; hol has FTP, CBR, Exponential, Pareto and Telnet"
@@ -87,7 +89,8 @@ impl Cause {
         Self { kind: Kind::Routing, error: WordError { at, problem: problem.to_owned() } }
     }
 
-    /// Returns whether this cause is reported whatever else the script contains, so that the rest need not be read.
+    /// Returns whether this cause is reported no matter what else the script contains, so that hol need not read the
+    /// rest.
     pub fn outranks_all_others(&self) -> bool {
         self.kind < Kind::Routing
     }
@@ -196,8 +199,8 @@ pub(crate) fn is_on(value: &str) -> bool {
     !matches!(value, "0" | "false" | "off")
 }
 
-/// `$ns node-config -option value …`: the nodes are wireless unless an option indicates another kind. Wired nodes need
-/// no such command.
+/// Returns the feature that `$ns node-config -option value …` indicates: the nodes are wireless unless an option
+/// indicates another kind. Wired nodes need no such command.
 fn node_config(words: &[Word]) -> Option<Cause> {
     let known = words[2..].iter().find_map(|word| Cause::of_word(&word.text, word.at));
     let is_wired = |word: &Word| matches!(word.text.as_str(), "-wiredRouting" | "-addressType" | "-reset");
@@ -234,14 +237,14 @@ const CALLED_BY_SCRIPTS: [&str; 6] = ["init", "start", "stop", "send", "produce"
 /// The methods of ns itself, by class.
 const NS_METHODS: &str = include_str!("ns-methods.txt");
 
-/// Returns why a script may not define this method of a class of ns, or, if it `extends` one, of a subclass or an
-/// object of that class.
+/// Returns why a script may not define this method for a class of ns or, with `extends`, for a subclass or an object of
+/// that class; `None` if it may.
 pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause> {
     let what = || format!("{} of {}", method.text, class.text);
     if CALLBACKS.contains(&method.text.as_str()) {
         return Some(Cause::new(Kind::Callback, &what(), method.at));
     }
-    // Old scripts define these as ns does, which does not call them itself.
+    // Old scripts define these two as ns does, and ns itself never calls them.
     let is_of_scripts = matches!(method.text.as_str(), "get-link" | "get-queue");
     let is_free = is_of_scripts || extends && CALLED_BY_SCRIPTS.contains(&method.text.as_str());
     (!is_free && is_of_ns(&class.text, &method.text)).then(|| Cause::new(Kind::Replaced, &what(), method.at))
@@ -273,7 +276,7 @@ pub(crate) const LIBRARY_FILES: [&str; 11] = [
 ];
 
 impl Simulator<'_> {
-    /// Returns whether the script is refused whatever its other commands are.
+    /// Returns whether the script is refused no matter what its other commands are.
     pub(crate) fn is_refused(&self) -> bool {
         self.cause.as_ref().is_some_and(Cause::outranks_all_others)
     }
@@ -299,8 +302,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns why a script is refused: the cause in its executed commands or, if it is refused in any case, the cause
-    /// in the commands that were not executed.
+    /// Returns the most serious cause in the executed commands; if the script is refused anyway (`is_refused`), a more
+    /// serious one in the other commands. `None` if there is no cause.
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
         let unreached =
             self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));

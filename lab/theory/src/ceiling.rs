@@ -11,11 +11,12 @@ pub struct Stream {
     pub size: u64,
     /// Octets of each message on the bottleneck, including its share of the headers.
     pub wire_octets: f64,
-    /// Interval between messages; zero sends each as soon as the previous one has been accepted.
+    /// Time from one message to the next; zero: each message is sent as soon as the transport has accepted the previous
+    /// one.
     pub interval: Duration,
     /// Rate of the bottleneck.
     pub rate: BitRate,
-    /// One-way delay without queues.
+    /// One-way delay of the path without queueing.
     pub delay: Duration,
 }
 

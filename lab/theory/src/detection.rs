@@ -6,20 +6,20 @@ use crate::{Recovery, Transfer};
 
 /// The distribution of the time between two transmissions of a packet.
 pub(crate) struct Detection {
-    /// Times in ns until later packets reveal the first loss, each with its probability.
+    /// Times in ns until later packets reveal that a packet's first transmission is lost, each with its probability.
     first_loss: Vec<(u64, f64)>,
     /// Times in ns until later packets reveal the loss of a retransmission; empty if only the timer does.
     repeated_loss: Vec<(u64, f64)>,
     /// The retransmission timeout in ns, without back-off.
     pub rto: u64,
-    /// The delay of the timer at the first timeout in addition to the RTO, in ns, because the acknowledgement of the packet before restarts
-    /// it (which RFC 7765 corrects).
+    /// Time in ns from one RTO after the transmission to the first timeout, which is late because the acknowledgement
+    /// of the previous packet restarts the timer (RFC 7765 corrects this).
     restart_delay: u64,
     /// The maximum RTO after back-off, in ns.
     rto_max: u64,
 }
 
-/// A time to the next transmission, with its probability.
+/// One possible time until a lost packet is transmitted again, with its probability.
 pub(crate) struct Step {
     /// Time to the next transmission, in ns.
     pub delay: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Step {
     pub timeouts: u32,
 }
 
-/// A time in ns after which every timer has expired.
+/// The timeout in ns of a recovery without a timer: it never expires.
 const NEVER: u64 = u64::MAX / 4;
 /// The probability at which distributions are truncated; the remainder is attributed to the timer.
 const TRUNCATION_PROBABILITY: f64 = 1e-12;
@@ -38,7 +38,7 @@ impl Detection {
     pub fn new(transfer: &Transfer) -> Self {
         let arrives = 1.0 - transfer.loss.value();
         let round_trip = transfer.round_trip();
-        // Packets and ACKs of the same connection count.
+        // Only packets and ACKs of the same connection reveal a loss.
         let period = transfer.period().saturating_mul(transfer.connections());
         let after = |packets: Vec<(u64, f64)>| -> Vec<(u64, f64)> {
             packets
@@ -79,7 +79,8 @@ impl Detection {
         }
     }
 
-    /// Returns the times to the next transmission of a packet that was lost, for the `first` time or again, after `timeouts` timeouts.
+    /// Returns the possible times until a lost packet is transmitted again. `first`: only its first transmission was
+    /// lost so far; `timeouts`: how many timeouts it has had.
     pub fn steps(&self, first: bool, timeouts: u32) -> Vec<Step> {
         let backed_off = self.rto.saturating_mul(1 << timeouts.min(20)).min(self.rto_max.max(self.rto));
         let (fast, timer) = if first {
@@ -99,14 +100,14 @@ impl Detection {
     }
 }
 
-/// Returns the number of trials until the `successes`-th success (negative binomial).
+/// Returns the distribution of the number of trials until the `successes`-th success (negative binomial).
 fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
     let mut probability = success.powi(successes as i32);
     let (mut law, mut rest) = (Vec::new(), 1.0);
     for n in (successes..).take_while(|_| success > 0.0) {
         law.push((n, probability));
         rest -= probability;
-        // Only after the peak, because the probabilities grow before it.
+        // A small probability ends the loop only after the peak, because the probabilities grow before it.
         let grows = (n as f64) * (1.0 - success) > (n + 1 - successes) as f64;
         if rest < TRUNCATION_PROBABILITY || (!grows && probability < TRUNCATION_PROBABILITY) {
             break;

@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 
-/// Returns the time from the first lost packet until `errors` consecutive timeouts were exceeded (RFC 9260
+/// Returns the time from the first lost packet until the number of consecutive timeouts exceeds `errors` (RFC 9260
 /// section 8.2): the sum of `errors + 1` timeouts, each twice the previous one and none above `rto_max`.
 ///
 /// `errors` is Path.Max.Retrans, or the potentially-failed threshold of RFC 7829 section 3.2.

@@ -1,8 +1,8 @@
 //! Closed-form models to compare with measurements, and their limits.
 //!
-//! [`Transfer`] describes requests and replies on a path with independent losses. Its methods are the closed
-//! form, [`mechanistic::simulate`] simulates the same rules event by event, and [`applies`] checks where the
-//! two differ. Means are in ms.
+//! [`Transfer`] describes requests and replies on a path with independent losses. Its methods are the closed form,
+//! [`mechanistic::simulate`] simulates the same rules event by event, and [`applies`] checks whether the closed form is
+//! expected to hold. Means are in ms.
 
 mod ceiling;
 mod detection;

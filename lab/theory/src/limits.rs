@@ -15,7 +15,7 @@ pub enum NotApplicable {
     Times,
     /// Losses keep the congestion window below what the rate needs, so messages wait at the sender.
     ///
-    /// Counted in packets, as in Linux TCP. SCTP counts octets, so small messages may still fit.
+    /// The window is counted in packets, as in Linux TCP. SCTP counts octets, so small messages may still fit.
     #[error("the rate needs {in_flight:.0} packets in flight, but losses keep cwnd near {window:.0}")]
     Window {
         /// Packets in flight at the requested rate, per connection.
@@ -23,8 +23,9 @@ pub enum NotApplicable {
         /// Mean congestion window in packets.
         window: f64,
     },
-    /// Timeouts overlap, so one retransmits many lost packets: the closed form, which adds up timeouts, is too high.
-    #[error("{overlap:.2} further timeouts begin during a timeout, which then repairs their losses, too")]
+    /// Timeouts overlap, so one timeout repairs several losses. The closed form adds up all timeouts, so its mean is
+    /// too high.
+    #[error("on average {overlap:.2} timeouts begin during another one, which repairs their losses, too")]
     Timeouts {
         /// Mean number of timeouts that begin during another one.
         overlap: f64,

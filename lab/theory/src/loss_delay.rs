@@ -7,7 +7,7 @@ use hol_base::Duration;
 use crate::detection::Detection;
 use crate::{Recovery, Transfer};
 
-/// A step of the distribution of the delay `X` that losses cause for the lost packet itself.
+/// A step in the distribution of `X`, the delay of a packet because of losses of its own transmissions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Level {
     /// Delay in addition to the one-way delay, in ns.
@@ -35,7 +35,7 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     let (loss, detection) = (transfer.loss.value(), Detection::new(transfer));
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
     let mut arrived = BTreeMap::new();
-    // The probability of each delay of the next transmission and number of timeouts before it.
+    // For each delay of the next transmission and number of timeouts before it: the probability.
     let mut sent = BTreeMap::from([((0u64, 0), 1.0)]);
     for losses in 1..=MAX_LOSSES {
         let mut again = BTreeMap::new();
@@ -83,13 +83,14 @@ impl Transfer {
     /// Returns the delay of a lost message if as few packets as possible reveal the loss and its first
     /// retransmission arrives; zero on a path without loss.
     ///
-    /// No message that waits for it waits longer, so this is also an upper bound of the mean resequencing
+    /// With [`Recovery::Ideal`] no message waits longer, so this is then also an upper bound of the mean resequencing
     /// delay.
     pub fn loss_delay(&self) -> Duration {
         Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
     }
 
-    /// Returns the number of streams from which on a message that is lost once delays no other.
+    /// Returns the smallest number of streams with which a message that is late by [`Self::loss_delay`] delays no other
+    /// message.
     pub fn sufficient_streams(&self) -> u32 {
         self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
     }

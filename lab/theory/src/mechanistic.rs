@@ -13,7 +13,7 @@ use hol_base::{Rng, Seed};
 use self::sender::Sender;
 use crate::{Arrivals, Recovery, Transfer};
 
-/// Returns response times in ms of `n` transactions, in the order of the requests.
+/// Returns the response times in ms of `n` transactions, in the order of the requests.
 pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
     let mut world = Transmission::new(transfer, seed, n);
     world.schedule_request(0);
@@ -25,7 +25,7 @@ pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
     world.requested.iter().zip(&world.answered).map(took).collect()
 }
 
-/// A direction (0 for requests, 1 for replies), and a connection of it.
+/// A direction (0 for requests, 1 for replies) and the index of a connection.
 type Channel = (usize, usize);
 const UP: usize = 0;
 const DOWN: usize = 1;
@@ -37,13 +37,13 @@ enum Event {
     Request(usize),
     /// A packet of a channel arrives.
     Data(Channel, usize),
-    /// The sender of a channel learns of the receiver's first arrivals, up to this number.
+    /// An acknowledgement reaches the sender of a channel; it reports this many entries of the receiver's log.
     Ack(Channel, usize),
-    /// A timer of a channel's sender, unless it has been set again.
+    /// The timer of a channel's sender expires, unless it has been set again.
     Timer(Channel),
 }
 
-/// One direction: senders, arrived packets, and the streams' deliveries.
+/// One direction: both ends of its connections, and which messages have arrived and been delivered.
 struct Direction {
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
@@ -67,7 +67,7 @@ struct Receiver {
 /// The state of the simulation.
 struct Transmission<'a> {
     transfer: &'a Transfer,
-    /// The time, in ns.
+    /// The current time, in ns.
     now: u64,
     /// The events by time, then by order of creation.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,

@@ -1,8 +1,9 @@
 //! How long messages wait for an earlier lost message of their stream.
 //!
-//! A message is delivered when it and everything before it on its stream have arrived. The `i`-th message before it was sent `i s` earlier;
-//! if that one arrives `X_i` late, this one is late by at least `X_i - i s`. So its delay is `W = max over i of (X_i - i s)`, and with
-//! independent `X_i` the distribution of `W` is a product over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages
+//! A message is delivered when it and everything before it on its stream have arrived. The `i`-th message before it was
+//! sent `i s` earlier, where `s` is the time between two messages of a stream; if that one arrives `X_i` late, this one
+//! is late by at least `X_i - i s`. So its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the
+//! distribution of `W` is a product over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages
 //! 451–462).
 
 use std::collections::BTreeSet;
@@ -12,7 +13,8 @@ use hol_base::Duration;
 use crate::loss_delay::{Level, levels};
 use crate::{Arrivals, Transfer};
 
-/// The number of parts into which a delay is divided at least, for a continuous distribution or one with very many steps.
+/// The smallest number of parts into which a delay is divided to sample the distribution, if this is continuous or has
+/// very many steps.
 const MIN_PARTS: u64 = 256;
 
 /// The distribution of the resequencing delay of one direction: the delay of a message because it was lost or because it waits for another
@@ -39,8 +41,8 @@ impl DelayDistribution {
         }
     }
 
-    /// Returns the product of `F(x + i s)` over all `i >= 0`. `F` is constant between levels, so equal factors are counted and raised to a
-    /// power.
+    /// Returns the product of `F(x + i s)` over all `i >= 0`, where `F` is the distribution of one `X_i`. It is
+    /// constant between levels, so equal factors are counted and raised to a power.
     fn cdf_periodic(&self, x: u64) -> f64 {
         let mut counted = 0;
         let mut log = 0.0;
@@ -54,7 +56,8 @@ impl DelayDistribution {
         log.exp()
     }
 
-    /// Returns `F(x) exp(-mu * integral of 1 - F from x)`: the losses for which messages still wait are a Poisson process, too.
+    /// Returns `F(x) exp(-mu * integral of 1 - F from x)`, where `mu` is the message rate of a stream: the losses for
+    /// which messages still wait are a Poisson process, too.
     fn cdf_poisson(&self, x: u64) -> f64 {
         let (mut below, mut integral, mut lost) = (0, 0.0, None);
         for Level { delay, reached } in &self.levels {
@@ -67,9 +70,10 @@ impl DelayDistribution {
         (1.0 - lost.unwrap_or(0.0)) * (-integral / self.spacing as f64).exp()
     }
 
-    /// Returns delays in ascending order, between which the distribution is constant or nearly so.
+    /// Returns ascending delays; between two neighbours the distribution is constant or nearly so.
     fn values(&self) -> Vec<u64> {
-        // A step is where a level is a whole number of spacings away, so there are as many kinds of steps as remainders.
+        // The distribution has steps only at delays that differ from a level by a whole number of spacings, so every
+        // step has the remainder of a level.
         let remainders: BTreeSet<u64> = self.levels.iter().map(|level| level.delay % self.spacing).collect();
         let mut values = vec![0];
         let mut below = 0;
@@ -92,7 +96,8 @@ impl DelayDistribution {
         values
     }
 
-    /// Returns delays with their probabilities: each jump at its position, the probability between two values at the middle.
+    /// Approximates the distribution by single delays with probabilities: each jump at its position, the probability
+    /// between two values at their middle.
     fn atoms(&self) -> Vec<(u64, f64)> {
         let (mut below, mut reached) = (0u64, 0.0);
         let mut atoms = Vec::new();

@@ -13,7 +13,8 @@ pub struct Transfer {
     pub one_way_delay: Duration,
     /// The probability that a packet is lost, in each direction.
     pub loss: Ratio,
-    /// Streams of the association, or parallel connections if the recovery is TCP's; used in turn.
+    /// Number of streams of the association, or of parallel connections if the recovery is TCP's; messages use them in
+    /// turn.
     pub streams: u32,
     /// The process by which requests are sent.
     pub arrivals: Arrivals,
@@ -26,8 +27,9 @@ pub struct Transfer {
 pub enum Arrivals {
     /// At equal intervals.
     Periodic,
-    /// At exponentially distributed intervals. The closed form then treats each stream's messages as Poisson, too, as if streams were drawn
-    /// at random; used in turn they are more regular, and wait less.
+    /// At exponentially distributed intervals. The closed form then treats each stream's messages as Poisson, too, as
+    /// if streams were drawn at random. In fact streams are used in turn, so their messages are more regular and wait
+    /// less.
     Poisson,
 }
 

@@ -12,7 +12,7 @@ pub const TCA_KIND: u16 = 1;
 pub const TCA_OPTIONS: u16 = 2;
 /// The parent of an interface's root discipline. linux/pkt_sched.h
 pub const ROOT: u32 = u32::MAX;
-/// Octets of the structure at the start of messages.
+/// Octets of `struct tcmsg`, with which each message starts.
 const HEADER_LENGTH: usize = 20;
 
 /// Returns the message that sets a discipline of this kind with this handle, replacing an existing one.

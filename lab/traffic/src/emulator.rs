@@ -80,8 +80,8 @@ fn add_attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
 /// A time in ns that is longer than any run: 30 years.
 const NEVER: i64 = 1_000_000_000_000_000_000;
 
-/// Encodes `struct tc_netem_slot` of linux/pkt_sched.h: a packet waits for the next slot, which begins `wait` ns after it
-/// was due; 0: there are no slots. The other numbers, the limits of a slot, are 0: unlimited.
+/// Encodes `struct tc_netem_slot` of linux/pkt_sched.h: a packet that is due waits for the next slot, which begins
+/// `wait` ns later; 0: there are no slots. The other numbers, the limits of a slot, are 0: unlimited.
 fn encode_slot(wait: i64) -> Vec<u8> {
     [wait, wait, 0, 0, 0].map(i64::to_ne_bytes).concat()
 }

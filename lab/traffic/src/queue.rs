@@ -114,8 +114,8 @@ fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
     const TCA_PIE_ALPHA: u16 = 4;
     const TCA_PIE_BETA: u16 = 5;
     const TCA_PIE_ECN: u16 = 6;
-    /// A timer of Linux fires at the tick after its time, and the kernels of both engines have 250 ticks per
-    /// second.
+    /// A timer of Linux fires at the tick after its time, and the kernels of both engines (QEMU and User-Mode Linux)
+    /// have 250 ticks per second.
     const TICK: Duration = Duration::from_millis(4);
     let PieSpec { target, update, alpha, beta, ecn } = *spec;
     let update = update.saturating_sub(TICK).max(TICK);

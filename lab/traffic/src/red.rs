@@ -15,7 +15,7 @@ pub struct RedParameters {
     pub min: u32,
     /// Upper threshold in octets.
     pub max: u32,
-    /// Exponent of the weight of the newest sample, 2 to the power of minus this.
+    /// The weight of the newest sample is 2 to the power of minus this number.
     pub weight_log: u8,
     /// Drop probability as the average approaches `max`.
     pub drop: Ratio,
@@ -28,7 +28,7 @@ pub struct RedParameters {
 /// A table of the decay of the average over the time that the link is idle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleAverageDecay {
-    /// Duration of a table step: 2 to the power of this, in µs.
+    /// The duration of a table step in µs is 2 to the power of this number.
     pub step_log: u8,
     /// Number of halvings after each number of steps; before the first halving the average falls linearly.
     pub halvings: [u8; 256],
@@ -38,7 +38,7 @@ pub struct IdleAverageDecay {
 const WEIGHT_TOLERANCE: f64 = 0.025;
 /// A table with longer steps would not fit into the kernel's 32 bits.
 const MAX_STEP_LOG: f64 = 23.0;
-/// Maximum accepted by the kernel.
+/// Maximum number of halvings that the kernel accepts.
 const MAX_HALVINGS: f64 = 31.0;
 
 impl RedParameters {

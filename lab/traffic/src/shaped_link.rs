@@ -86,20 +86,20 @@ pub struct Emulator {
 /// Whether an emulator keeps its packets until the next change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// It never does.
+    /// The emulator never keeps its packets.
     None,
-    /// It does not now, but may later.
+    /// The emulator does not keep its packets now, but may do so after a change.
     Open,
-    /// It does.
+    /// The emulator keeps its packets.
     Closed,
 }
 
-/// The decisions to drop a packet that emulators do not support.
+/// Filters for decisions to drop a packet that emulators do not support.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// Admits a packet if it fits into this many octets of IP.
+    /// Admits a packet only if the IP octets of all admitted and not yet released packets remain within this limit.
     Admit(u64),
-    /// Releases the room of a packet.
+    /// Releases the octets of a packet that `Admit` has counted; drops nothing.
     Release,
     /// Drops packets by number, counted from 1.
     Drop(Vec<u64>),
@@ -131,7 +131,7 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Unsup
     Err(Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Room for all packets in flight, in packets: only the limit of the queue has an effect.
+/// A limit in packets that no emulator reaches, so that only the limit of the queue has an effect.
 const UNLIMITED_PACKETS: u32 = 1_000_000;
 /// A rate above that of any link, in octets per second: takes no time, but keeps packets in order.
 const INSTANT_RATE: u64 = 1 << 50;
@@ -231,8 +231,8 @@ impl ShapedLink {
         stages
     }
 
-    /// Returns the stages while the rate is 0. The shaper lets one packet pass in a long time, because its credit is not
-    /// negative in front of an empty queue; the transmitter keeps it.
+    /// Returns the stages while the rate is 0. The shaper still lets one packet pass in a long time, because its
+    /// credit is not negative in front of an empty queue; the transmitter keeps this packet.
     pub fn stopped_stages(&self, settings: &Settings) -> Vec<Stage> {
         let mut stages = self.stages(settings);
         for stage in &mut stages {
@@ -251,7 +251,8 @@ impl ShapedLink {
         Emulator { gate, ..transmitter(settings) }
     }
 
-    /// Returns the stages of known duration on the link's own interface, which are measured before the run.
+    /// Returns stages of known duration on the link's own interface, with which the baseline delay is measured before
+    /// the run.
     pub fn baseline_stages(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE_EMULATOR };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);

@@ -64,11 +64,11 @@ pub(crate) type Refusal = (&'static str, String);
 impl ShaperQueue {
     const UNLIMITED_QUEUE: QueueLimit = QueueLimit::Packets(1_000_000);
 
-    /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average
-    /// falls at the initial rate, because Linux would restart it with a new one.
+    /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average decays at
+    /// the initial rate of the link, because Linux would restart the average after a change of the rate.
     pub(crate) fn nested(start: &Settings) -> Result<Vec<Self>, Refusal> {
         Ok(match (&start.discipline, start.queue) {
-            // Filters count its octets before the shaper, and release them after the transmitter.
+            // Filters count the queued octets before the shaper, and release them after the transmitter.
             (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::UNLIMITED_QUEUE)],
             (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
             (Discipline::Red(spec), queue) => {
@@ -101,8 +101,8 @@ pub(crate) fn queue_without_transmission(packets: u64) -> u32 {
 }
 
 impl Shaper {
-    /// The rate of the interfaces in kbit/s, which determines how long a packet takes before its octets are
-    /// gained.
+    /// The rate of the interfaces in kbit/s. The shaper gains credit only after the time that a packet takes at this
+    /// rate.
     pub(crate) const INTERFACE_RATE_KBPS: i32 = 10_000_000;
     /// The largest scale of the rate of the interfaces within 32 bits.
     const MAX_SCALE: i32 = i32::MAX / Self::INTERFACE_RATE_KBPS;

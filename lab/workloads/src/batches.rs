@@ -19,7 +19,7 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct Batches {
     batch: Option<Batch>,
-    /// The current batch, and its remaining messages.
+    /// The ledger entry of the current batch, and the number of its messages without a reply.
     current: Option<(EntryId, u64)>,
 }
 
@@ -29,8 +29,8 @@ impl Batches {
         Self { batch, current: None }
     }
 
-    /// Returns the number of the batch to which the message that comes due now belongs. Starts a batch if
-    /// none has begun.
+    /// Returns the number of the batch to which the message that comes due now belongs. Starts a batch if none has
+    /// begun. `None` if the workload has no batches.
     pub(crate) fn number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.current.get_or_insert_with(|| {
@@ -60,8 +60,9 @@ impl Batches {
         is_over
     }
 
-    /// Records the next batch as never started, or leaves the current one incomplete. Returns how many of the
-    /// `left` messages belong to it; `None` if the workload has no batches.
+    /// Skips a batch at the end of a run: leaves the current one incomplete or, between two batches, records the next
+    /// one as never started. Returns how many of the `left` unsent messages belong to the skipped batch; `None` if the
+    /// workload has no batches.
     pub(crate) fn skip(&mut self, ledger: &mut Ledger, now: Time, left: u64) -> Option<u64> {
         let messages = self.batch?.messages;
         let of_current = left % messages;

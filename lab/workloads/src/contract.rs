@@ -33,7 +33,7 @@ pub enum Input {
     Writable(ConnectionId),
     /// The peer sends no more data on this connection.
     PeerClosed(ConnectionId),
-    /// The connection was closed in order.
+    /// The connection was closed gracefully.
     Closed(ConnectionId),
     /// The connection was refused, reset or timed out. The reason is in the terms of the RFC.
     Failed(ConnectionId, &'static str),
@@ -81,20 +81,22 @@ impl Outgoing {
 pub struct DeliveryOptions {
     /// Deliver on arrival, out of order.
     pub unordered: bool,
-    /// When the transport abandons the message. With a deadline, the lifetime is the remaining time.
+    /// When the transport abandons the message. For a message with a deadline, the lifetime is the time left until
+    /// then.
     pub reliability: Reliability,
 }
 
 /// An output of an application.
 #[derive(Debug)]
 pub enum Output {
-    /// Open a connection, which gets the next number. Only the client does.
+    /// Open a connection, which gets the next number. Only clients open connections.
     Open(ConnectionId),
     /// Send this message.
     Send(Outgoing),
     /// Deliver queued data, then close the connection.
     Close(ConnectionId),
-    /// No action: the application processed a message that had waited, which may have been the last one.
+    /// No action: the application has processed a waiting message. The flow may be over, because that message may have
+    /// been the last.
     Processed,
     /// Wait for an input or until this time; [`Time::MAX`]: for an input only.
     Wait(Time),
@@ -107,9 +109,9 @@ pub enum Output {
 pub enum AbortReason {
     /// A message could not be sent within `late_limit` of its scheduled time.
     BehindSchedule {
-        /// The message.
+        /// Number of the message, from 0.
         message: u64,
-        /// Its scheduled time.
+        /// Scheduled time of the message.
         scheduled: Time,
     },
     /// A required connection failed. The reason is in the terms of the RFC.
@@ -152,14 +154,14 @@ pub trait Application: fmt::Debug {
     fn is_reading(&self) -> bool {
         true
     }
-    /// Returns when the application can send if its connections were open at `opened`: later if it performs a
-    /// handshake of its own.
+    /// Returns when the application could first send, given that its connections were open at `opened`: later than that
+    /// if it performs its own handshake, such as TLS. `None` if it cannot send yet.
     fn connected(&self, opened: Option<Time>) -> Option<Time> {
         opened
     }
     /// Returns the ledger of the application.
     fn ledger(&mut self) -> &mut Ledger;
-    /// Ends the run: records the messages that never came due, and has a packet filter verified. Call until
-    /// it returns true, because a long schedule is processed in parts.
+    /// Ends the run: a client records the messages that never came due, and a middlebox compares its packet filter with
+    /// its rules. Call repeatedly until it returns true, because a long schedule is processed in parts.
     fn end(&mut self, now: Time) -> bool;
 }

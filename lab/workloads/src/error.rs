@@ -22,19 +22,19 @@ pub enum WorkloadError {
         .0.delete
     )]
     Mix(RequestMix),
-    /// An invalid page.
+    /// Invalid keys of the workload `page`: the problem and the remedy.
     #[error("{0}")]
     Page(&'static str),
-    /// An invalid medium.
+    /// Invalid keys of the workload `media`: the problem and the remedy.
     #[error("{0}")]
     Media(String),
-    /// Invalid exchanges.
+    /// Invalid keys of the workload `replay`: the problem and the remedy.
     #[error("{0}")]
     Replay(String),
-    /// Invalid remote calls.
+    /// Invalid keys of the workload `rpc`: the problem and the remedy.
     #[error("{0}")]
     Rpc(&'static str),
-    /// Invalid files.
+    /// Invalid keys of the workload `files`: the problem and the remedy.
     #[error("{0}")]
     Files(&'static str),
     /// A message must have room for its length and number.
@@ -44,7 +44,7 @@ pub enum WorkloadError {
         WorkloadError::MAX_SIZE
     )]
     Size {
-        /// The size.
+        /// The configured size in octets.
         size: u64,
     },
 }

@@ -15,7 +15,7 @@ use crate::{PendingRequests, Processor};
 pub struct HostSpec {
     /// How a middlebox enforces rules before it replies; `"nftables"` only in the kernel world. Default `"none"`.
     pub filter: Filter,
-    /// Time to process each message that an application reads, one at a time. Default none.
+    /// Time to process each message that an application reads; messages are processed one at a time. Default none.
     pub service: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! The ledger of one end: its notes on unsettled messages, those that are neither done nor lost. A ledger is
-//! plain data, because the ends may run on two hosts.
+//! The ledger of one end of a workload, client or server: its notes on unsettled messages, which are neither done nor
+//! lost. A ledger is plain data, because the ends may run on two hosts.
 
 use std::collections::BTreeMap;
 
@@ -30,9 +30,9 @@ pub struct Ledger {
     received: u64,
     /// When the last message so far was due.
     last_due: Option<Time>,
-    /// Number of finished messages: of those sent, the answered ones, and all received.
+    /// Number of finished messages: all received ones, and the sent ones that were answered.
     pub(crate) done: u64,
-    /// Whether messages were settled that had not arrived, but may still arrive.
+    /// Whether messages were settled as lost that may still arrive.
     pub(crate) gave_up: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct SentEntry {
 /// A record that consists of several messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CompositeEntry {
-    /// The message whose delivery ends the record: the first message, until a later one is known to end the record.
+    /// Number of the message whose reply ends the record: the first message, until a later one is known to end it.
     pub(crate) message: u32,
     /// Which part of the reply to that message ends the record: the first or the last.
     pub(crate) part: ReplyPart,
@@ -139,8 +139,8 @@ impl Ledger {
         }
     }
 
-    /// Validates a ledger received from another host; `None` if the ledger cannot belong to a run in which
-    /// nothing was settled.
+    /// Validates a ledger that another host has sent, and counts its finished messages again. The other host must not
+    /// have settled any message: returns `None` if the notes do not start with message 0.
     pub fn validated(mut self) -> Option<Self> {
         let replies = self.sent_messages.notes().filter(|sent| sent.reply.is_some()).count();
         let requests = self.received_messages.notes().flatten().count();
@@ -148,8 +148,8 @@ impl Ledger {
         (self.sent_messages.start() == 0 && self.received_messages.start() == 0).then_some(self)
     }
 
-    /// Converts the ledger's times with `clock`. Packet times are dropped, because they are unknown where a
-    /// conversion is needed.
+    /// Converts the ledger's times with `clock`. Packet times stay as they are: where a conversion is needed, they are
+    /// unknown (zero).
     pub fn convert_times(&mut self, clock: impl Fn(Time) -> Time) {
         let arrival = |arrived: &mut MessageArrival| arrived.delivered = clock(arrived.delivered);
         for sent in self.sent_messages.notes_mut() {
@@ -164,8 +164,8 @@ impl Ledger {
         self.last_due = self.last_due.map(&clock);
     }
 
-    /// Reserves room for this many sent and received messages, so that a run in real time that settles
-    /// nothing before its end is not delayed by reallocation.
+    /// Reserves room for this many sent and received messages. A run in real time settles messages only at its end, and
+    /// reallocation would delay it.
     pub fn make_room(&mut self, sent: u64, received: u64) {
         /// Maximum number of messages for which room is reserved.
         const MAX_RESERVED_MESSAGES: u64 = 1 << 20;
@@ -208,28 +208,28 @@ impl Ledger {
         }
     }
 
-    /// Changes the scheduled time of the message to now.
+    /// Changes the scheduled time of the message to `now`.
     pub fn reschedule(&mut self, entry: EntryId, now: Time) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.scheduled = now;
         }
     }
 
-    /// Notes the stream of the message, as an index among those of all connections.
+    /// Notes the lane of the message: the index of its stream among the streams of all connections.
     pub fn note_lane(&mut self, entry: EntryId, lane: u16) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.lane = lane;
         }
     }
 
-    /// Notes a record of several messages; `first` is the first of them.
+    /// Notes a record of several messages; `first` is the number of the first message.
     pub fn note_composite_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
         self.composites.insert(entry.0, CompositeEntry { message: first, part: ReplyPart::First });
         entry
     }
 
-    /// Ends a record of several messages with the reply to message `last`.
+    /// Ends a record of several messages with the reply to the message with number `last`.
     pub fn end_composite(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
         self.composites.insert(entry.0, CompositeEntry { message: last, part: ReplyPart::Last });
         self.note_composite_end(entry, reply);
@@ -355,8 +355,9 @@ impl MessageArrival {
         TransferTimes { written, first_sent, last_sent: sent, arrived, delivered }
     }
 
-    /// Returns the transfer times of a frame written at `written` and completed by any packet; earlier
-    /// transit does not count. Zero if packet departures are unknown.
+    /// Returns the transfer times of a frame written at `written`. A packet sent before the frame may complete it, so
+    /// packet times before `written` are replaced by `written`. Unknown packet times, which are zero, are replaced,
+    /// too.
     pub(crate) fn frame_transfer_times(self, written: Time) -> TransferTimes {
         let DeliveryTimes { first_sent, sent, arrived } = self.delivery_times;
         // Parity may restore a frame before it is written.
@@ -365,8 +366,9 @@ impl MessageArrival {
         Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, ..self }.transfer_times(written)
     }
 
-    /// Returns the transfer times of a message in parts, the last of which was `written` then; with
-    /// overtaking another part may arrive last. Zero if packet departures are unknown.
+    /// Returns the transfer times of a message in parts, the last of which was written at `written`. Since parts can
+    /// overtake each other, an earlier part may arrive last; `written` is then replaced by the time at which that part
+    /// was sent, if it is known.
     pub(crate) fn multipart_transfer_times(self, written: Time) -> TransferTimes {
         let first_sent = self.delivery_times.first_sent;
         self.transfer_times(if first_sent == Time::ZERO { written } else { written.min(first_sent) })

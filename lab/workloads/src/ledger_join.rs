@@ -4,8 +4,8 @@ use hol_measure::{Outcome, Record, RecordKind};
 
 use crate::ledger::{CompositeEntry, Ledger, ReplyPart, SentEntry};
 
-/// A message that may be lost silently counts as lost when this many later ones have been settled, since an
-/// endless run cannot wait.
+/// On a transport that may lose messages silently, the oldest message counts as lost once this many later ones are
+/// done: an endless run cannot wait for it.
 const LATER_MESSAGES: u64 = 1 << 18;
 
 /// How the ledgers of both ends are joined.

@@ -23,11 +23,11 @@ pub struct Load {
     /// Intervals between messages. Default `"periodic"`; for rpc `"poisson"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Sources that send at the same times, each at `rate`. Default 1.
+    /// Number of sources, which send at the same times, each at `rate`. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if a message waits longer than this for the transport; it ends at the latest this long (or 120 s if longer) after the
-    /// last. Default: no limit.
+    /// Abort the run if a message waits longer than this for the transport. A run also ends at the latest this long (at
+    /// least 120 s) after the last message was due. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }
@@ -128,15 +128,15 @@ impl Load {
 
 /// The due times of messages, one after the other.
 ///
-/// Open loop: the rate alone determines the times, so a slow transport cannot hide its delay by slowing the
-/// load down. Closed loop (`pingpong`, users of `rpc`): a user's next message is due when the reply to the
-/// previous one has arrived, after a think time. Greedy (`bulk`): the next message is due when the transport
-/// has accepted the previous one. With several sources as many messages are due at a time.
+/// Open loop: the rate alone determines the times, so a slow transport cannot hide its delay by slowing the load down.
+/// Closed loop (`pingpong`, users of `rpc`): a user's next message is due when the reply to the previous one has
+/// arrived, after a think time. Greedy (`bulk`): the next message is due when the transport has accepted the previous
+/// one. With several sources, each has a message due at each of these times.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     gaps: Gaps,
     sources: u16,
-    /// Number of sources that have sent their message of the current step.
+    /// Number of sources that have already sent at the current due time.
     sources_served: u16,
     messages_left: u64,
     /// When the next message is due.
@@ -197,7 +197,7 @@ impl Users {
 }
 
 impl Pacer {
-    /// Creates a pacer whose messages are not due by time.
+    /// Creates a pacer without a schedule: a message is due when the previous one was accepted or answered.
     pub(crate) fn untimed(pace: Pace, messages: u64) -> Self {
         match pace {
             Pace::Replied => Self::closed(Users::new(1, Duration::ZERO, Seed(0)), messages),

@@ -8,7 +8,7 @@ use crate::{ConnectionId, StreamLayout};
 #[derive(Debug)]
 pub(crate) struct ConnectionOpenings {
     to_open: Range<u32>,
-    /// Connections not yet open.
+    /// Number of connections that are not open yet.
     missing_count: u32,
 }
 

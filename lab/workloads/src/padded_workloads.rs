@@ -22,7 +22,7 @@ pub trait Padded {
     const ABOUT: &'static str;
     /// Whether each message is sent back.
     const IS_ECHOED: bool;
-    /// The keys of the workload, without those of a load.
+    /// The keys of the workload, without the keys of a load.
     const KEYS: &'static [&'static str] = &["size"];
 
     /// Returns the number of octets per message.

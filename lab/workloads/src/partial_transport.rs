@@ -27,7 +27,8 @@ impl PartialTransport {
         Self { returns_rest, ..Self::default() }
     }
 
-    /// Accepts up to `room` octets of a message; returns the input that the application gets.
+    /// Accepts up to `room` octets of a message. Returns the message for [`Input::Full`](crate::Input::Full); `None` if
+    /// all of it was accepted.
     pub(crate) fn send(&mut self, mut outgoing: Outgoing, room: usize) -> Option<Outgoing> {
         let StreamBuffer { stream, accepted_octets: part } =
             self.connections.entry(outgoing.connection).or_default();

@@ -100,7 +100,7 @@ impl OnwardClient {
         !self.pending_requests.lock().by_client[self.index].requests.is_empty()
     }
 
-    /// Takes the oldest waiting request; the client's next message is for it.
+    /// Takes the oldest waiting request; the client's next message is sent for this request.
     pub(crate) fn take_request(&mut self) {
         let mut queues = self.pending_requests.lock();
         let request = queues.by_client[self.index]

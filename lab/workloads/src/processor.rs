@@ -19,7 +19,7 @@ pub struct Processor {
     service: Duration,
     /// When the processor has served all messages read so far, in ns; shared by clones with different clocks.
     idle_from: Arc<AtomicU64>,
-    /// The zero of this clone's clock, in ns.
+    /// When the clock of this clone was zero, in ns of the common clock.
     clock_zero: u64,
 }
 

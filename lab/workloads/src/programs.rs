@@ -26,7 +26,7 @@ impl Programs {
     }
 }
 
-/// The times of programs that are measured, from outside.
+/// What is measured, from outside the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
@@ -84,13 +84,18 @@ impl Workload for Programs {
         |_| Ok(None)
     }
 
-    /// # Panics Always: a kernel runs the programs themselves, so they have no application, and the model rejects them.
+    /// Programs have no client application: a kernel runs the programs themselves, and the model rejects them.
+    ///
+    /// # Panics
+    /// Always.
     fn client(&self, _: StreamLayout, _: u64, _: Seed) -> Box<dyn Application> {
         unreachable!("programs have no application in the model; a kernel starts them")
     }
 
+    /// Programs have no server application either.
+    ///
     /// # Panics
-    /// Always, as for the client.
+    /// Always.
     fn server(&self, _: StreamLayout, _: u64, _: Host) -> Box<dyn Application> {
         unreachable!("programs have no application in the model; a kernel starts them")
     }

@@ -101,7 +101,7 @@ impl<A: ReplySource> Receiver<A> {
         }
     }
 
-    /// Sends the reply to a session setup at once, the reply to a message after those to its onward requests.
+    /// Sends the reply to a session setup at once. The reply to a message waits for the replies to its onward requests.
     fn reply(&mut self, reply: Outgoing) {
         match self.pending_requests.as_ref().filter(|_| reply.is_message()) {
             Some(pending) => drop(self.waiting_replies.insert(pending.push(), reply)),
@@ -115,7 +115,8 @@ impl<A: ReplySource> Receiver<A> {
         self.requests_served += 1;
     }
 
-    /// Passes on the replies whose processing has ended; returns when that of the next one ends.
+    /// Passes on the replies whose processing has ended. Returns when the processing of the next one ends;
+    /// [`Time::MAX`] if there is none.
     #[inline]
     fn release_served(&mut self, now: Time) -> Time {
         if self.in_service.is_empty() {

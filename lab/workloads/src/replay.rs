@@ -20,8 +20,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// Messages in ascending order: time, octets and octets of the reply, if any: `"12ms 200B 5kB"`. Longer runs repeat them. Default: 128
-    /// octets each way.
+    /// Messages in order of time, each with its due time, its size and the size of its reply, if any:
+    /// `"12ms 200B 5kB"`. Longer runs repeat them. Default: 128 octets each way.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub exchanges: Exchanges,

@@ -33,8 +33,8 @@ pub struct Rpc {
     /// Mean processing time of a request, exponentially distributed; requests are processed in parallel. Default none.
     #[serde(default)]
     pub service: Duration,
-    /// Users, who each send a request after the previous reply (closed loop), instead of `rate`, `interval`, `arrivals` and `sources`.
-    /// Default: open loop.
+    /// Number of users, who each send a request after the previous reply (closed loop); excludes `rate`, `interval`,
+    /// `arrivals` and `sources`. Default: open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
     /// Mean time from a reply to the user's next request, exponentially distributed; needs `users`. Default

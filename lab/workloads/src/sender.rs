@@ -18,7 +18,7 @@ use crate::{ENDLESS, StreamLayout};
 
 /// The requests of a workload, and how their replies are read.
 pub(crate) trait RequestSource: fmt::Debug {
-    /// Returns the kind of its records.
+    /// Returns the kind of the records of its requests.
     fn kind(&self) -> RecordKind;
 
     /// Returns the batch that messages form, if any.
@@ -26,14 +26,14 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the message that sets up the session of a connection, and the turn that determines its stream; `None` if
-    /// the workload has no sessions. `attempt` is the number of earlier attempts.
+    /// Returns the message that sets up the session of a connection, and its turn, the number that selects its stream;
+    /// `None` if the workload has no sessions. `attempt` is the number of earlier attempts.
     fn session_setup(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None
     }
 
-    /// Returns the next message, whose number is `number`, and the turn that determines its stream.
+    /// Returns the next message, whose number is `number`, and its turn, the number that selects its stream.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
     /// Returns the head of message `number`, which is written separately before the rest, if it has one.
@@ -54,11 +54,11 @@ pub(crate) trait RequestSource: fmt::Debug {
 /// The request that a reply answers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RepliedRequest {
-    /// The session setup of this connection, successfully.
+    /// The session setup of this connection, which succeeded.
     Session(ConnectionId),
-    /// The session setup of this connection, with a refusal.
+    /// The session setup of this connection, which was refused.
     SessionRefused(ConnectionId),
-    /// The message with this number, successfully.
+    /// The message with this number, which succeeded.
     Message(u32),
     /// The message with this number: it was refused, or the reply is to another request.
     Refused(u32),
@@ -66,10 +66,10 @@ pub(crate) enum RepliedRequest {
 
 /// Opens all its connections, then sends each message when it is due.
 ///
-/// Messages are sent in the order of the schedule. When the transport's buffer is full, the rejected message
-/// and all later ones wait. With a late limit the run is aborted if that takes longer, because it would then
-/// measure the backlog instead of the transport (Kiesel et al. 2006, section 3.2). Where the transport sets
-/// the pace, each connection has its own pace, so a full one does not block others.
+/// Messages are sent in the order of the schedule. When the transport's buffer is full, the rejected message and all
+/// later ones wait. With a late limit the run is aborted if they wait longer than that, because it would then measure
+/// the backlog instead of the transport (Kiesel et al. 2006, section 3.2). Where the transport sets the pace, each
+/// connection has its own pace, so a full one does not block others.
 #[derive(Debug)]
 pub(crate) struct Sender<R> {
     requests: R,

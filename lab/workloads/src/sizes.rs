@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
                  { median = \"10kB\", sigma = 1.5, max = \"1MB\" }, or { file = \"sizes.txt\" }"
 )]
 pub enum Sizes {
-    /// The same for all.
+    /// One size for all messages or files.
     Fixed(ByteCount),
     /// Log-normal, which fits the body of the distribution of web files. Barford and Crovella 1998
     /// (SIGMETRICS), section 4.
@@ -41,7 +41,7 @@ pub struct SizesFile {
 pub struct LogNormal {
     /// Median.
     pub median: ByteCount,
-    /// Standard deviation of the size's logarithm.
+    /// Standard deviation of the size's natural logarithm.
     pub sigma: f64,
     /// Maximum, to which larger draws are reduced. Default: the longest message.
     #[serde(default, alias = "most", skip_serializing_if = "Option::is_none")]
@@ -152,8 +152,8 @@ impl SizeClass {
         Self { name, is_reply_size, min: size, max: size }
     }
 
-    /// Returns a class for each power of ten from that of `min` to that of `max`; the first and the last
-    /// are open.
+    /// Returns a class for each decade of sizes from the decade of `min` to the decade of `max`. The first class has no
+    /// lower limit, and the last has no upper limit.
     fn decades(min: u64, max: u64, is_reply_size: bool) -> Vec<Self> {
         let [first, last] = [min, max].map(|size| size.max(1).ilog10());
         let class = |power: u32| {

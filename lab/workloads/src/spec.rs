@@ -29,11 +29,11 @@ pub struct WorkloadSpec {
     /// Time at which the client connects. Default 0.
     #[serde(default)]
     pub start: Duration,
-    /// Random delay of the start, up to this, per repetition. Default none.
+    /// Maximum random delay of the start, drawn for each repetition. Default none.
     ///
     /// A host's timers expire at the ticks of its clock. If nothing else is random, runs that start at the same tick
-    /// are identical, and an interval of ± 0 has no meaning (phase effects: Floyd and Jacobson 1992). 256 ms is one
-    /// slot of Linux's timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
+    /// are identical, and a confidence interval of ± 0 has no meaning (phase effects: Floyd and Jacobson 1992). 256 ms
+    /// is one slot of Linux's timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
     #[serde(default)]
     pub spread: Duration,
     /// Time limit for opening a connection; then the run ends. Default: the transport's.
@@ -71,7 +71,7 @@ impl WorkloadSpec {
         self.kind.workload().load()
     }
 
-    /// Returns the time after which the workload stops to send, if it does.
+    /// Returns how long after its connections open the workload stops sending; `None` if it has no such limit.
     pub fn lasts(&self) -> Option<Duration> {
         match &self.kind {
             Kind::Bulk(bulk) => bulk.lasts,
@@ -114,7 +114,7 @@ impl WorkloadSpec {
         self.kind.workload().size()
     }
 
-    /// Returns the number of octets of the longest message.
+    /// Returns the number of octets of the longest message; `None` if it is unknown.
     pub fn longest(&self) -> Option<u64> {
         self.kind.workload().longest()
     }
@@ -155,7 +155,7 @@ impl WorkloadSpec {
         tls::framing_fn(lanes.handshake, self.kind.workload().framing_fn())
     }
 
-    /// Returns how the ledgers are joined, over a transport that may abandon messages or not.
+    /// Returns how the ledgers of both ends are joined; `gives_up` is whether the transport may abandon messages.
     pub fn ledger_join(&self, gives_up: bool) -> LedgerJoin {
         LedgerJoin { has_replies: self.has_replies(), gives_up }
     }

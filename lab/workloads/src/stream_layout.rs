@@ -19,8 +19,8 @@ pub struct StreamLayout {
 }
 
 impl StreamLayout {
-    /// Returns the maximum number of attempts to set up a session: those of about two minutes if the message
-    /// may be lost.
+    /// Returns the maximum number of attempts to set up a session: as many as fit into about two minutes if the message
+    /// may be lost, otherwise one.
     pub(crate) fn max_setup_attempts(self) -> u32 {
         if self.gives_up { 7 } else { 1 }
     }
@@ -35,12 +35,13 @@ impl StreamLayout {
         lane / self.connections
     }
 
-    /// Returns the lane of the message with this `turn`: messages use the lanes one after the other. If its connection
-    /// has no room, returns the next lane whose connection `has_room`; if none has, the first again.
+    /// Returns the lane for the message with this `turn`, a number that counts messages: they use the lanes one after
+    /// the other. If the connection of that lane has no room, returns the next lane whose connection `has_room`. If no
+    /// connection has room, returns the message's own lane.
     pub(crate) fn lane_of_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
         let (streams, connections) = (u32::from(self.streams), u32::from(self.connections));
         let lane = |skipped| ((turn % streams + skipped) % streams) as u16;
-        // As many lanes as there are connections have one of each; the lanes after them would repeat the same connections.
+        // This many consecutive lanes have one connection each; the lanes after them have the same connections again.
         let mut one_of_each = (0..connections.min(streams)).map(lane);
         one_of_each.find(|lane| has_room(self.connection(*lane))).unwrap_or(lane(0))
     }

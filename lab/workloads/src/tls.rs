@@ -32,7 +32,8 @@ pub struct Handshake {
 const MAX_RECORD: usize = 1 << 14;
 /// Octets of a record around its plaintext: header, content type and authentication tag. RFC 8446 section 5.2.
 const RECORD_OVERHEAD: usize = 5 + 1 + 16;
-/// Octets of the content type and of the length of all records of a message, in the place of the first header.
+/// Octets of the header with which a message starts here, in place of its first record's: the content type, and the
+/// length of all records of the message.
 const MESSAGE_HEADER: usize = 1 + 4;
 /// Content types. RFC 8446 appendix B.1.
 const HANDSHAKE_RECORD: u8 = 22;
@@ -61,7 +62,7 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Returns the function that finds message boundaries, of records if there are any.
+/// Returns the function that finds message boundaries: with TLS, those of the records of each message.
 pub(crate) fn framing_fn(handshake: Option<Handshake>, plain: FramingFn) -> FramingFn {
     if handshake.is_some() { length_of } else { plain }
 }
@@ -105,7 +106,7 @@ pub(crate) fn with_tls(
     }
 }
 
-/// An application between its handshakes and a byte stream.
+/// An application that sends over TLS, on a byte stream.
 #[derive(Debug)]
 struct TlsApplication {
     application: Box<dyn Application>,
@@ -119,7 +120,7 @@ struct TlsApplication {
     requested: u32,
     /// Number of connections that are open to the application.
     opened: u32,
-    /// When all connections were open that the application requested at first.
+    /// When all requested connections were open for the first time.
     connected: Option<Time>,
     /// Whether the last message sent belongs to a handshake.
     sends_handshake: bool,
@@ -172,7 +173,7 @@ impl TlsApplication {
         self.outbox.remove(next)
     }
 
-    /// Returns the records of a message, or the rest of them if the transport has accepted a part.
+    /// Returns the records of a message, or the remaining octets of these records if the transport has accepted a part.
     fn protected(&mut self, outgoing: Outgoing) -> Outgoing {
         let refused = self.unsent_records.remove(&outgoing.connection);
         let is_refused = |records: &Bytes| {

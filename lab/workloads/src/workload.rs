@@ -15,7 +15,7 @@ pub trait Workload {
     fn name(&self) -> &'static str;
     /// Returns a one-line description for lists of workloads.
     fn about(&self) -> &'static str;
-    /// Returns the workload's own keys, without those of its load.
+    /// Returns the workload's own keys, without the keys of its load.
     fn own_keys(&self) -> &'static [&'static str];
     /// Sets every default.
     fn set_defaults(&mut self) {
@@ -46,7 +46,7 @@ pub trait Workload {
     }
     /// Returns the number of octets per message; `None` if sizes differ.
     fn size(&self) -> Option<u64>;
-    /// Returns the number of octets of the longest message, if the workload's load does not determine it.
+    /// Returns the number of octets of the longest message; `None` if it is unknown.
     fn longest(&self) -> Option<u64> {
         self.size()
     }
@@ -57,7 +57,7 @@ pub trait Workload {
     /// Returns the kind of records whose latency is reported. A transaction is done when answered, a message
     /// when it arrives.
     fn record_kind(&self) -> RecordKind;
-    /// Returns whether its server is a middlebox, which can use a host's packet filter.
+    /// Returns whether the server of the workload is a middlebox, which can use a host's packet filter.
     fn has_middlebox(&self) -> bool {
         false
     }
@@ -67,7 +67,7 @@ pub trait Workload {
         let _ = messages;
         parallel.into()
     }
-    /// Returns whether it sends before its connection is open, if the transport allows it.
+    /// Returns whether the client sends before its connection is open, if the transport allows early data.
     fn is_early(&self) -> bool {
         false
     }

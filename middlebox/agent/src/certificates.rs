@@ -66,7 +66,7 @@ pub fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Reads a PEM file of certificates, of which the first is the owner's.
+/// Reads a PEM file of certificates. The first certificate must be the owner's.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let text =
         fs::read(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })?;
@@ -99,8 +99,8 @@ pub fn read_authorities(path: &Path) -> Result<RootCertStore, CertificateError> 
 pub struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// Reads a configuration that accepts middleboxes certified by these authorities, and presents a
-    /// certificate if requested.
+    /// Reads a configuration that accepts middleboxes certified by these authorities. `identity` has the files of
+    /// the certificate chain and of the key that the agent presents if requested.
     pub fn read(authorities: &Path, identity: Option<(&Path, &Path)>) -> Result<Self, CertificateError> {
         let builder = ClientConfig::builder_with_provider(crypto_provider());
         let builder = builder.with_protocol_versions(&[&TLS13]).expect("ring has TLS 1.3");
@@ -116,7 +116,7 @@ impl Tls {
 }
 
 impl Tls {
-    /// Returns the client of a handshake with this host.
+    /// Returns the client's side of a TLS session with this host, before its handshake.
     pub fn client(&self, host: &str) -> io::Result<ClientConnection> {
         // Certificates contain the address without its zone (`%eth0`).
         let host = host.split('%').next().unwrap_or_default().to_owned();

@@ -17,7 +17,7 @@ use crate::deadline::{Deadline, to_std};
 use crate::sctp_over_udp::SctpOverUdp;
 use crate::{Server, SessionError, Tls, Transport};
 
-/// Octets that are read at a time.
+/// Maximum number of octets per read.
 const READ_OCTETS: usize = 1 << 16;
 /// Idle time before TCP probes the middlebox, and the interval of further probes.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -39,7 +39,7 @@ enum Carrier {
     Tls { socket: Socket, session: Box<ClientConnection>, framer: Framer },
     /// Each SCTP user message is one SIMCO message. Messages use the streams in turn.
     Sctp { association: Association, streams: u16 },
-    /// The same with our own endpoint.
+    /// Like `Sctp`, but in UDP datagrams and with our own endpoint.
     SctpOverUdp(SctpOverUdp),
 }
 

@@ -7,8 +7,8 @@ use hol_simco::{AgentError, ParseError, Refusal};
 
 use crate::Server;
 
-/// Why there is no session, no answer, or a refusal. After [`Refused`](Self::Refused) the session continues,
-/// after anything else it is unusable.
+/// Why there is no session, no answer, or a refusal. After [`Refused`](Self::Refused) the session continues;
+/// after any other error it is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The server's name is unknown.

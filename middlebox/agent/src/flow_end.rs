@@ -8,8 +8,8 @@ use hol_simco::{AddressTuple, Addresses, IpVersion, Location};
 
 /// One end of a flow: hosts and their ports.
 ///
-/// A host is an IP address, a prefix, or `any`; IPv6 is in brackets. Ports are `:5004`, `:5004-5007` or
-/// `:5004+4` (four from 5004 on); every port is `:any`, or omitted. `*` is `any`, but shells expand it.
+/// A host is an IP address, a prefix, or `any`; IPv6 is in brackets. Ports are `:5004`, `:5004-5007` or `:5004+4`
+/// (four from 5004 on); `:any` or no port means every port. `*` means `any`, but shells expand it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowEnd {
     hosts: Hosts,

@@ -1,7 +1,7 @@
-//! A SIMCO agent for programs: sessions with a middlebox over TCP, with or without TLS, SCTP, and SCTP over UDP. RFC 4540.
+//! A SIMCO agent for programs: sessions with a middlebox over TCP, TLS, SCTP or SCTP over UDP. RFC 4540.
 //!
-//! [`Session`] blocks, with a timeout. Requests may be pipelined: [`send`](Session::send) any number, and
-//! take each answer when needed. Changes by other agents of accessible rules arrive as [`RuleEvent`]. The
+//! [`Session`] blocks, with a timeout. Requests may be pipelined: [`send`](Session::send) any number, and take
+//! each answer when needed. Changes that other agents make to accessible rules arrive as [`RuleEvent`]s. The
 //! protocol itself is [`hol_simco::Agent`]; this crate adds the sockets.
 //!
 //! ```no_run

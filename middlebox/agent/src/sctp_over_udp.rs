@@ -1,7 +1,8 @@
-//! SCTP in UDP datagrams, for kernels without SCTP: a thread runs the association, as the kernel runs other connections. RFC 6951.
+//! SCTP in UDP datagrams, for kernels without SCTP: a thread runs the association, as the kernel runs other
+//! connections. RFC 6951.
 //!
-//! The thread answers the middlebox's heartbeats and repeats lost packets while the program does something else. The program has one
-//! end of a pair of sockets, in which each message is a user message.
+//! The thread answers the middlebox's heartbeats and repeats lost packets while the program does something else.
+//! The program has one end of a pair of sockets, which preserves the boundaries of messages.
 
 #![expect(clippy::disallowed_types, reason = "an agent waits for its middlebox by the wall clock")]
 
@@ -72,7 +73,7 @@ impl SctpOverUdp {
 
 impl Drop for SctpOverUdp {
     fn drop(&mut self) {
-        // The program's messages are delivered before the association is shut down, which has a deadline.
+        // The program's messages are delivered before the association is shut down. The shutdown has a deadline.
         drop(self.program_end.shutdown(Shutdown::Both));
         drop(self.thread.take().map(JoinHandle::join));
     }
@@ -87,10 +88,11 @@ struct Runner {
     unsent: Option<(u16, Bytes)>,
     /// A message for which the program's socket has no room.
     undelivered: Option<Bytes>,
-    /// The thread's end of the pair of sockets; `None` before the handshake, and after program or middlebox have closed.
+    /// The thread's end of the pair of sockets; `None` before the handshake, and after program or middlebox have
+    /// closed.
     program: Option<Socket>,
     is_closing: bool,
-    /// The end of the time for the handshake, then of the time for the shutdown.
+    /// The deadline of the handshake, and later that of the shutdown.
     deadline: Deadline,
     buffer: Vec<u8>,
 }
@@ -98,9 +100,9 @@ struct Runner {
 impl Runner {
     /// Octets of the longest SIMCO message: a header and its body.
     const LONGEST_MESSAGE: usize = 8 + u16::MAX as usize;
-    /// Maximum datagrams read before timers and the program get their turn.
+    /// Maximum number of datagrams that are read before timers and the program get their turn.
     const MAX_DATAGRAMS: usize = 64;
-    /// Maximum time for the end of an association.
+    /// Maximum time for the shutdown of an association.
     const CLOSE_TIME: Duration = Duration::from_secs(1);
 
     /// Performs the handshake.
@@ -226,7 +228,8 @@ impl Runner {
         let timeout = [timer, self.deadline.remaining()].into_iter().flatten().min();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut files = vec![PollFd::new(&self.udp, PollFlags::IN)];
-        // A program that has closed may leave messages for which there is no room yet, and would be reported all the time.
+        // A program that has closed is not polled: its end would be reported all the time while its last messages
+        // wait for room.
         if let Some(program) = self.program.as_ref().filter(|_| !self.is_closing) {
             let mut interest = PollFlags::empty();
             interest.set(PollFlags::IN, self.unsent.is_none());
@@ -261,7 +264,8 @@ impl Runner {
         Ok(())
     }
 
-    /// Sends the association's datagrams. One for which there is no room is lost, and sent again by SCTP.
+    /// Sends the association's datagrams. A datagram for which the socket has no room is lost; SCTP sends its
+    /// data again.
     fn transmit(&mut self) {
         while let Some(datagram) = self.association.next_datagram() {
             drop(self.udp.send(&datagram));

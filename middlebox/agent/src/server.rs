@@ -134,7 +134,7 @@ impl fmt::Display for Server {
 }
 
 impl Transport {
-    /// Returns the name that users write.
+    /// Returns the name for messages to users.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "TCP",

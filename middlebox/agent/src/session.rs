@@ -13,12 +13,12 @@ use crate::{Server, SessionError};
 /// The middlebox's answer to one request.
 pub type Answer = Result<Reply, Refusal>;
 
-/// A change of a rule without a request of this session. RFC 4540 section 5.3.19.
+/// A change of a rule, as announced by the middlebox to this session. RFC 4540 section 5.3.19.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleEvent {
     /// The rule.
     pub pid: Pid,
-    /// The remaining lifetime; zero if it has ended.
+    /// The remaining lifetime; zero if the rule has ended.
     pub lifetime: Lifetime,
 }
 
@@ -84,7 +84,8 @@ impl Session {
         }
     }
 
-    /// Returns the next event of a rule; `None` if there is none for `timeout`, which may be unlimited.
+    /// Returns the next event of a rule; `None` if none arrives within `timeout`. Without a timeout, waits until
+    /// an event arrives.
     pub fn next_event(&mut self, timeout: Option<Duration>) -> Result<Option<RuleEvent>, SessionError> {
         let deadline = timeout.map_or(Deadline::never(), Deadline::after);
         while self.events.is_empty() {
@@ -139,8 +140,8 @@ impl Session {
 }
 
 impl AsFd for Session {
-    /// Returns a file that is readable when the middlebox has sent data; earlier events may already be in
-    /// [`next_event`](Self::next_event).
+    /// Returns a file that is readable when the middlebox has sent data; events that have arrived earlier may
+    /// already wait for [`next_event`](Self::next_event).
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.socket().as_fd()
     }

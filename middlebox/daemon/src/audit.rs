@@ -1,8 +1,8 @@
 //! The audit log: which agent requested what, which addresses and ports it was granted, and when rules ended.
 //!
-//! The log shows who had an outside address and port at what time, except for lines of an agent beyond a rate. Without
-//! a rate an agent could fill a disk, because it may change the lifetime of its own rule, or begin and end one, any
-//! number of times.
+//! The log shows who had an outside address and port at what time, except that it omits an agent's lines beyond a
+//! certain rate. Without this limit an agent could fill a disk, because it may change the lifetime of its own
+//! rule, or begin and end one, any number of times.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -29,12 +29,13 @@ pub(crate) struct Audit {
 /// The lines that an agent has caused.
 #[derive(Debug, Default)]
 struct Account {
-    /// Lines in excess of the rate so far.
+    /// Logged lines that exceed the long-term rate so far, as in a leaky bucket.
     lines: u64,
     /// Refused requests and queries in this second.
     queries: u64,
-    /// Requests and ends of rules that were not logged in this second.
+    /// Requests that were not logged in this second.
     requests: u64,
+    /// Ends of rules that were not logged in this second.
     ends: u64,
 }
 
@@ -111,7 +112,7 @@ impl Audit {
         }
     }
 
-    /// Returns the account of an agent, after closing the second if it has ended.
+    /// Returns the account of an agent. Closes the current second first if it is over.
     fn account(&mut self, now: Time, agent: AgentId, policy: &Policy, log: &mut Log) -> &mut Account {
         if self.until <= now {
             self.close(now, policy, log);
@@ -119,7 +120,7 @@ impl Audit {
         self.accounts.entry(agent).or_default()
     }
 
-    /// Logs how many lines were omitted in the past second.
+    /// Logs how many lines of each agent were omitted in the past second, and starts the next second.
     fn close(&mut self, now: Time, policy: &Policy, log: &mut Log) {
         let seconds = 1 + now.saturating_since(self.until).as_millis() / 1000;
         for (agent, account) in &mut self.accounts {
@@ -151,7 +152,7 @@ pub(crate) fn write_end(now: Time, rule: &Rule, agent: &str, cause: &'static str
     record.write(now, rule.owner, "rule-ended", &fields, log);
 }
 
-/// Returns true if the request has changed something.
+/// Returns true if the request was granted and is not a query (PRS, PRL).
 fn is_granted(answered: &AnsweredRequest<'_>) -> bool {
     let is_question = matches!(answered.request, Request::Prs { .. } | Request::Prl);
     !is_question && !matches!(answered.answer, Body::Refusal(_))

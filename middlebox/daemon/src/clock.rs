@@ -12,7 +12,7 @@ use crate::SetupError;
 /// the wall clock; lifetimes are spans, not dates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// The wall clock at the zero of the monotonic clock.
+    /// The wall clock when the monotonic clock was zero, in nanoseconds since 1970.
     epoch: u64,
 }
 
@@ -24,8 +24,8 @@ impl Clock {
         Self { epoch: wall.saturating_sub(before.midpoint(nanos(ClockId::Monotonic))) }
     }
 
-    /// Returns the clock for the rules in this directory: that of the previous daemon until the machine
-    /// reboots, even if the wall clock was set meanwhile.
+    /// Returns the clock for the rules in this directory. Until the machine reboots it is the clock of the
+    /// previous daemon, even if the wall clock has been set meanwhile.
     pub fn stored_in(directory: &Path) -> Self {
         let stored = fs::read_to_string(directory.join(CLOCK_FILE)).ok();
         stored.zip(boot()).and_then(|(stored, boot)| Self::parse(&stored, &boot)).unwrap_or_else(Self::start)

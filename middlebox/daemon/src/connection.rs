@@ -19,7 +19,7 @@ use crate::turns::AgentOrAnonymous;
 pub(crate) struct Connection {
     line: Box<dyn Line>,
     pub peer: SocketAddr,
-    /// The agent of the connection, which takes turns with others.
+    /// The agent of the connection. Agents take turns, however many connections one has.
     pub agent: AgentOrAnonymous,
     stage: Stage,
     /// The events for which the poller watches the connection.
@@ -28,11 +28,11 @@ pub(crate) struct Connection {
     pub is_queued: bool,
     /// True if the received data exceeded a turn, so that the connection must be processed again even without new data.
     pub has_waiting_messages: bool,
-    /// True if notifications of other sessions' changes are waiting, which are sent in the connection's next turn.
+    /// True if notifications of other sessions' changes are waiting. They are sent in the connection's next turn.
     pub has_notifications: bool,
     /// When the connection is closed for inactivity.
     pub deadline: Option<Time>,
-    /// What the connection has contributed to the sum of held octets, and to the timers of transports.
+    /// The share of the connection in the sum of held octets, and its time in the timers of transports.
     pub accounted: (usize, Time),
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum EndReason {
 }
 
 impl EndReason {
-    /// Returns the log level of the connection.
+    /// Returns the level at which the end of the connection is logged.
     pub fn level(&self) -> Level {
         match self {
             Self::Closed | Self::Lost(_) | Self::Displaced | Self::Restarted | Self::HandshakeFailed(_) => {
@@ -134,7 +134,7 @@ impl Connection {
         self.is_open() && self.line.has_buffered_data()
     }
 
-    /// Returns true if the transport has data to send, such as of a handshake.
+    /// Returns true if there is something to send: messages, or data of the transport such as a handshake.
     pub fn is_to_write(&self) -> bool {
         self.line.is_to_write()
     }
@@ -149,7 +149,8 @@ impl Connection {
         (self.line.held(), self.line.wake_at())
     }
 
-    /// Returns true if the poller does not watch the connection by itself.
+    /// Returns true if other connections use the same socket, so the poller does not watch this connection by
+    /// itself.
     pub fn shares_socket(&self) -> bool {
         self.line.shares_socket()
     }

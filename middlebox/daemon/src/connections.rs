@@ -52,7 +52,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Returns the address of the agent's host.
+    /// Returns the address and port of the agent.
     pub fn peer(&self, id: SessionId) -> Option<SocketAddr> {
         self.all.get(&id).map(|connection| connection.peer)
     }
@@ -73,7 +73,7 @@ impl Connections {
         }
     }
 
-    /// Gives a connection a packet that has arrived at a shared socket.
+    /// Passes a packet that has arrived at a shared socket to its connection.
     pub fn receive(&mut self, now: Time, id: SessionId, path: Path, packet: Packet) {
         let Some(connection) = self.all.get_mut(&id) else { return };
         connection.receive(now, path, packet);
@@ -97,13 +97,14 @@ impl Connections {
         self.to_flush.insert(id);
     }
 
-    /// Updates what is known about a connection that was read: it may have data to send other than messages.
+    /// Updates the sums and timers after a connection was read, and queues it for sending if its transport has
+    /// data.
     pub fn note_read(&mut self, id: SessionId) {
         self.account(id);
         self.note_to_write(id);
     }
 
-    /// Marks the connection as having data to send other than messages.
+    /// Queues the connection for sending if it has something to send, such as data of the transport itself.
     fn note_to_write(&mut self, id: SessionId) {
         if self.all.get(&id).is_some_and(Connection::is_to_write) {
             self.to_flush.insert(id);
@@ -117,7 +118,8 @@ impl Connections {
         }
     }
 
-    /// Handles a writable or readable connection: sends what is queued, or else queues it for reading.
+    /// Handles a connection that the poller reports: queues it for sending if it waits for that, or else for
+    /// reading.
     pub fn note_ready(&mut self, id: SessionId) {
         match self.all.get_mut(&id) {
             Some(connection) if connection.interest == Interest::Write => drop(self.to_flush.insert(id)),

@@ -62,7 +62,7 @@ pub struct Daemon {
     reload: Option<Reload>,
     /// The service for port mappings, if enabled.
     mapper: Option<PortMapper>,
-    /// The sockets of that service with data to read.
+    /// Indices of the sockets of the port mapping service that have data to read.
     readable_mappers: BTreeSet<u32>,
     /// The audit log, if enabled.
     audit: Option<Audit>,
@@ -72,16 +72,17 @@ pub struct Daemon {
     standby_at: Time,
     /// When the daemon ends even if agents have not read everything; [`Time::MAX`] until it stops.
     shutdown_deadline: Time,
-    /// Why the daemon has to stop, other than by request.
+    /// The failure that stops the daemon; `None` while it runs, and if it stops by request.
     failure: Option<RuleStoreError>,
 }
 
 impl Daemon {
     /// Maximum number of sockets handled per turn.
     const MAX_READY: usize = 256;
-    /// Octets per read.
+    /// Maximum number of octets per read.
     const READ_OCTETS: usize = 4096;
-    /// Maximum age of the gauges of agents, of which there may be thousands.
+    /// Maximum age of the gauges of agents. There may be thousands of agents, so the gauges are not updated every
+    /// turn.
     const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
     /// Time for agents to receive the end of their sessions.
     const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -92,7 +93,7 @@ impl Daemon {
     pub fn run(&mut self, stop: impl AsFd, on_ready: impl FnOnce(&Self)) -> Result<(), DaemonError> {
         self.poller.add(&stop, Token::Stop, Interest::Read)?;
         self.begin()?;
-        // The log's thread is started after privileges were dropped, so it has no more of them.
+        // The log's thread is started after privileges were dropped, so it does not have them either.
         self.log.write_in_background()?;
         on_ready(self);
         let mut ready = Events::with_capacity(Self::MAX_READY);
@@ -109,7 +110,7 @@ impl Daemon {
         !is_served || self.clock.now() >= self.shutdown_deadline
     }
 
-    /// Returns the addresses of its sockets for agents, with the actual ports.
+    /// Returns the addresses of the sockets for agents, with the actual ports.
     pub fn addresses(&self) -> impl Iterator<Item = ListenAddress> {
         let sctp_ports = self.sctp_ports.iter().map(SctpPort::address);
         self.listeners.iter().flat_map(Listeners::addresses).chain(sctp_ports)
@@ -159,8 +160,8 @@ impl Daemon {
         })
     }
 
-    /// Makes the filter contain the rules of the middlebox and no others; missing rules are added gradually; then
-    /// reports that agents can connect. From now on the filter passes no other packets.
+    /// Makes the packet filter contain exactly the rules of the middlebox, where missing rules are added
+    /// gradually; then reports that agents can connect. From now on a firewall passes no packets without a rule.
     pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
         let Corrections { missing, surplus } = self.rule_store.repair(now, &self.middlebox)?;
@@ -295,7 +296,7 @@ impl Daemon {
         }
     }
 
-    /// Sends the answers, after the changes that they promise were made.
+    /// Sends the answers. The changes that they promise have already been made.
     fn answer(&mut self, now: Time) {
         self.count_answers();
         self.log_notices(now);

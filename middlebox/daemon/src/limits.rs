@@ -13,10 +13,12 @@ pub struct Limits {
     /// Maximum number of connections. A further connection replaces the oldest one without a session, or else waits in
     /// the kernel's queue.
     pub connections: usize,
-    /// Maximum number of octets queued for an agent that does not read. The agent is read again only when none are
-    /// queued, so these are the replies of one turn, for which half is reserved, and notifications.
+    /// Maximum number of octets queued for an agent that does not read. Its requests are read only when nothing
+    /// is queued, so the queue holds notifications and the replies of one turn, for which half of this number is
+    /// reserved.
     pub agent_backlog: usize,
-    /// Maximum number of octets queued for all agents together. Beyond that, those with the most are disconnected.
+    /// Maximum number of octets queued for all agents together. Beyond that, the agents with the most queued
+    /// octets are disconnected.
     pub backlog: usize,
     /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,
@@ -45,13 +47,14 @@ impl Limits {
     /// Minimum of `agent_backlog`: half of it holds the longest list, which is the longest reply.
     pub(crate) const MIN_AGENT_BACKLOG: u64 = 2 << 16;
 
-    /// Returns the number of octets of answers that end a turn. The other half of `agent_backlog` holds the longest answer and
-    /// notifications, so no agent is disconnected for the volume of its own requests.
+    /// Returns the number of octets of answers after which a turn ends. The other half of `agent_backlog` holds
+    /// the longest answer and notifications, so no agent is disconnected for the volume of its own requests.
     pub(crate) fn turn_octets(&self) -> usize {
         (self.agent_backlog / 2).min(Self::MAX_TURN_OCTETS)
     }
 
-    /// Raises the limit of open files to the maximum; fails if it is too low for the connections and the sockets of SCTP over UDP.
+    /// Raises the limit of open files to the maximum; fails if that is too low for the connections and the
+    /// sockets of SCTP over UDP.
     pub(crate) fn within_open_files(self, udp_sockets: usize) -> Result<Self, DaemonError> {
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).map_err(io::Error::from)?;

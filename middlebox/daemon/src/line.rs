@@ -39,20 +39,22 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     /// Shuts down the sending side.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// Returns the octets of memory that the connection needs for data in either direction; the kernel's are not counted.
+    /// Returns the octets of memory that the connection needs for data in either direction, without those of the
+    /// kernel.
     fn held(&self) -> usize {
         self.waiting()
     }
 
-    /// Returns true if the socket is that of a port with other connections, which the poller watches as a whole.
+    /// Returns true if the socket belongs to a port with many connections. The poller then watches the port as a
+    /// whole.
     fn shares_socket(&self) -> bool {
         false
     }
 
-    /// Sets the time for what follows, and acts on timers of the transport that are due.
+    /// Passes the current time to the transport, which acts on its timers that are due.
     fn advance(&mut self, _now: Time) {}
 
-    /// Returns when the next of these timers is due.
+    /// Returns when the next timer of the transport is due; [`Time::MAX`] if none is running.
     fn wake_at(&self) -> Time {
         Time::MAX
     }

@@ -46,14 +46,14 @@ pub enum Transport {
 /// A new connection of an agent.
 #[derive(Debug)]
 pub(crate) struct NewConnection {
-    /// The socket that accepted it.
+    /// The listening socket that accepted the connection.
     pub listen: ListenAddress,
     pub line: Box<dyn Line>,
     pub peer: SocketAddr,
 }
 
-/// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`, `[fe80::1%eth0]:7626`. RFC 4007 section 11: a link-local
-/// address needs its interface, by name or number.
+/// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`, `[fe80::1%eth0]:7626`. RFC 4007 section 11: a
+/// link-local address needs its interface, by name or number.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let cure = "is not an address with a port; write 127.0.0.1:7626, [::1]:7626, or [fe80::1%eth0]:7626";
     let wrong = || format!("`{text}` {cure}");
@@ -84,8 +84,8 @@ pub(crate) struct Listeners {
     sockets: Vec<(ListenAddress, Socket)>,
     /// The TLS configuration, if TLS is used.
     tls: Option<Arc<ServerConfig>>,
-    /// When to accept connections again after a pause, unless a connection closes before; [`Time::ZERO`]
-    /// without a pause.
+    /// When to accept connections again after a pause, unless a connection closes earlier; [`Time::ZERO`] without
+    /// a pause.
     paused_until: Time,
 }
 
@@ -113,7 +113,7 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// Returns their addresses, with the actual ports.
+    /// Returns the addresses of the sockets, with the actual ports.
     pub fn addresses(&self) -> impl Iterator<Item = ListenAddress> {
         self.sockets.iter().map(|(listen, _)| *listen)
     }
@@ -123,7 +123,7 @@ impl Listeners {
         self.tls = tls;
     }
 
-    /// Accepts an agent; `None` if no agent waits.
+    /// Accepts an agent at the socket with the index `number`; `None` if no agent waits.
     pub fn accept(&self, number: u32) -> io::Result<Option<NewConnection>> {
         let (listen, socket) = &self.sockets[number as usize];
         loop {

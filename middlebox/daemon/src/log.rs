@@ -1,5 +1,5 @@
-//! The log, one line per event: `time=… level=info event=listening transport=tcp address=127.0.0.1:7626`, or the same as an object
-//! of JSON.
+//! The log, one line per event: `time=… level=info event=listening at="tcp 127.0.0.1:7626"`, or the same as a
+//! JSON object.
 
 mod date;
 mod writer;
@@ -14,7 +14,7 @@ use hol_simco::AgentId;
 use self::date::Date;
 use self::writer::Writer;
 
-/// The level of an event. At `info` and above agents cannot cause a line for each request.
+/// The level of an event. At `info` and more severe levels, agents cannot cause a line for each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -35,7 +35,7 @@ pub enum Format {
     /// `name=value`; a value is quoted unless it is a single word.
     #[default]
     Logfmt,
-    /// An object of JSON; all values are strings.
+    /// A JSON object; all values are strings.
     Json,
 }
 
@@ -134,8 +134,8 @@ impl Log {
 }
 
 impl Log {
-    /// Writes an event that clients can cause at will, once a minute for equal fields, with the number of
-    /// occurrences.
+    /// Writes an event that clients can cause at will: events with equal fields at most once a minute, with the
+    /// number of occurrences.
     pub(crate) fn write_limited(
         &mut self,
         now: Time,
@@ -151,7 +151,7 @@ impl Log {
     }
 }
 
-/// Events of the last minute.
+/// The time at which each event was last written, and its occurrences since then, by its name and values.
 #[derive(Debug, Default)]
 struct RepeatedEvents(BTreeMap<(&'static str, String), (Time, u64)>);
 
@@ -160,7 +160,8 @@ impl RepeatedEvents {
     /// Maximum number of distinct events; all further events with the same name count as equal.
     const MAX_EVENTS: usize = 256;
 
-    /// Returns the number of occurrences if the event must be written now.
+    /// Counts an occurrence. Returns the number of occurrences since the last line if the event must be written
+    /// now.
     fn count_occurrence(&mut self, now: Time, event: &'static str, fields: &[Field<'_>]) -> Option<u64> {
         let mut key = (event, fields.iter().map(|(_, value)| format!("{value} ")).collect());
         if self.0.len() >= Self::MAX_EVENTS && !self.0.contains_key(&key) {

@@ -14,7 +14,7 @@ use crate::port_mapping::Answers;
 pub(crate) use histogram::Histogram;
 pub(crate) use text::MIME_TYPE;
 
-/// The metrics of a daemon: written by the event loop, read by the [endpoint](crate::endpoint).
+/// The metrics of a daemon: written by the event loop, read by the [endpoint](crate::metrics_endpoint).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Metrics(Arc<Mutex<Numbers>>);
 

@@ -30,7 +30,7 @@ impl Endpoint {
         TcpListener::bind(address).map(Self)
     }
 
-    /// Returns its address with the actual port.
+    /// Returns the address of the endpoint, with the actual port.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }

@@ -1,4 +1,4 @@
-//! PCP and NAT-PMP: internal hosts request port mappings, each of which is a rule. RFC 6887, RFC 6886.
+//! PCP and NAT-PMP: internal hosts request port mappings; each mapping is a rule. RFC 6887, RFC 6886.
 //!
 //! The port mapper is an agent within the daemon, with a session for each agent of the policy that owns
 //! hosts, so its requests are limited, recorded and enforced like all others. Hosts are identified by their
@@ -23,7 +23,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use mapping_request::MappingRequest;
 use table::{GrantedMapping, Key, Table, host_of};
 
-/// The sockets for hosts, and their mappings.
+/// The sockets to which hosts send requests, and the mappings of these hosts.
 #[derive(Debug)]
 pub(crate) struct PortMapper {
     sockets: Vec<UdpSocket>,
@@ -31,20 +31,20 @@ pub(crate) struct PortMapper {
     address: Option<Ipv4Addr>,
     /// Maximum number of mappings per host.
     max_mappings: usize,
-    /// The start of its epoch.
+    /// The start of the epoch, whose age each answer contains. RFC 6887 section 8.5.
     start: Time,
     table: Table,
     sessions: BTreeMap<AgentId, SessionId>,
     pending: BTreeMap<Tid, PendingRequest>,
     last_tid: u32,
-    /// Sent answers.
+    /// Numbers of sent answers.
     answers: Answers,
 }
 
 /// The number of answers by protocol, operation and result code.
 pub(crate) type Answers = BTreeMap<(&'static str, &'static str, u16), u64>;
 
-/// The host that gets an answer, and the socket for it.
+/// The host that gets an answer, and the index of the socket that sends the answer.
 #[derive(Debug, Clone, Copy)]
 struct Host {
     socket: u32,
@@ -112,7 +112,7 @@ impl PortMapper {
         self.sockets.iter().map(UdpSocket::as_fd)
     }
 
-    /// Returns its addresses, with the actual ports.
+    /// Returns the addresses of the sockets, with the actual ports.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.sockets.iter().filter_map(|socket| socket.local_addr().ok())
     }
@@ -237,8 +237,8 @@ impl PortMapper {
                 self.change(now, pending, existing.pid, lifetime, middlebox, batch)
             }
             Some(existing) => {
-                // The new rule has the same port and needs no more than the previous one, which ends only if the
-                // policy permits the new one.
+                // The new rule has the same port and needs no more resources than the previous rule. The previous
+                // rule ends only if the policy permits the new one.
                 check_rights(&pending, middlebox)?;
                 let replaced = PendingRequest {
                     host: None,
@@ -323,8 +323,8 @@ impl PortMapper {
         Ok(Outcome::Pending)
     }
 
-    /// Deletes the mappings of the host, or those of a protocol, except those that another nonce protects.
-    /// RFC 6887 section 15.1, RFC 6886 section 3.4.
+    /// Deletes the host's mappings of one protocol or of all protocols, except mappings that another nonce
+    /// protects. RFC 6887 section 15.1, RFC 6886 section 3.4.
     fn delete_mappings(
         &mut self,
         now: Time,
@@ -387,12 +387,12 @@ impl PortMapper {
         self.sessions.values().any(|ours| *ours == session)
     }
 
-    /// Handles the end of the session.
+    /// Forgets a session that has ended.
     pub fn close(&mut self, session: SessionId) {
         self.sessions.retain(|_, ours| *ours != session);
     }
 
-    /// Processes a committed message of the middlebox, and answers the host.
+    /// Processes a message of the middlebox whose changes are in force, and answers the host.
     pub fn handle_reply(&mut self, now: Time, Message { tid, body }: Message) {
         if let Body::Notification(Notification::Are { pid, lifetime }) = body {
             return match lifetime {
@@ -472,13 +472,13 @@ impl PortMapper {
         self.table.len()
     }
 
-    /// Returns the epoch in seconds. RFC 6887 section 8.5.
+    /// Returns the age of the epoch in seconds. RFC 6887 section 8.5.
     fn epoch(&self, now: Time) -> u32 {
         (now.saturating_since(self.start).as_millis() / 1000) as u32
     }
 }
 
-/// Fails if the policy does not permit the agent the request of one of its hosts.
+/// Fails if the policy does not allow the agent's rules to cover the hosts of this request.
 fn check_rights(
     PendingRequest { mapping_request, agent, .. }: &PendingRequest,
     middlebox: &Middlebox,
@@ -488,8 +488,8 @@ fn check_rights(
     if is_covered { Ok(()) } else { Err(Refusal::NotAuthorized) }
 }
 
-/// Returns true if a requested outside address and port differ from an existing one. An unspecified address matches
-/// every address.
+/// Returns true if a requested outside address and port differ from those of a mapping. An unspecified address
+/// matches every address.
 fn differs(requested: SocketAddr, outside: SocketAddr) -> bool {
     outside.port() != requested.port() || !requested.ip().is_unspecified() && outside.ip() != requested.ip()
 }

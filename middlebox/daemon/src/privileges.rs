@@ -8,8 +8,8 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// Drops every capability except CAP_NET_ADMIN, which the packet filter needs; without `filters`, drops that one
-/// too. Child processes cannot regain any.
+/// Drops every capability except CAP_NET_ADMIN, which the packet filter needs; if `filters` is false, drops
+/// CAP_NET_ADMIN too. Child processes cannot regain any.
 ///
 /// Applies to this thread and to threads that it starts: call this function when all files and sockets are open, before
 /// there are other threads.
@@ -25,8 +25,7 @@ pub fn drop_privileges(filters: bool) -> io::Result<()> {
     )?)
 }
 
-/// Removes all other capabilities from the bounding set. A thread without CAP_SETPCAP may not do so, and need
-/// not.
+/// Removes all other capabilities from the bounding set. Without CAP_SETPCAP the set stays as it is.
 fn limit_bounding_set(needed: CapabilitySet) -> io::Result<()> {
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     for capability in all.filter(|capability| !needed.contains(*capability)) {

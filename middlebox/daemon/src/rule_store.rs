@@ -67,7 +67,7 @@ impl RuleStoreError {
         }
     }
 
-    /// Returns the changes that caused the failure; `None` if all changes did.
+    /// Returns the indices of the changes that caused the failure; `None` if the failure concerns all changes.
     fn changes(&self, all: &[Change]) -> Option<Vec<usize>> {
         match self {
             Self::Filter(FilterError::Refused { changes, .. }) => Some(changes.clone()),
@@ -80,8 +80,8 @@ impl RuleStoreError {
         }
     }
 
-    /// Returns the answer to the request that caused it. RFC 4540 sections 4.2.3 and 8.3.2: a request that may
-    /// succeed later lacks resources.
+    /// Returns the refusal for the requests that caused the failure. RFC 4540 sections 4.2.3 and 8.3.2: a request
+    /// that may succeed later lacks resources.
     fn refusal(&self) -> Refusal {
         match self {
             Self::Filter(FilterError::Refused { is_transient: true, .. }) => Refusal::NoResources,
@@ -98,11 +98,12 @@ impl RuleStoreError {
 impl RuleStore {
     /// Interval between attempts to repair the filter.
     const REPAIR_INTERVAL: Duration = Duration::from_secs(1);
-    /// How often a batch is repeated without the requests whose changes were rejected.
+    /// Maximum number of times that a batch is repeated without the requests whose changes were rejected.
     const MAX_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
     const REJECTED_BATCH_COST: u64 = 5_000_000;
-    /// Maximum time before the journal's high-water mark is synced. A turn that syncs the mark waits for the disk once more.
+    /// Maximum time between a change and the sync of the journal's high-water mark (the recorded end of the
+    /// journal). A turn that syncs the mark waits for the disk once more.
     const MARK_DELAY: Duration = Duration::from_secs(1);
     /// Interval between attempts to compact the journal after a failure.
     const COMPACTION_RETRY: Duration = Duration::from_secs(60);
@@ -138,28 +139,29 @@ impl RuleStore {
         self.standby.as_mut()
     }
 
-    /// Returns the rule store with changes to record, and a directory in which the clock must be stored, which failed
-    /// because the disk was full.
+    /// Returns the rule store with what could not be written because the disk was full: changes to record, and
+    /// the directory in which to store the clock.
     pub fn with_unrecorded(self, unrecorded: Vec<Change>, unsaved_clock: Option<PathBuf>) -> Self {
         let save_clock_at = if unsaved_clock.is_some() { Time::ZERO } else { Time::MAX };
         Self { unrecorded, unsaved_clock, save_clock_at, ..self }
     }
 
-    /// Returns its counters.
+    /// Returns the counters of the daemon.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
     /// Applies the changes of a batch together. If some are rejected, refuses the requests that caused them, and
     /// applies the others together; after a few attempts, or if all are rejected, refuses all requests that
-    /// change anything. Thus agents do not wait long for failing requests of others. Returns the reasons.
+    /// change anything. Thus agents do not wait long for failing requests of others. Returns the reasons of the
+    /// refusals.
     pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<RuleStoreError> {
         let mut failures: Vec<RuleStoreError> = Vec::new();
         while let Err(failure) = self.apply(now, batch.changes(), middlebox.policy()) {
             self.metrics.numbers().failures += 1;
             batch.add_work(Self::REJECTED_BATCH_COST);
             let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MAX_REPEATS);
-            // Without a standby the filter was not changed, or its change was reversed.
+            // If only the standby is missing, the filter was not changed, or its change was reversed.
             if changes.is_none() && !matches!(failure, RuleStoreError::Standby) {
                 self.schedule_repair(now);
             }
@@ -208,7 +210,8 @@ impl RuleStore {
         self.journal.is_some() && self.standby.as_ref().is_some_and(Replicator::refuses)
     }
 
-    /// Applies ends of expired rules, which need no decision, and refuses all other changes.
+    /// Applies the changes without a standby if all are ends of expired rules, which need no decision; otherwise
+    /// refuses all changes.
     fn end_without_standby(&mut self, now: Time, changes: &[Change]) -> Result<(), RuleStoreError> {
         let is_over = |change: &Change| {
             change.after.is_none() && change.before.is_some_and(|rule| !rule.is_in_force(now))
@@ -239,8 +242,8 @@ impl RuleStore {
         }
         let Some(standby) = &self.standby else { return Ok(()) };
         if !standby.replicate(journal.last_entries()) {
-            // The standby may have recorded the changes or not, as if the connection had broken. Here they
-            // are reversed.
+            // The standby may have recorded the changes or not, as if the connection had broken. This side
+            // reverses them.
             let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
             if let Err(failure) = journal.record(&inverses, name) {
                 self.unrecorded.extend(inverses);
@@ -292,7 +295,7 @@ impl RuleStore {
         Ok(corrections)
     }
 
-    /// Continues the repair in a small step; returns true if it finishes.
+    /// Continues the repair in a small step; returns true if this step finishes the repair.
     pub fn continue_repair(&mut self, now: Time) -> Result<bool, RuleStoreError> {
         if self.continue_at > now {
             return Ok(false);
@@ -345,8 +348,8 @@ impl RuleStore {
     }
 }
 
-/// Repeats a batch without the requests that caused these changes, or, with `None`, without all requests that change
-/// anything. These requests are refused. Returns false if there are no such requests.
+/// Refuses the requests that caused these changes, or with `None` all requests that change anything, and repeats
+/// the rest of the batch. Returns false if there are no such requests.
 fn refuse(
     now: Time,
     middlebox: &mut Middlebox,

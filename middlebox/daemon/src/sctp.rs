@@ -37,7 +37,7 @@ impl Line for Sctp {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         match self.association.receive(buffer) {
             Ok(Some(message)) => Ok(ReadOutcome::Octets(message)),
-            // An empty message is invalid, and so is an endless one.
+            // An endless message is passed on as an empty one: both are invalid.
             Ok(None) if self.association.partial_length() > Header::LONGEST_REQUEST => {
                 Ok(ReadOutcome::Octets(Bytes::new()))
             }

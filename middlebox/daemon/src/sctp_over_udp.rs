@@ -1,4 +1,5 @@
-//! SCTP in UDP datagrams, by our own endpoint: each user message is one SIMCO message, as over the kernel's SCTP. RFC 6951.
+//! SCTP in UDP datagrams, by our own endpoint: each user message is one SIMCO message, as over the kernel's SCTP.
+//! RFC 6951.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,16 +24,17 @@ pub(crate) struct SctpOverUdp {
     octets: usize,
     /// Octets that the peer has acknowledged since the last flush.
     acknowledged: usize,
-    /// True if the peer has sent part of an endless message, which was passed on as an invalid one.
+    /// True if the peer has sent part of a message longer than any request. It was passed on as an invalid
+    /// message.
     has_endless_message: bool,
     is_finishing: bool,
 }
 
 impl SctpOverUdp {
-    /// Maximum chunks and messages in memory. A peer that keeps to the receive window reaches it only with messages shorter than SIMCO's
-    /// header.
+    /// Maximum number of chunks and messages in memory. A peer that respects the receive window reaches the
+    /// maximum only with messages shorter than SIMCO's header.
     const MAX_PIECES: usize = Role::Middlebox.receive_buffer() / 8;
-    /// Octets of memory that a chunk or message needs besides its user data, at most.
+    /// Maximum number of octets of memory that a chunk or message needs besides its user data.
     const PIECE_OVERHEAD: usize = 200;
 
     pub fn new(association: Association, socket: Arc<PortSocket>, path: Path) -> Self {
@@ -87,7 +89,7 @@ impl Line for SctpOverUdp {
             Some(End::Failed(_)) => Err(self.end_error()),
             Some(End::Closed) => Ok(ReadOutcome::End),
             None if self.is_at_end() => Ok(ReadOutcome::End),
-            // An empty message is invalid, and so is an endless one.
+            // An endless message is passed on as an empty one: both are invalid.
             None if self.begins_endless_message() => {
                 self.has_endless_message = true;
                 Ok(ReadOutcome::Octets(Bytes::new()))
@@ -107,7 +109,8 @@ impl Line for SctpOverUdp {
         self.waiting.push_back((stream as u16, octets));
     }
 
-    /// Returns the octets that the peer has not acknowledged. The kernel's buffers do not hold any of them.
+    /// Returns the number of octets that the peer has not acknowledged. Unlike with TCP, the kernel buffers none
+    /// of them.
     fn waiting(&self) -> usize {
         self.octets + self.association.unacknowledged()
     }

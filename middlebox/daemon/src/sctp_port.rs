@@ -18,11 +18,11 @@ pub(crate) struct SctpPort {
     sockets: Vec<Arc<PortSocket>>,
     port: Port<SessionId>,
     buffer: Box<[u8]>,
-    /// Packets of no association that may still be handled in this turn of a queue.
+    /// Number of packets without an association that may still be handled in this turn of a queue.
     strangers_left: usize,
 }
 
-/// What a datagram leads to.
+/// The result of a datagram.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// A packet of this session.
@@ -34,11 +34,11 @@ pub(crate) enum Outcome {
 }
 
 impl SctpPort {
-    /// Sockets of a port.
+    /// Number of sockets of a port.
     pub const QUEUES: usize = PortSocket::QUEUES;
-    /// Maximum datagrams read from a queue per turn; the others wait in the kernel.
+    /// Maximum number of datagrams read from a queue per turn; the others wait in the kernel.
     pub const MAX_DATAGRAMS: usize = 64;
-    /// Maximum packets of no association read from a queue per turn.
+    /// Maximum number of packets without an association that are read from a queue per turn.
     const MAX_STRANGERS: usize = 16;
     /// Octets of the longest datagram.
     const LONGEST_DATAGRAM: usize = 1 << 16;
@@ -66,7 +66,7 @@ impl SctpPort {
         over_udp(all).count() * Self::QUEUES
     }
 
-    /// Returns its address, with the actual port.
+    /// Returns the address of the port, with the actual port number.
     pub fn address(&self) -> ListenAddress {
         self.listen
     }
@@ -81,8 +81,8 @@ impl SctpPort {
         self.strangers_left = Self::MAX_STRANGERS;
     }
 
-    /// Reads and handles a datagram of a queue; `None` if there is none, or if strangers have had their turn. `accepts`: whether
-    /// there is room for another association.
+    /// Reads and handles a datagram of a queue; `None` if there is none, or if this turn has handled enough
+    /// packets without an association. `accepts` is true if there is room for another association.
     pub fn receive(&mut self, now: Time, queue: usize, accepts: bool) -> Option<Outcome> {
         let strangers_left = self.strangers_left.checked_sub(1)?;
         // An error belongs to an earlier datagram, or memory is short; the poller reports the socket again.
@@ -110,7 +110,8 @@ impl SctpPort {
         NewConnection { listen: self.listen, line, peer: path.peer }
     }
 
-    /// Adds the association of a session, by the peer's port and our verification tag; returns the session whose place it takes.
+    /// Adds the association of a session, with the peer's SCTP port and our verification tag. Returns the session
+    /// that the new association replaces, if any.
     pub fn add(&mut self, id: SessionId, path: Path, peer_port: u16, tag: u32) -> Option<SessionId> {
         self.port.add(id, path, peer_port, tag)
     }

@@ -1,6 +1,6 @@
 //! The daemon's settings: a file, and flags that override it. `docs/simco-service.md` has every setting.
 //!
-//! Paths are relative to this file.
+//! Paths in the file are relative to its directory.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -37,11 +37,11 @@ pub struct Settings {
     pub firewall: bool,
     /// The directory where rules are recorded; without it, they end with the daemon.
     pub state: Option<PathBuf>,
-    /// True if a rule is on the disk before its reply is sent; otherwise a crash of the machine may lose
-    /// some.
+    /// True if a rule is on the disk before its reply is sent; otherwise a crash of the machine may lose the
+    /// latest rules.
     pub sync: bool,
-    /// The policy file; without it, every agent with a secret has all rights, and without secrets every
-    /// agent.
+    /// The policy file. Without it, every agent with a secret has all rights; if there are no secrets either,
+    /// every agent has all rights.
     pub policy: Option<PathBuf>,
     /// The file of the agents' secrets for authentication.
     pub secrets: Option<PathBuf>,
@@ -90,8 +90,8 @@ pub struct TlsSettings {
     pub certificate: Option<PathBuf>,
     /// The private key, which no other user may access.
     pub key: Option<PathBuf>,
-    /// The authorities that certify agents, which then must have a certificate with their name. Without it
-    /// agents authenticate with their secrets.
+    /// The authorities that certify agents. With this file each agent needs a certificate with its name; without
+    /// it agents authenticate with their secrets.
     pub agents: Option<PathBuf>,
 }
 
@@ -99,7 +99,7 @@ pub struct TlsSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProtectedSettings {
-    /// The interface of these sockets, which accept no traffic from other interfaces.
+    /// The interface of these sockets. They accept no traffic from other interfaces.
     pub interface: Option<String>,
     /// TCP addresses on which the daemon listens.
     #[serde(deserialize_with = "socket_addresses")]
@@ -116,11 +116,11 @@ pub struct ProtectedSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NftablesSettings {
-    /// The table of the family inet, which only the daemon uses.
+    /// The name of a table of the family inet. Only the daemon uses this table.
     pub table: String,
     /// The interface to internal hosts.
     pub inside: Option<String>,
-    /// The interface to external hosts. Only data between the two is filtered.
+    /// The interface to external hosts. Only data between `inside` and `outside` is filtered.
     pub outside: Option<String>,
 }
 
@@ -132,10 +132,11 @@ pub struct NatSettings {
     pub outside: Vec<IpAddr>,
     /// Addresses that replace external hosts, for twice NAT.
     pub inside: Vec<IpAddr>,
-    /// The first and the last port that rules get at these addresses; without it, 1024 and 65535, or those above
-    /// `masquerade_ports` if these are used.
+    /// The first and the last port that rules get at these addresses. Without this setting these are 1024 and
+    /// 65535, or the ports above `masquerade_ports` if the latter are used.
     pub ports: Option<(u16, u16)>,
-    /// Internal hosts that may open flows to the outside without a rule, with the first address of `outside`.
+    /// Internal hosts that may open flows to the outside without a rule. The NAT replaces their source address by
+    /// the first address of `outside` with the same IP version.
     #[serde(deserialize_with = "prefixes")]
     pub masquerade: Vec<Prefix>,
     /// The first and the last source port of flows that `masquerade` or `hairpin` translates. Rules do not get them.
@@ -167,7 +168,7 @@ pub struct StandbySettings {
     pub certificate_name: String,
     /// How long a reply waits for the standby; after that the standby counts as lost.
     pub patience: Duration,
-    /// True if changes need a connected standby.
+    /// True if requests that change rules are refused unless a standby has every rule.
     pub required: bool,
 }
 

@@ -66,7 +66,7 @@ pub enum SetupError {
         /// The problem.
         source: PolicyError,
     },
-    /// The file has no secrets.
+    /// The file of secrets is invalid.
     #[error("{}: {source}", .path.display())]
     Secrets {
         /// The file.
@@ -175,7 +175,7 @@ pub enum SetupError {
         /// The system's error.
         source: io::Error,
     },
-    /// Many connections would exceed the limit of open files.
+    /// The configured number of connections would exceed the limit of open files.
     #[error(
         "[limits] connections = {connections} is too many, because this process may open only {files} files; raise the limit (systemd: \
          LimitNOFILE={needed}, a shell: ulimit -n {needed}), or set connections = {max}"
@@ -258,7 +258,8 @@ impl Settings {
         Ok(Middlebox::new(self.config(filter.masquerade()), policy, authentication)?)
     }
 
-    /// Returns warnings about settings that work, but hardly as intended, or not on this host.
+    /// Returns warnings about settings that are valid but probably not intended, or that do not work on this
+    /// host.
     pub fn warnings(&self, policy: &Policy) -> Vec<String> {
         self.quota_warning(policy).into_iter().chain(self.sctp_warning()).collect()
     }
@@ -574,7 +575,7 @@ impl Settings {
         }
         capabilities.flags |= Capabilities::IPV6;
         if !self.firewall {
-            // A translator without firewall supports the versions of its addresses.
+            // A NAT without a firewall supports only the IP versions of its addresses.
             let lacks = |version| !self.nat.outside.iter().any(|address| IpVersion::of(*address) == version);
             for (version, flags) in [(IpVersion::V4, Capabilities::IPV4), (IpVersion::V6, Capabilities::IPV6)]
             {

@@ -1,7 +1,7 @@
 //! The standby: a second middlebox that has every rule on its disk before the agent gets its reply.
 //!
-//! The journal is copied while it is written, over TLS, in which both sides have a certificate. The numbers are lengths in
-//! octets:
+//! The active side sends its journal to the standby as it is written, over TLS; both sides have a certificate.
+//! Numbers after names are lengths in octets:
 //!
 //! ```text
 //! active to standby   version 1, then messages
@@ -9,8 +9,8 @@
 //! standby to active   number 8: every message up to this number is on the standby's disk
 //! ```
 //!
-//! `MessageKind` in `wire` lists the messages. There is no election: the side with the floating address is active, and only
-//! that side writes.
+//! `MessageKind` in `wire` lists the messages. There is no election: the side with the floating address is
+//! active, and only that side writes.
 
 mod follower;
 mod handshake;

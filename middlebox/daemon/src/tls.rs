@@ -21,7 +21,7 @@ pub(crate) struct Tls {
     socket: Socket,
     session: ServerConnection,
     outbox: Outbox,
-    /// Octets of the outbox in the record being sent.
+    /// Number of octets of the outbox in the record that is being sent.
     octets_in_record: usize,
     /// Decrypted octets that have not been returned yet.
     decrypted: usize,
@@ -33,9 +33,9 @@ impl Tls {
     /// Cost of a handshake step, in units of about a nanosecond: a signature and two verifications of ECDSA,
     /// or one of RSA, and the key exchange.
     const HANDSHAKE_STEP_COST: u64 = 1_000_000;
-    /// Cost of an octet without content: a record may have only 22 octets, and request new keys.
+    /// Cost of an octet of a record without content: such a record may have only 22 octets, and request new keys.
     const EMPTY_OCTET: u64 = 200;
-    /// Octets of a record. RFC 8446 section 5.1.
+    /// Maximum number of octets in a record. RFC 8446 section 5.1.
     const RECORD_OCTETS: usize = 1 << 14;
 
     pub fn new(socket: Socket, config: Arc<ServerConfig>) -> io::Result<Self> {
@@ -87,7 +87,7 @@ impl Tls {
     }
 }
 
-/// Returns the names in the authenticated certificate of the peer, if it has one.
+/// Returns the DNS names in the authenticated certificate of the peer; `None` if the peer has no certificate.
 pub(crate) fn names_of(session: &ServerConnection) -> Option<Vec<String>> {
     let certificate = session.peer_certificates()?.first()?;
     let parsed = webpki::EndEntityCert::try_from(certificate).ok();

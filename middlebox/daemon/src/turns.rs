@@ -25,7 +25,8 @@ impl Turns {
         waiting.push_back(id);
     }
 
-    /// Removes the next connection, and moves its agent to the end of the order.
+    /// Removes and returns the next connection, and moves its agent to the end of the order; `None` if none
+    /// waits.
     pub fn next(&mut self) -> Option<SessionId> {
         let agent = self.agents.pop_front()?;
         let waiting = self.waiting_sessions.get_mut(&agent)?;

@@ -25,8 +25,8 @@ pub struct Masquerade {
     pub hairpin: bool,
     /// The addresses that represent these hosts: the first of each IP version.
     pub addresses: Vec<IpAddr>,
-    /// Source ports of these flows, outside the [pool's](Pool::ports), because the kernel knows which ports connections
-    /// use, but not which ones rules reserve.
+    /// Source ports of these flows. They must not overlap the [pool's ports](Pool::ports), because the kernel
+    /// knows which ports connections use, but not which ones rules reserve.
     pub ports: RangeInclusive<u16>,
 }
 
@@ -34,7 +34,7 @@ pub struct Masquerade {
 /// not reach the middlebox itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// The addresses for A2 and A1 of rules.
+    /// The addresses that rules get as A2 and A1.
     pub addresses: Vec<IpAddr>,
     /// The ports of each address.
     pub ports: RangeInclusive<u16>,
@@ -68,7 +68,7 @@ pub enum ConfigError {
         "`{0}` is not a valid table name; use a letter, then letters, digits and `_`, at most 64 characters"
     )]
     Table(String),
-    /// Not a valid interface name in the kernel.
+    /// The name is not valid for an interface in the kernel.
     #[error("`{0}` is not a valid interface name; `ip link` lists the interfaces")]
     Interface(String),
 }
@@ -150,14 +150,15 @@ impl Config {
         &self.masquerade
     }
 
-    /// Returns whether other programs must not change the table, where the kernel can enforce that.
+    /// Returns true if the table is protected from changes by other programs, provided that the kernel can do
+    /// that (Linux 6.9).
     pub fn is_guarded(&self) -> bool {
         self.is_guarded
     }
 }
 
 impl Pool {
-    /// Returns the IP versions of its addresses.
+    /// Returns the IP versions of the pool's addresses.
     pub(crate) fn versions(&self) -> impl Iterator<Item = IpVersion> {
         let has = |version| self.addresses.iter().any(|address| IpVersion::of(*address) == version);
         [IpVersion::V4, IpVersion::V6].into_iter().filter(move |version| has(*version))

@@ -1,4 +1,4 @@
-//! Elements of sets and maps, the parts of a rule in a filter.
+//! Elements of sets and maps. In a packet filter each rule consists of such elements.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,8 @@ pub(crate) enum Role {
     Snat,
 }
 
-/// The packets of an element, and its effect. Wildcard fields are not part of the key.
+/// An element: the packets that it matches, and its effect on them. Wildcard fields are not part of the element's
+/// key in its set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Element {
     pub role: Role,
@@ -36,7 +37,7 @@ pub(crate) struct Element {
 pub(crate) struct End {
     /// An address; bits beyond the prefix are zero.
     pub address: IpAddr,
-    /// Bits of the prefix.
+    /// Length of the prefix in bits.
     pub length: u8,
     /// Port or block of ports; `None`: any port.
     pub port: Option<Block>,
@@ -56,7 +57,7 @@ impl Element {
 }
 
 impl End {
-    /// Returns a prefix with the bits beyond it set to zero.
+    /// Creates an end from a prefix; sets the bits beyond the prefix to zero.
     pub fn new(address: IpAddr, length: u8, port: Option<Block>) -> Self {
         let address = match address {
             IpAddr::V4(v4) => IpAddr::V4((v4.to_bits() & mask_v4(length)).into()),
@@ -65,12 +66,12 @@ impl End {
         Self { address, length, port }
     }
 
-    /// Returns every host and port of the version of `address`.
+    /// Returns the end that matches every host and port with the IP version of `address`.
     pub fn any(address: IpAddr) -> Self {
         Self::new(address, 0, None)
     }
 
-    /// Returns one host, with its port if there is one.
+    /// Returns the end that matches one host, and one port if `target` has a port.
     pub fn host(target: Target) -> Self {
         let port = target.port.map(Block::of_port);
         Self::new(target.address, IpVersion::of(target.address).address_bits(), port)

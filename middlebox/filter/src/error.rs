@@ -27,7 +27,7 @@ pub enum FilterError {
         /// The name of the table.
         table: String,
     },
-    /// Another program deleted the table, or changes it as often as this program.
+    /// Another program deleted the table, or changed it during each attempt of this program.
     #[error("another program changed or deleted the table inet {table}; the next reconciliation repairs it")]
     TableChanged {
         /// The name of the table.
@@ -77,7 +77,7 @@ pub enum Unsupported {
         /// The maximum number of pairs.
         max: usize,
     },
-    /// The port ranges of both ends differ in length. Middleboxes refuse such rules themselves.
+    /// The port ranges of both ends differ in length. Middleboxes refuse such rules before they reach the filter.
     #[error("the port ranges of its two ends have different lengths")]
     PortRanges,
 }

@@ -43,7 +43,7 @@ enum Effect {
 
 /// How the ports of both ends are combined.
 enum Pairs {
-    /// A number of pairs: each port with the port at the same position in the other range.
+    /// This number of pairs: each port is combined with the port at the same position in the other range.
     Parallel(usize),
     /// Each block of one end is combined with each block of the other end.
     Crossed(Vec<Option<Block>>, Vec<Option<Block>>),
@@ -81,7 +81,7 @@ impl Effect {
 }
 
 impl<'a> Flows<'a> {
-    /// Returns the flows of a rule, unless there are too many; `None` for a reservation.
+    /// Returns the flows of a rule; `None` for a reservation. Fails if there are too many flows.
     fn of(rule: &'a Rule) -> Result<Option<Self>, Unsupported> {
         let (internal, external, binding, effect) = match &rule.action {
             Action::Reserve { .. } => return Ok(None),
@@ -131,7 +131,8 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// Returns some flows, among them one of each shape: blocks of equal size have the same.
+    /// Returns some flows, among them one of each shape. Flows with port blocks of equal sizes have the same
+    /// shape.
     fn samples(&self) -> Vec<Flow> {
         match &self.pairs {
             Pairs::Parallel(_) => vec![self.parallel(0)],
@@ -144,7 +145,8 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// Returns the flow between the `n`th ports of both ranges, which a NAT translates to the `n`th ports.
+    /// Returns the flow between the `n`th ports of both ranges. A NAT translates them to the `n`th ports of the
+    /// binding.
     fn parallel(&self, n: usize) -> Flow {
         let Self { internal: a0, external: a3, binding, .. } = self;
         let (internal_port, external_port) = (Ports::of(a0).nth(n), Ports::of(a3).nth(n));
@@ -163,9 +165,9 @@ impl<'a> Flows<'a> {
 }
 
 impl Pairs {
-    /// Returns the pairs of ports of a rule. Port ranges of an enabled rule run in parallel, which is why section
-    /// 8.3.1 requires equal lengths; a range opposite a wildcard is split into blocks. In a disabled rule each
-    /// port is combined with each, as section 8.8.1 defines overlaps.
+    /// Returns the pairs of ports of a rule. Port ranges of an enable rule run in parallel, which is why section
+    /// 8.3.1 requires equal lengths; a range opposite a wildcard is split into blocks. In a disable rule each
+    /// port of one end is combined with each port of the other end, as section 8.8.1 defines overlaps.
     fn of(
         a0: &AddressTuple,
         a3: &AddressTuple,
@@ -203,7 +205,8 @@ impl Flow {
         Self { protocol, internal, external, outside: None, inside: None }
     }
 
-    /// Returns the elements of data to the internal host: to A2 on the wire, and as if from A1.
+    /// Returns the elements for data to the internal host. At a NAT such data is sent to A2; at a twice NAT it
+    /// arrives as if from A1.
     fn inbound(&self) -> impl Iterator<Item = (Element, Option<Target>)> {
         let to_internal = self.element(Role::Inbound, self.external, self.internal);
         let dnat = self.outside.map(|outside| self.redirect(outside, self.internal));
@@ -211,7 +214,8 @@ impl Flow {
         [Some((to_internal, None)), dnat, snat].into_iter().flatten()
     }
 
-    /// Returns the elements of data from the internal host: to A1 on the wire, and as if from A2.
+    /// Returns the elements for data from the internal host. At a NAT such data arrives as if from A2; at a twice
+    /// NAT it is sent to A1.
     fn outbound(&self) -> impl Iterator<Item = (Element, Option<Target>)> {
         let to_external = self.element(Role::Outbound, self.internal, self.external);
         let dnat = self.inside.map(|inside| self.redirect(inside, self.external));
@@ -260,7 +264,7 @@ impl Ports {
         self.count.into()
     }
 
-    /// Returns the blocks that cover the ports; `None` covers all.
+    /// Returns the blocks that cover the ports; the block `None` covers all ports.
     fn blocks(self) -> Vec<Option<Block>> {
         let blocks = |first| Block::cover(first, self.count).into_iter().map(Some).collect();
         self.first.map_or(vec![None], blocks)
@@ -280,8 +284,8 @@ fn end(tuple: &AddressTuple, port: Option<Block>) -> End {
     }
 }
 
-/// Returns the replacement of an end with this port in the `n`th flow. Ports stay if a whole address is
-/// bound.
+/// Returns the address and port that replace an end with this port in the `n`th flow. The port stays if a whole
+/// address is bound.
 fn target(tuple: &AddressTuple, n: usize, port: Option<u16>) -> Option<Target> {
     let Addresses::Full { address, .. } = tuple.addresses else { return None };
     Some(Target { address, port: port.map(|port| Ports::of(tuple).nth(n).unwrap_or(port)) })

@@ -5,10 +5,12 @@ use hol_simco::{Footprint, Refusal, Rule};
 use crate::flow::sample;
 use crate::shape::Shape;
 
-/// Maximum number of shapes: each has a set of its own, in which every packet is looked up.
+/// Maximum number of shapes (combinations of prefix lengths and wildcards). Each shape has its own set, in which
+/// every packet is looked up.
 pub const MAX_SHAPES: usize = 64;
 
-/// Returns the elements of a rule and their shapes. RFC 4540 section 8.3.2: a rule that cannot be enforced is refused.
+/// Returns the number of elements of a rule, and their shapes. RFC 4540 section 8.3.2: a rule that cannot be
+/// enforced is refused.
 pub fn footprint(rule: &Rule) -> Result<Footprint, Refusal> {
     let (elements, some) = sample(rule).map_err(|_| Refusal::ConfigurationFailed)?;
     let mut shapes = Vec::new();

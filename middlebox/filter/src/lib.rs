@@ -1,8 +1,8 @@
 //! Packet filters, which enforce the policy rules of a SIMCO middlebox.
 //!
 //! A [`PacketFilter`] applies the [`Change`]s of a batch, all or none. [`Nftables`] is Linux's own filter,
-//! [`NullFilter`] lets measurements leave it out, [`RecordingFilter`] is for tests. `docs/simco-filter.md`
-//! shows the resulting ruleset.
+//! [`NullFilter`] does nothing and is for measurements without a filter, [`RecordingFilter`] is for tests.
+//! `docs/simco-filter.md` shows the resulting ruleset.
 
 use hol_base::Time;
 use hol_simco::{Change, Rule};
@@ -28,12 +28,13 @@ pub use recording_filter::RecordingFilter;
 
 /// A packet filter that enforces rules.
 pub trait PacketFilter: Send {
-    /// Applies all changes at once, or none. The end of a lifetime is a change too; without it the filter
-    /// ends a rule at most five seconds after [`Rule::expires`] on the clock of `now`.
+    /// Applies all changes at once, or none. The end of a lifetime is a change too. Without this change the
+    /// filter ends a rule at most five seconds after [`Rule::expires`] on the clock of `now`.
     fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError>;
 
-    /// Makes exactly these rules apply, and returns the necessary corrections. If the reconciliation takes long, some
-    /// elements are missing until [`continue_reconciliation`](Self::continue_reconciliation) reports completion.
+    /// Makes the filter enforce exactly these rules, and returns the corrections that were necessary. If the
+    /// reconciliation takes long, some elements are missing until
+    /// [`continue_reconciliation`](Self::continue_reconciliation) reports completion.
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Corrections, FilterError>;
 
     /// Continues a reconciliation for a few milliseconds. Changes may be applied in between.
@@ -69,6 +70,7 @@ pub enum Progress {
 pub struct Corrections {
     /// Elements added: a rule has one for each port in each direction.
     pub missing: usize,
-    /// Elements removed. One with a wrong end or translation counts as both.
+    /// Elements removed. An element with a wrong end of its lifetime or a wrong translation counts as both
+    /// missing and surplus.
     pub surplus: usize,
 }

@@ -39,7 +39,7 @@ pub struct Nftables {
     required: RequiredElements,
     /// The sets of the table.
     sets: Sets,
-    /// True if the table is known to match, except for missing elements.
+    /// True if the kernel's table is known to match the required elements, except for those in `missing`.
     is_known: bool,
     /// Elements that a reconciliation has not added yet.
     missing: Vec<PendingAddition>,
@@ -52,9 +52,9 @@ impl Nftables {
     /// several milliseconds (net/netfilter/nf_tables_api.c `__nf_tables_abort`).
     const MAX_ATTEMPTS: usize = 2;
 
-    /// Opens the nftables of this thread's network namespace. The table is unchanged until
-    /// [`reconcile`](PacketFilter::reconcile); without that, the first change empties it. From then on it
-    /// belongs to this filter.
+    /// Opens the nftables of this thread's network namespace. The table stays unchanged until
+    /// [`reconcile`](PacketFilter::reconcile) is called; without that call, the first change empties the table.
+    /// From then on the table belongs to this filter.
     pub fn open(config: Config) -> Result<Self, FilterError> {
         let kernel = Kernel::open()?;
         let ownership = if config.is_guarded() { Ownership::detect(&kernel)? } else { Ownership::Shared };
@@ -72,15 +72,15 @@ impl Nftables {
         })
     }
 
-    /// Makes [`has_foreign_change`](PacketFilter::has_foreign_change) report changes by other programs if the table is not
-    /// guarded.
+    /// Makes [`has_foreign_change`](PacketFilter::has_foreign_change) report changes by other programs if the
+    /// table is not guarded.
     pub fn watch(&mut self) -> Result<(), FilterError> {
         self.watch = Some(Watch::open(self.config.table(), self.kernel.port()?)?);
         Ok(())
     }
 
-    /// Returns the tables of other middleboxes, running or not. A packet that several filter passes only if all
-    /// accept it.
+    /// Returns the tables of other middleboxes, running or not. A packet that several tables filter passes only
+    /// if all of them accept it.
     pub fn other_tables(&self) -> Result<Vec<String>, FilterError> {
         self.kernel.tables_with(&ruleset::COMMON_CHAINS, self.config.table())
     }
@@ -96,7 +96,7 @@ impl Nftables {
         }
     }
 
-    /// Applies the steps in one transaction, after the messages of `begin`.
+    /// Applies the steps in one transaction, after the messages that `begin` adds.
     fn commit(
         &self,
         now: Time,
@@ -136,7 +136,7 @@ impl Nftables {
         }
     }
 
-    /// Returns the error for `refusal`, one of `all`, which no repetition can avoid.
+    /// Returns the error for `refusal`, which is one of `all` and would occur in a repetition too.
     fn reason(&self, refusal: Refusal, all: &[Refusal], steps: &Steps) -> FilterError {
         let is_avoidable = |one: &Refusal| *one != refusal && matches!(one.error, ENOENT | EEXIST);
         let unavoidable: Vec<Refusal> = all.iter().copied().filter(|one| !is_avoidable(one)).collect();

@@ -23,7 +23,7 @@ pub(crate) struct RequiredElements {
 /// The required state of an element, from the rule that ends last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ElementState {
-    /// When the rule that ends last ends.
+    /// The end of the lifetime of that rule.
     pub end: Time,
     /// The address and port to which packets are translated, if any.
     pub target: Option<Target>,

@@ -24,9 +24,10 @@ pub(crate) struct Shape {
 /// The fields of a key that describe one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EndShape {
-    /// Bits of the prefix.
+    /// Length of the address prefix in bits; 0 for every address.
     length: u8,
-    /// Number of significant bits of the port: all for a single port, fewer for a block.
+    /// Number of significant bits of the port: 16 for a single port, fewer for a block of ports; `None` for every
+    /// port.
     port: Option<u8>,
 }
 
@@ -67,8 +68,8 @@ impl Shape {
         ShapeId(rest << 32 | end(self.source) << 16 | end(self.destination))
     }
 
-    /// Returns the fields of a key, in order. A wildcard source address is omitted; the destination shows the
-    /// version.
+    /// Returns the fields of a key, in order. A wildcard source address is omitted; the destination address is
+    /// always a field, because it shows the IP version.
     pub fn key(&self) -> impl Iterator<Item = Field> {
         let Self { version, protocol, source, destination, .. } = *self;
         let fields = [
@@ -145,7 +146,8 @@ impl Field {
         self.length().next_multiple_of(4)
     }
 
-    /// Returns `nft`'s types `inet_proto`, `ipv4_addr`, `ipv6_addr` and `inet_service`; for listings only.
+    /// Returns the number of `nft`'s type `inet_proto`, `ipv4_addr`, `ipv6_addr` or `inet_service`. Only listings
+    /// by `nft` use it.
     pub fn kind(self) -> u32 {
         match self {
             Self::Protocol => 12,

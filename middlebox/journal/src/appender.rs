@@ -13,11 +13,11 @@ use crate::{Durability, JournalError};
 pub(crate) struct Appender {
     file: File,
     path: PathBuf,
-    /// Octets of complete frames.
+    /// The offset in octets at which the complete frames end.
     end: u64,
     /// The position of the next frame.
     frame_position: FramePosition,
-    /// Why the content of the disk is unknown.
+    /// Why the content of the disk is unknown; `None` if it is known.
     broken: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Appender {
         self.frame_position
     }
 
-    /// Marks the segment as complete, and syncs it. It may still continue if no other follows.
+    /// Marks the segment as complete, and syncs it. Frames may still be appended if no other segment follows.
     pub fn close(&mut self) -> Result<(), JournalError> {
         self.append(&mut frame::closing_frame(self.frame_position), Durability::Synced)
     }

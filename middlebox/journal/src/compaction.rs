@@ -47,7 +47,7 @@ fn copy(
         .map_err(JournalError::io("compact", &segment::path(dir, last)))
 }
 
-/// Writes these entries as frames; returns the next position, and the end of the file.
+/// Writes these entries as frames; returns the position of the next frame, and the length of the file in octets.
 pub(crate) fn write<'a>(
     entries: impl Iterator<Item = &'a [u8]>,
     mut frame_position: FramePosition,

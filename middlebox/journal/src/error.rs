@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 /// Why a journal cannot be opened, or cannot record.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another process uses it.
+    /// Another process uses the journal.
     #[error("{0}: another process records its rules in this directory; stop it, or use another directory")]
     Locked(PathBuf),
-    /// There is no journal.
+    /// There is no journal in the directory.
     #[error("{0}: the directory contains no journal; give the `state` directory of a middlebox")]
     NotFound(PathBuf),
     /// A file or directory cannot be opened, read or created.
@@ -23,7 +23,7 @@ pub enum JournalError {
         /// The cause.
         source: io::Error,
     },
-    /// A newer version wrote it.
+    /// A newer version of the program wrote the file.
     #[error("{path}: the file has format {version}, but this program supports {known}; run the version of simcod that wrote it",
         known = crate::segment::VERSION)]
     Version {

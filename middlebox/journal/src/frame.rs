@@ -1,4 +1,5 @@
-//! Frames: the entries of one batch with a length, a checksum, and its position after the previous frame.
+//! Frames: each has the entries of one batch, their length, a checksum, and the position of the frame in its
+//! segment.
 //!
 //! ```text
 //! mark 4 | checksum 4 | length 4 | sequence 8 | checksum of the previous frame 4 | entries
@@ -6,8 +7,8 @@
 //!
 //! The numbers are lengths in octets.
 //!
-//! Each frame is self-contained, so that frames after damage are found; and it has its position, so that
-//! removed, repeated or exchanged frames are detected.
+//! Each frame is self-contained, so that frames after damage are found. Its position makes it possible to detect
+//! frames that were removed, repeated or exchanged.
 
 use std::io::{self, Read};
 
@@ -40,7 +41,7 @@ impl Format {
 /// The position of a frame in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FramePosition {
-    /// Counted from 1.
+    /// Number of the frame in its segment, from 1.
     sequence: u64,
     /// The checksum of the previous frame; for the first frame, the checksum of the segment's number.
     previous_checksum: u32,
@@ -139,8 +140,9 @@ pub(crate) enum SegmentItem<'a> {
 pub(crate) struct Frames<R> {
     source: R,
     format: Format,
-    /// Offsets of the next frame and of the end of the segment.
+    /// Offset of the next frame, in octets.
     offset: u64,
+    /// Length of the segment in octets.
     end: u64,
     frame_position: FramePosition,
     is_closed: bool,
@@ -148,7 +150,7 @@ pub(crate) struct Frames<R> {
 }
 
 impl<R: Read> Frames<R> {
-    /// Creates a reader of a source at `offset` of `end` octets.
+    /// Creates a reader of a segment with `end` octets. `source` continues at `offset`, the start of a frame.
     pub fn new(source: R, offset: u64, end: u64, format: Format, frame_position: FramePosition) -> Self {
         Self { source, format, offset, end, frame_position, is_closed: false, octets: Vec::new() }
     }
@@ -172,7 +174,8 @@ impl<R: Read> Frames<R> {
         self.offset == self.end
     }
 
-    /// Returns true if the last frame marks the end. Earlier versions have no such frames.
+    /// Returns true if the last frame marks the end. Earlier versions have no such frames, so the result is
+    /// always true for their format.
     pub fn are_closed(&self) -> bool {
         self.is_closed || self.format == Format::Unchained
     }

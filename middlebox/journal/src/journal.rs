@@ -41,7 +41,7 @@ pub struct Journal {
     /// The running compaction, and the usage when it began.
     compaction: Option<(JoinHandle<Result<(), JournalError>>, Usage)>,
     truncated_tail: Option<TruncatedTail>,
-    /// Known PIDs of rules that had ended when the journal was opened.
+    /// PIDs of rules that had ended when the journal was opened, as far as its entries still contain them.
     ended_pids: Vec<Pid>,
     /// The frame being written; its memory is reused.
     frame: Vec<u8>,
@@ -97,7 +97,7 @@ impl Journal {
         Ok((journal, rules))
     }
 
-    /// Returns the journal with another durability than [`Durability::Synced`].
+    /// Returns the journal with this durability instead of [`Durability::Synced`].
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self.mark_position();
@@ -110,8 +110,8 @@ impl Journal {
         self.truncated_tail.as_ref()
     }
 
-    /// Returns the PIDs of rules that had ended when the journal was opened, the latest last, without old
-    /// ones. Empty at the second call.
+    /// Returns the PIDs of rules that had ended when the journal was opened, in the order of their ends. PIDs
+    /// that a compaction has removed are missing. The second call returns none.
     pub fn take_ended_pids(&mut self) -> Vec<Pid> {
         std::mem::take(&mut self.ended_pids)
     }
@@ -147,7 +147,7 @@ impl Journal {
         frame::entries(&self.frame)
     }
 
-    /// Records entries. `usage` has the number of current rules and of superseded entries after them.
+    /// Records entries. `usage` has the numbers of current rules and of superseded entries after this record.
     pub(crate) fn record_entries(&mut self, entries: &[u8], usage: Usage) -> Result<(), JournalError> {
         frame::begin(&mut self.frame);
         self.frame.extend_from_slice(entries);
@@ -186,8 +186,8 @@ impl Journal {
         superseded.iter().try_for_each(|number| segment::remove(&segment::path(&self.dir, *number)))
     }
 
-    /// Moves the mark to the end of the journal, all of which is on the disk. If that fails, the mark is not moved, but
-    /// the record is safe; [`sync_mark`](Self::sync_mark) reports the error.
+    /// Moves the mark to the end of the journal, which must be on the disk completely. If that fails, the mark is
+    /// not moved, but the record is safe; [`sync_mark`](Self::sync_mark) reports the error.
     fn mark_position(&mut self) {
         let position = self.position();
         if self.mark.as_mut().is_some_and(|mark| mark.advance(position).is_err()) {
@@ -236,10 +236,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Compacts the segments if most of their entries are superseded and occupy 8 MiB or a quarter of the free space,
-    /// on a thread while recording continues; call it regularly. An error means that the last compaction failed,
-    /// which costs space and time at the next opening, but loses no record. The next call tries again, so wait a
-    /// while.
+    /// Starts to compact the segments if most of their entries are superseded and occupy 8 MiB or a quarter of
+    /// the free space. A thread compacts while recording continues. Call this function regularly. An error means
+    /// that the last compaction failed, which costs space and time at the next opening, but loses no record. The
+    /// next call tries again, so wait a while.
     pub fn compact_if_due(&mut self) -> Result<(), JournalError> {
         if self.compaction.as_ref().is_some_and(|(thread, _)| !thread.is_finished()) {
             return Ok(());
@@ -251,7 +251,7 @@ impl Journal {
         self.begin_compaction()
     }
 
-    /// Passes the segments to a thread, and starts another.
+    /// Passes the segments to a thread, and starts another segment.
     fn begin_compaction(&mut self) -> Result<(), JournalError> {
         // A segment is followed by another only if it is complete.
         self.appender.close()?;

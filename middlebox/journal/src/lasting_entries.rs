@@ -1,7 +1,7 @@
 //! Finds the entries of a history that still matter: the last one of each current rule.
 //!
-//! A history is read twice, first for this, then for the content of those entries, so that a rule costs only
-//! a few octets of memory.
+//! The segments are read twice, first to find these entries, then for their content. So a rule costs only a few
+//! octets of memory.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::segment::{self, Reader};
 pub(crate) struct LastingEntries {
     /// The number of each rule's last entry.
     numbers: BTreeMap<Pid, u64>,
-    /// PIDs of ended rules, in order.
+    /// PIDs of ended rules, in the order of their ends.
     pub ended: Vec<Pid>,
     /// Number of entries, including superseded ones.
     pub entries: u64,
@@ -111,8 +111,8 @@ fn for_each_entry(
     Ok(SegmentEnd::of(&frames))
 }
 
-/// Calls `visit` with each entry of an open segment and its octets, up to the end of its complete frames. An error of `visit`
-/// counts as damage.
+/// Calls `visit` with each entry of an open segment and its octets, up to the end of the complete frames. An
+/// error of `visit` counts as damage.
 pub(crate) fn for_each_entry_of(
     frames: &mut Reader,
     path: &Path,

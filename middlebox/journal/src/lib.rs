@@ -33,8 +33,8 @@
 //! after which the journal continues, and [`JournalError::Broken`], after which it never does.
 //!
 //! # On the disk
-//! The directory has *segments*, `journal.0000000001` and so on, each a header and *frames*. A frame is a
-//! batch: complete or void.
+//! The directory has *segments*, `journal.0000000001` and so on, each a header and *frames*. A frame contains a
+//! batch, and is void if it is incomplete.
 //!
 //! ```text
 //! segment   "hol:rule" | version 1 | start 1 | zero 2 | crc32c 4
@@ -42,18 +42,18 @@
 //! entry     kind 1 | length 2 | the current state of a rule, or the PID of one that has ended
 //! ```
 //!
-//! The numbers are lengths in octets. `start` states whether a segment contains all rules or continues the previous segment.
-//! The checksum of a frame covers everything after it. The *mark*, a file of its own, has the segment, the sequence and
-//! the checksum of the last frame that was on the disk.
+//! The numbers are lengths in octets. `start` states whether a segment contains all rules or continues the
+//! previous segment. The checksum of a frame covers everything after it. The *mark*, a file of its own, has the
+//! segment, the sequence and the checksum of the last frame that was on the disk.
 //!
 //! Numbers are big-endian; [`hol_simco::Rule::record`] defines the format of a rule. An incomplete frame at
 //! the end of the last segment, behind the mark, was being written when the machine stopped, and is cut off. If
 //! the journal ends before the mark, acknowledged records are missing: [`JournalError::Missing`]. Any other
 //! error is [`JournalError::Damaged`].
 //!
-//! The mark is written after each sync, but synced only by [`Journal::sync_mark`], for example once a second, so that
-//! not every batch waits for the disk twice. A crash of the machine in between sets it back; a loss of the records after
-//! that mark is then not noticed.
+//! The mark is written after each sync, but synced only by [`Journal::sync_mark`], for example once a second, so
+//! that not every batch waits for the disk twice. A crash of the machine in between sets the mark back; a loss of
+//! the records after the older mark is then not noticed.
 //!
 //! When more entries are superseded than not, and they occupy 8 MiB or a quarter of the free space, a new
 //! segment starts, and a thread merges the older segments into one that contains all rules. The new segment gets its

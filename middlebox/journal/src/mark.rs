@@ -26,14 +26,14 @@ const MAGIC: [u8; 8] = *b"hol:mark";
 const SECTOR_OCTETS: usize = 512;
 const SLOT_OCTETS: usize = 44;
 
-/// A position at which the journal was on the disk.
+/// A position up to which the journal was on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The growing segment.
     pub segment: u64,
     /// The position of its next frame.
     pub frame_position: FramePosition,
-    /// True if every acknowledged batch is before it.
+    /// True if every acknowledged batch is before this position.
     pub is_exact: bool,
 }
 
@@ -77,7 +77,7 @@ impl Mark {
         Ok(())
     }
 
-    /// Returns true if a crash of the machine may set the mark back.
+    /// Returns true if the mark is on the disk, so that a crash of the machine cannot set it back.
     pub fn is_synced(&self) -> bool {
         self.is_synced
     }
@@ -94,8 +94,8 @@ impl Position {
         Self { segment, frame_position, is_exact: durability == Durability::Synced }
     }
 
-    /// Fails if the journal ends before this position. `end` is the last segment's, and `has_tail` is true if
-    /// anything follows its complete frames.
+    /// Fails if the journal ends before this position. `end` is the number of the last segment and the end of its
+    /// complete frames, and `has_tail` is true if anything follows these frames.
     pub fn check(
         &self,
         dir: &Path,

@@ -11,7 +11,8 @@ use crate::lasting_entries::{SegmentEnd, for_each_entry_of};
 use crate::recovery::{NO_FRAME, damaged, relevant_segments};
 use crate::{JournalError, mark, segment};
 
-/// Maximum number of retries after a compaction, which takes much longer than opening the segments.
+/// Maximum number of attempts while compactions remove segments. A compaction takes much longer than opening the
+/// segments.
 const MAX_RETRIES: usize = 10;
 
 /// Returns the current rules recorded in this directory, by PID, including expired ones.

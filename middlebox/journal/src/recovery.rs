@@ -27,7 +27,7 @@ pub(crate) struct RecoveredState {
     pub truncated_tail: Option<TruncatedTail>,
 }
 
-/// Reads all relevant segments, and removes the other segments.
+/// Reads all relevant segments, and removes all other segments.
 pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
     let mark = mark::read(dir)?;
     let SegmentList { numbers, unfinished } = segment::list(dir)?;

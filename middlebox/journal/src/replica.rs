@@ -35,7 +35,7 @@ impl Replica {
         Ok(Self { journal, current, incoming: Vec::new() })
     }
 
-    /// Returns the path of its directory.
+    /// Returns the path of the directory that contains the copy.
     pub fn directory(&self) -> &Path {
         self.journal.directory()
     }
@@ -50,7 +50,7 @@ impl Replica {
         self.current.is_empty()
     }
 
-    /// Begins a new copy. The previous content stays until it is [complete](Self::finish).
+    /// Begins a new copy. The previous content stays until the new copy is [complete](Self::finish).
     pub fn begin(&mut self) {
         self.incoming.clear();
     }
@@ -80,7 +80,7 @@ impl Replica {
     /// Records the entries of a batch, which are on the disk on return.
     pub fn record(&mut self, entries: &[u8]) -> Result<(), JournalError> {
         let Usage { mut current, mut superseded, octets } = self.journal.usage();
-        // For each rule in the entries so far: whether they leave it in force.
+        // For each rule in the entries so far: true if these entries leave the rule in force.
         let mut now: BTreeMap<Pid, bool> = BTreeMap::new();
         let mut relevant = Vec::with_capacity(entries.len());
         for parsed in parse_all(entries) {

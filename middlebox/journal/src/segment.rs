@@ -20,7 +20,7 @@ const FILE_PREFIX: &str = "journal.";
 /// Suffix of a segment that is not on the disk yet.
 const UNFINISHED_SUFFIX: &str = ".new";
 
-/// The rules before a segment's first frame.
+/// The rules that are current before a segment's first frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// No rules: earlier segments are obsolete.
@@ -64,8 +64,8 @@ pub(crate) fn remove(path: &Path) -> Result<(), JournalError> {
     fs::remove_file(path).map_err(JournalError::io("remove", path))
 }
 
-/// Creates a segment, replacing one with this number. It gets its name only when everything written by `fill`
-/// is on the disk, so a segment always has a complete header. Returns the file.
+/// Creates a segment, or replaces the segment with this number. The file gets its name only when everything
+/// written by `fill` is on the disk, so a segment always has a complete header. Returns the file.
 pub(crate) fn create(
     dir: &Path,
     number: u64,

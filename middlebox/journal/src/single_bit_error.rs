@@ -5,8 +5,8 @@ const POLYNOMIAL: u32 = 0x82F6_3B78;
 
 /// Returns true if a checksum that differs by this much can result from one changed bit in `octets` octets.
 ///
-/// CRCs are linear: the difference depends only on the bit's position, and each position towards the start is
-/// one more step of the register.
+/// CRCs are linear: the difference depends only on the bit's position, and each position towards the start is one
+/// more step of the CRC register.
 pub(crate) fn is_single_bit_error(difference: u32, octets: usize) -> bool {
     let mut register = POLYNOMIAL;
     (0..octets * 8).any(|_| {

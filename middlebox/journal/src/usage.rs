@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-/// Minimum number of octets that a compaction frees, so that compactions are rare.
+/// Minimum number of octets that a compaction must free to run, so that compactions are rare.
 const MIN_FREED_OCTETS: u64 = 64 << 10;
 /// If a compaction frees this many octets, it runs regardless of the free space.
 const LARGE_WASTE: u64 = 8 << 20;
@@ -16,7 +16,7 @@ pub(crate) struct Usage {
     pub current: u64,
     /// Number of superseded entries.
     pub superseded: u64,
-    /// Octets of all entries together.
+    /// Size of all segments in octets.
     pub octets: u64,
 }
 

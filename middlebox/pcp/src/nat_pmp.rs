@@ -16,9 +16,9 @@ const TCP: u8 = 6;
 /// A request of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// The gateway's outside address.
+    /// Asks for the gateway's outside address.
     Address,
-    /// A mapping of one of the host's ports.
+    /// Asks for a mapping of one of the host's ports.
     Map {
         /// TCP or UDP, as an IP protocol number.
         protocol: u8,
@@ -73,15 +73,15 @@ fn put_mapping(out: &mut Vec<u8>, port: u16, external: u16, lifetime: u32) {
     out.put_u32(lifetime);
 }
 
-/// Returns the answer with the gateway's address.
+/// Returns the answer with the gateway's address. `epoch` is the age of the gateway's state in seconds.
 pub fn address(address: Ipv4Addr, epoch: u32) -> Vec<u8> {
     let mut out = header(0, 0, epoch);
     out.put_slice(&address.octets());
     out
 }
 
-/// Returns the answer about a granted mapping, with its outside port; or a deleted one, with port and
-/// lifetime 0.
+/// Returns the answer about a granted mapping, with its outside port and its lifetime in seconds. Both are 0 for
+/// a deleted mapping.
 pub fn mapped(protocol: u8, port: u16, external: u16, lifetime: u32, epoch: u32) -> Vec<u8> {
     let mut out = header(operation(protocol), 0, epoch);
     put_mapping(&mut out, port, external, lifetime);

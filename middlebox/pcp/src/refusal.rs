@@ -16,11 +16,11 @@ pub enum Refusal {
     UnsupportedOption = 5,
     /// An option is too short, too long, or repeated.
     MalformedOption = 6,
-    /// The gateway cannot do it at the moment.
+    /// The gateway cannot fulfil the request at the moment.
     NetworkFailure = 7,
     /// No more mappings or ports are available.
     NoResources = 8,
-    /// The gateway does not map this protocol, or not all of its ports.
+    /// The gateway cannot map this protocol, or cannot map all ports of this protocol.
     UnsupportedProtocol = 9,
     /// The host has reached its quota.
     UserExceedsQuota = 10,
@@ -38,7 +38,7 @@ impl Refusal {
         self as u8
     }
 
-    /// Returns for how many seconds the same request would be refused again.
+    /// Returns the number of seconds for which the same request would be refused again.
     pub const fn lifetime(self) -> u32 {
         match self {
             Self::NetworkFailure | Self::NoResources | Self::UserExceedsQuota => 30,

@@ -21,13 +21,14 @@ const PEER_LENGTH: usize = 20;
 pub struct Request {
     /// Lifetime in seconds; 0 deletes the mapping.
     pub lifetime: u32,
-    /// The host's address according to the host itself, which detects a NAT in between.
+    /// The host's address as the host itself knows it. If the source address of the datagram differs, there is a
+    /// NAT in between.
     pub client: IpAddr,
     /// The operation.
     pub operation: Operation,
 }
 
-/// An operation.
+/// An operation of PCP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// Requests the age of the gateway's state, which shows whether it was lost. RFC 6887 section 14.1.
@@ -36,7 +37,8 @@ pub enum Operation {
     Map {
         /// The mapping.
         mapping: Mapping,
-        /// Fail if the suggested address and port are not available. RFC 6887 section 13.2.
+        /// True if the request fails when the suggested address and port are not available. RFC 6887 section
+        /// 13.2.
         prefer_failure: bool,
         /// The hosts that may use the mapping; all if empty.
         filters: Vec<Filter>,
@@ -53,7 +55,7 @@ pub enum Operation {
 /// A port of a host, and its outside address and port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// Required to change or delete the mapping.
+    /// Number that a request must repeat to change or delete the mapping.
     pub nonce: [u8; 12],
     /// IP protocol number; 0: all protocols.
     pub protocol: u8,
@@ -140,7 +142,7 @@ impl Operation {
 }
 
 impl Mapping {
-    /// Parses an operation of `length` octets before its options.
+    /// Parses the mapping of an operation that has `length` octets before its options.
     fn parse(rest: &mut &[u8], length: usize) -> Result<Self, Refusal> {
         if rest.len() < length {
             return Err(Refusal::MalformedRequest);

@@ -22,7 +22,7 @@ pub struct Association {
     endpoint: Endpoint,
     peer: IpAddr,
     local: IpAddr,
-    /// The peer's port of SCTP.
+    /// The peer's SCTP port.
     peer_port: u16,
     now: Time,
     wake_at: Time,
@@ -76,7 +76,7 @@ impl Association {
         association
     }
 
-    /// Returns the peer's port of SCTP.
+    /// Returns the peer's SCTP port.
     pub fn peer_port(&self) -> u16 {
         self.peer_port
     }
@@ -101,12 +101,13 @@ impl Association {
         self.has_peer_closed
     }
 
-    /// Returns how the association has ended; `None` if it has not, or if messages that arrived before are not read.
+    /// Returns how the association has ended; `None` if it has not, or while messages that arrived before the end are
+    /// unread.
     pub fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Returns whether the association has ended, even if messages that arrived before are not read.
+    /// Returns whether the association has ended, even if messages that arrived before the end are unread.
     pub fn has_ended(&self) -> bool {
         self.endpoint.state_name() == "CLOSED"
     }
@@ -172,7 +173,7 @@ impl Association {
         self.endpoint.send_buffer_used()
     }
 
-    /// Returns the received user data in memory.
+    /// Returns how much received user data is in memory.
     pub fn held_data(&self) -> HeldData {
         let held = self.endpoint.held_data();
         let length = self.message.as_ref().map_or(0, Bytes::len);

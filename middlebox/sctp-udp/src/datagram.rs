@@ -8,7 +8,8 @@ use hol_sctp::wire::sctp::{Chunk, Packet, Parameter};
 pub(crate) struct Header {
     pub source_port: u16,
     pub verification_tag: u32,
-    /// Whether the tag is the receiver's own, reflected: the T bit of ABORT and SHUTDOWN COMPLETE. Section 8.5.1.
+    /// Whether the tag is that of the packet's sender, reflected from a packet of the receiver: the T bit of ABORT
+    /// and SHUTDOWN COMPLETE. Section 8.5.1.
     pub is_reflected: bool,
 }
 
@@ -27,10 +28,12 @@ impl Header {
     }
 }
 
-/// Parses the packet in a datagram; `None` if it is invalid. The checksum may not be omitted: RFC 9260 section 6.8, RFC 9653 section 3.
+/// Parses the packet in a datagram; `None` if it is invalid. The checksum must not be omitted: RFC 9260 section 6.8,
+/// RFC 9653 section 3.
 ///
-/// The packet has no addresses (RFC 6951 section 5.7) and no wish for a longer life of its cookie, which a server may ignore (RFC 9260
-/// section 3.3.2.1.3). Its user data are copies, so that a single octet does not occupy the memory of a datagram.
+/// Addresses in an INIT or INIT ACK are removed (RFC 6951 section 5.7), and so is the request for a longer life of a
+/// cookie, which a server may ignore (RFC 9260 section 3.3.2.1.3). User data are copied, so that a single octet does
+/// not occupy the memory of a whole datagram.
 pub fn parse(octets: &[u8]) -> Option<Packet> {
     let mut packet = Packet::parse(Bytes::copy_from_slice(octets)).ok()?;
     let is_ignored = |parameter: &Parameter| {

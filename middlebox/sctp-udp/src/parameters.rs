@@ -13,11 +13,12 @@ pub enum Role {
 }
 
 impl Role {
-    /// The largest IP packet, which every path of IPv6 carries, and almost every path of IPv4. RFC 8200 section 5.
+    /// The largest IP packet: every IPv6 path carries packets of this size, and so does almost every IPv4 path. RFC
+    /// 8200 section 5.
     const MTU: u64 = 1280;
-    /// Octets of the UDP header, which shorten packets. RFC 6951 section 5.6.
+    /// Octets of the UDP header, by which SCTP packets must be shorter. RFC 6951 section 5.6.
     const UDP_HEADER: u64 = 8;
-    /// Streams in each direction; Linux requests as many.
+    /// Number of streams in each direction, as many as Linux requests.
     const STREAMS: u16 = 10;
 
     /// Octets of received user data for which an association has room.

@@ -14,7 +14,7 @@ use crate::datagram::{Header, parse};
 use crate::path::{Path, loopback};
 use crate::{Role, random};
 
-/// A listening port; `Id` is the user's name of an association.
+/// A listening port; `Id` identifies an association for the caller.
 ///
 /// An association is found by its verification tag, so that it continues when a NAT gives its peer another UDP port: RFC 6951 section
 /// 5.4. An INIT always goes to the listener, also if the peer has an association, and so does a COOKIE ECHO with a new tag: if it
@@ -50,14 +50,14 @@ impl Tag {
     }
 }
 
-/// What a packet of no association leads to.
+/// The result of a packet that belongs to no association.
 #[derive(Debug)]
 pub enum Answer {
-    /// This datagram is sent back.
+    /// A datagram to send back.
     Datagram(Bytes),
     /// A COOKIE ECHO has begun this association.
     Association(Box<Association>),
-    /// Nothing.
+    /// Nothing is sent, and no association begins.
     None,
 }
 
@@ -80,8 +80,8 @@ impl<Id: Copy + Ord> Port<Id> {
         self.by_tag.get(&Tag::new(path, header.source_port, header.verification_tag)).copied()
     }
 
-    /// Handles a datagram of no association. `accepts`: whether there is room for another association; without it, the peer repeats
-    /// its INIT or COOKIE ECHO.
+    /// Handles a datagram of no association. `accepts`: whether there is room for another association. If not, INIT
+    /// and COOKIE ECHO are ignored, and the peer repeats them.
     pub fn answer(&mut self, now: Time, path: Path, octets: &[u8], accepts: bool) -> Answer {
         let Some(packet) = parse(octets) else { return Answer::None };
         let is_handshake = matches!(packet.chunks[0], Chunk::Init(_) | Chunk::CookieEcho(_));
@@ -111,7 +111,8 @@ impl<Id: Copy + Ord> Port<Id> {
         self.by_path.insert((path, peer_port), id)
     }
 
-    /// Notes that a valid packet of an association came from here, to where packets are sent from now on. RFC 6951 section 5.4.
+    /// Notes that a valid packet of an association came from `path`; packets of this association are sent there from
+    /// now on. RFC 6951 section 5.4.
     pub fn note_path(&mut self, id: Id, path: Path) {
         let Some(location) = self.associations.get_mut(&id).filter(|location| location.path != path) else {
             return;

@@ -17,9 +17,10 @@ use crate::random;
 
 /// A non-blocking UDP socket that knows to which address of this host a datagram was sent, and answers from it.
 ///
-/// A port has several, each with its own queue in the kernel. The datagrams of a host are in the same two queues, one for INITs and one
-/// for all others, so that a flood of INITs does not delay associations, and any other flood only those of hosts in the same queue:
-/// stochastic fairness queueing (McKenney, INFOCOM 1990).
+/// A port has several sockets, each with its own queue in the kernel. The datagrams of one host are always in the
+/// same two queues, one for INITs and one for all others. A flood of INITs therefore does not delay associations, and
+/// any other flood delays only those of hosts in the same queue: stochastic fairness queueing (McKenney, INFOCOM
+/// 1990).
 #[derive(Debug)]
 pub struct PortSocket {
     socket: Socket,
@@ -30,14 +31,14 @@ pub struct PortSocket {
 pub struct ReceivedDatagram {
     /// Its addresses.
     pub path: Path,
-    /// Its octets.
+    /// Number of its octets.
     pub length: usize,
 }
 
 impl PortSocket {
-    /// Sockets of a port.
+    /// Number of sockets of a port.
     pub const QUEUES: usize = 2 * Self::HOST_QUEUES;
-    /// Queues among which hosts are distributed.
+    /// Number of queues among which hosts are distributed.
     const HOST_QUEUES: usize = 1 << Self::HOST_BITS;
     const HOST_BITS: u32 = 5;
     /// Octets of a queue: at least five hundred small datagrams.
@@ -85,7 +86,7 @@ impl PortSocket {
         Ok(setsockopt(&self.socket, AttachReusePortCbpf, &filter)?)
     }
 
-    /// Returns its address, with the actual port.
+    /// Returns the socket's address, with the actual port.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
@@ -112,13 +113,14 @@ impl PortSocket {
         }
     }
 
-    /// Sends a datagram. If there is no room, it is lost, as in a full queue on the path; SCTP sends it again.
+    /// Sends a datagram. If the socket has no room, the datagram is lost, as in a full queue on the path; SCTP sends
+    /// it again.
     pub fn send(&self, octets: &[u8], path: Path) {
         let (parts, peer) = ([IoSlice::new(octets)], SockaddrStorage::from(path.peer));
         let send = |source: ControlMessage<'_>| {
             sendmsg(self.socket.as_raw_fd(), &parts, &[source], MsgFlags::empty(), Some(&peer))
         };
-        // An error belongs to this datagram or an earlier one, which are lost.
+        // An error is about this datagram or an earlier one; that datagram is lost.
         let _ = match path.local {
             IpAddr::V4(local) => send(ControlMessage::Ipv4PacketInfo(&in_pktinfo {
                 ipi_ifindex: 0,
@@ -155,9 +157,10 @@ fn destination(message: &ControlMessageOwned) -> Option<IpAddr> {
     }
 }
 
-/// Returns a program of the classic BPF that selects one of 2^`host_bits` queues by a hash of the sender's address, or for an INIT one
-/// of as many behind them. Of IPv6 it takes the network of 64 bits, which a single host may have. Nobody can choose an address for a
-/// certain queue. linux/filter.h, linux/bpf_common.h
+/// Returns a classic BPF program that selects one of 2^`host_bits` queues by a hash of the sender's address; for an
+/// INIT it selects one of as many queues after these. Of an IPv6 address only the network of 64 bits counts, because
+/// a single host may have all of it. The hash has random factors, so that nobody can choose an address for a certain
+/// queue. linux/filter.h, linux/bpf_common.h
 fn selection(is_ipv6: bool, host_bits: u32) -> Vec<sock_filter> {
     /// Offsets from here on are those of the IP header, and others those of the SCTP packet: SKF_NET_OFF.
     const IP_HEADER: u32 = 0xfff0_0000;
@@ -175,7 +178,7 @@ fn selection(is_ipv6: bool, host_bits: u32) -> Vec<sock_filter> {
     let hash =
         [step(multiply, factor()), step(to_x, 0), step(shift, 16), step(xor_x, 0), step(multiply, factor())];
     let queue = [step(shift, 32 - host_bits), step(to_x, 0)];
-    // The tag of an INIT is zero: RFC 9260 section 8.5.1. The others leave the program by the first answer.
+    // The tag of an INIT is zero: RFC 9260 section 8.5.1. Other packets leave the program at the first `answer`.
     let is_init = sock_filter { jt: 2, ..step(jump_if_equal, 0) };
     let others = [step(load, VERIFICATION_TAG), is_init, step(from_x, 0), step(answer, 0)];
     let inits = [step(from_x, 0), step(add, 1 << host_bits), step(answer, 0)];

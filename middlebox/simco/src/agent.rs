@@ -14,7 +14,7 @@ pub struct Agent {
     state: State,
     credentials: Box<dyn Credentials>,
     last_tid: u32,
-    /// Sub-types of the requests without a reply.
+    /// Sub-types of the requests that have no reply yet.
     pending: BTreeMap<Tid, u8>,
 }
 
@@ -38,8 +38,8 @@ pub enum AgentEvent {
     Authenticate(Message),
     /// The answer to a request about rules.
     Answer(Tid, Result<Reply, Refusal>),
-    /// A rule was established, changed, or ended (zero) without a request of this session. RFC 4540 section
-    /// 5.3.19.
+    /// The middlebox announces that a rule was established or changed, or has ended (lifetime 0). RFC 4540
+    /// section 5.3.19.
     RuleEvent(Pid, Lifetime),
     /// The middlebox could not parse our message; it closes the connection. RFC 4540 section 5.1.1.
     BadlyFormed,
@@ -50,7 +50,7 @@ pub enum AgentEvent {
 /// Why a session or an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// The session is not open, as requests require, or not closed, as SE requires.
+    /// The session is in the wrong state: requests need an open session, SE needs a closed one.
     #[error("the session is not {0}")]
     State(&'static str),
     /// The request is SE, SA or ST, which have their own functions.
@@ -68,7 +68,7 @@ pub enum AgentError {
     /// The middlebox failed to authenticate.
     #[error("the middlebox failed to authenticate; check the secret and the address of the middlebox")]
     NotAuthentic,
-    /// The octets are not a message.
+    /// The received octets are not a SIMCO message.
     #[error("the middlebox sent an invalid SIMCO message: {0}")]
     Malformed(#[from] ParseError),
     /// The message is a reply to no request, a reply of the wrong kind, or a request.
@@ -121,8 +121,8 @@ impl Agent {
         self.pending.contains_key(&tid)
     }
 
-    /// Processes a whole message of the middlebox. After an error or [`AgentEvent::Closed`] close the
-    /// connection.
+    /// Processes a whole message of the middlebox. The caller must close the connection after an error and after
+    /// [`AgentEvent::Closed`].
     pub fn receive(&mut self, octets: &[u8]) -> Result<AgentEvent, AgentError> {
         let Message { tid, body } = Message::parse(octets)?;
         let body = match body {
@@ -177,7 +177,7 @@ impl Agent {
         }
     }
 
-    /// Opens the session, unless the middlebox owes an authentication.
+    /// Opens the session; fails if the middlebox has not answered the agent's challenge.
     fn finish_establishing(
         &mut self,
         tid: Tid,

@@ -1,7 +1,7 @@
 //! Attributes: type, length, value. RFC 4540 section 4.3.
 //!
 //! A body is a fixed sequence of attributes (section 5). Each message lists its sequence once for parsing and
-//! once for emitting; the latter yields both length and octets.
+//! once for emitting; the sequence for emitting yields both the length and the octets.
 
 use bytes::{BufMut, Bytes};
 
@@ -19,7 +19,7 @@ pub(crate) trait Attribute: Sized {
     fn emit(&self, out: &mut Vec<u8>);
 }
 
-/// Octets of an attribute's type and length.
+/// Length of an attribute's header (type and length), in octets.
 const ATTRIBUTE_HEADER: usize = 4;
 
 /// Parses the attributes of a body in order.
@@ -46,7 +46,7 @@ impl<'a> Attributes<'a> {
         if self.is_empty() { Ok(None) } else { self.next().map(Some) }
     }
 
-    /// Returns the next attribute if it is an `A`.
+    /// Returns the next attribute if it is an `A`, otherwise `None`.
     pub fn next_if<A: Attribute>(&mut self) -> Result<Option<A>, ParseError> {
         if self.0.starts_with(&A::KIND.to_be_bytes()) { self.next().map(Some) } else { Ok(None) }
     }
@@ -131,7 +131,7 @@ number!(
     Lifetime, 0x0007
 );
 
-/// Defines an attribute that is opaque octets up to a limit.
+/// Defines an attribute whose value is opaque octets, at most `$limit` of them.
 macro_rules! opaque {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $limit:literal) => {
         $(#[$doc])*
@@ -142,11 +142,11 @@ macro_rules! opaque {
             /// Maximum number of octets.
             pub const LIMIT: usize = $limit;
 
-            /// Creates the attribute of these octets.
+            /// Creates the attribute with these octets as its value.
             ///
             /// # Panics
             ///
-            /// If there are more than [`LIMIT`](Self::LIMIT).
+            /// If there are more than [`LIMIT`](Self::LIMIT) octets.
             pub fn new(octets: impl Into<Bytes>) -> Self {
                 let octets = octets.into();
                 assert!(octets.len() <= Self::LIMIT, "{} octets of {}", octets.len(), stringify!($name));
@@ -173,11 +173,11 @@ macro_rules! opaque {
     };
 }
 opaque!(
-    /// Requests authentication of the other side. RFC 4540 section 4.3.2.
+    /// Asks the other end to authenticate itself. RFC 4540 section 4.3.2.
     Challenge, 0x0002, 4096
 );
 opaque!(
-    /// Answers a challenge; empty if the sender cannot. RFC 4540 section 4.3.2.
+    /// Answers a challenge; empty if the sender cannot authenticate itself. RFC 4540 section 4.3.2.
     Token, 0x0003, 4096
 );
 opaque!(

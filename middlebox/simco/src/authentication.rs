@@ -10,9 +10,9 @@ use crate::{Challenge, Token};
 /// The challenges of one session establishment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// The agent's challenge, in the SE request.
+    /// The agent's challenge, in the SE request; `None` if the agent does not authenticate the middlebox.
     pub agent_challenge: Option<Challenge>,
-    /// The middlebox's challenge, in the SA reply.
+    /// The middlebox's challenge, in the SA reply; `None` if the agent need not authenticate itself.
     pub middlebox_challenge: Option<Challenge>,
 }
 
@@ -41,7 +41,7 @@ pub trait Credentials: fmt::Debug + Send {
     fn recognizes(&self, exchange: &Exchange, token: &Token) -> bool;
 }
 
-/// No authentication: for agents and middleboxes known by the layers below, or not at all.
+/// No authentication by SIMCO: either the layers below authenticate agents and middleboxes, or nobody does.
 #[derive(Debug, Clone, Copy)]
 pub struct Unauthenticated;
 

@@ -8,12 +8,12 @@ use crate::{AgentId, Body, ExhaustedResource, Message, Pid, PortMapping, Refusal
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// The begin, replacement or end of a rule, which a packet filter enforces and a store records.
+/// The beginning, replacement or end of a rule. A packet filter enforces each change, and a store records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// The rule before the change.
+    /// The rule before the change; `None` if the rule begins.
     pub before: Option<Rule>,
-    /// The rule after the change, with the same PID.
+    /// The rule after the change, with the same PID; `None` if the rule ends.
     pub after: Option<Rule>,
 }
 
@@ -101,15 +101,15 @@ pub struct Batch {
     max_octets: usize,
     work: u64,
     max_work: u64,
-    /// The work that a session gets before other sessions get their turn.
+    /// The [work](Batch::work) that a session may cause before other sessions get their turn.
     share_work: u64,
-    /// The work at which the current session's share is used up.
+    /// The value of `work` at which the current session's share is used up.
     share_end: u64,
     /// The work spent on expired rules.
     expiry_work: u64,
 }
 
-/// The start of a step's changes and outputs, which end at the start of the next step.
+/// The start of a step's changes and outputs. They end where the next step starts.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub cause: Cause,
@@ -201,7 +201,7 @@ impl Batch {
         &self.changes[first..]
     }
 
-    /// Returns the number of the step that made this change.
+    /// Returns the index of the step that made the change with the index `change`.
     pub fn step_of(&self, change: usize) -> usize {
         self.steps.partition_point(|step| step.first_change <= change).saturating_sub(1)
     }
@@ -217,7 +217,7 @@ impl Batch {
         })
     }
 
-    /// Returns events for the log besides changes and messages.
+    /// Returns the events for the operator's log that are neither changes nor messages.
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }
@@ -227,8 +227,8 @@ impl Batch {
         self.octets
     }
 
-    /// Returns true if further messages must wait for the next batch: a reply can be eight thousand times as
-    /// long as its request, and one request a thousand times the work of another.
+    /// Returns true if further messages must wait for the next batch. The batch has limits because a reply can be
+    /// eight thousand times as long as its request, and one request can be a thousand times the work of another.
     pub fn is_full(&self) -> bool {
         self.octets >= self.max_octets || self.work >= self.max_work
     }
@@ -244,7 +244,7 @@ impl Batch {
         !self.is_full() && self.expiry_work < self.max_work.div_ceil(2)
     }
 
-    /// Counts the work since `before` as work for expired rules.
+    /// Counts the work done since [`work`](Self::work) was `before` as work for expired rules.
     pub(crate) fn count_expiry_work(&mut self, before: u64) {
         self.expiry_work += self.work - before;
     }
@@ -283,7 +283,7 @@ impl Batch {
         Some((cause, outputs))
     }
 
-    /// Adds work for a session, including that of the layers below.
+    /// Adds work for a session, by SIMCO or by the layers below, in the unit of [`work`](Self::work).
     pub fn add_work(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }

@@ -16,11 +16,12 @@ use crate::{IpVersion, Lifetime};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// MB type: a sum of the constants below.
+    /// MB type: a sum of constants such as [`NAT`](Capabilities::NAT).
     pub middlebox_type: u8,
-    /// I, E, P and S: a sum of the constants below, then IIV and EIV with 1 = IPv4, 2 = IPv6, 3 = both.
+    /// A sum of constants such as [`PERSISTENT`](Capabilities::PERSISTENT): the bits I, E, P and S, then two bits
+    /// each for IIV and EIV (1 = IPv4, 2 = IPv6, 3 = both).
     pub flags: u8,
-    /// The longest lifetime that it grants.
+    /// The longest lifetime that the middlebox grants.
     pub max_lifetime: Lifetime,
 }
 

@@ -16,14 +16,14 @@ macro_rules! codes {
             pub const fn code(self) -> u8 {
                 self as u8
             }
-            /// Returns the member with this number on the wire.
+            /// Returns the member with this number on the wire; `None` if there is none.
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some(Self::$member),)*
                     _ => None,
                 }
             }
-            /// Returns its meaning in a few words.
+            /// Returns the member's meaning in a few words.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$member => concat!($($meaning),*).trim().trim_end_matches('.'),)*

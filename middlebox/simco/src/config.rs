@@ -11,29 +11,31 @@ use crate::{Capabilities, FootprintFn, Lifetime};
 pub struct Config {
     /// The capabilities sent to agents.
     pub capabilities: Capabilities,
-    /// Addresses that a NAT assigns to internal hosts, A2.
+    /// Addresses that a NAT assigns to internal hosts (A2 in RFC 4540).
     pub outside: Vec<IpAddr>,
-    /// Addresses that a twice NAT assigns to external hosts, A1.
+    /// Addresses that a twice NAT assigns to external hosts (A1 in RFC 4540).
     pub inside: Vec<IpAddr>,
-    /// Ports of those addresses.
+    /// The ports that rules get at these addresses.
     pub ports: RangeInclusive<u16>,
-    /// Outside addresses whose other ports serve flows without a rule, so that no rule gets such an address as a whole.
+    /// Outside addresses at which ports beyond the range `ports` serve flows without a rule. No rule gets such an
+    /// address as a whole.
     pub shared: Vec<IpAddr>,
     /// Maximum number of policy rules; more are refused.
     pub max_rules: usize,
     /// Maximum number of elements of all agents' rules in the packet filter.
     pub max_elements: usize,
-    /// Maximum number of shapes of elements; each shape has its own set in the packet filter. A quarter is reserved for
-    /// agents that have few.
+    /// Maximum number of shapes of elements; each shape has its own set in the packet filter. A quarter of the
+    /// shapes is reserved for agents that have few.
     pub max_shapes: usize,
-    /// Computes the footprint of a rule in the packet filter, if there is one.
+    /// Computes the footprint of a rule in the packet filter; `None` without a packet filter.
     pub footprint: Option<FootprintFn>,
-    /// Maximum number of sessions; more are refused. A quarter is reserved for agents that have few.
+    /// Maximum number of sessions; more are refused. A quarter of the sessions is reserved for agents that have
+    /// few.
     pub max_sessions: usize,
-    /// True if sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change
-    /// costs work for every session, which is wasted if no agent needs it.
+    /// True if sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change then
+    /// costs work for every session, which is wasted if no agent needs notifications.
     pub announces: bool,
-    /// True if requests and ends of rules are logged, which is counted as work.
+    /// True if requests and ends of rules are logged. Logging is then counted as work.
     pub audits: bool,
 }
 

@@ -5,7 +5,7 @@ use crate::{Refusal, Rule};
 /// The resources of a rule in a packet filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Elements of sets.
+    /// Number of elements in the packet filter's sets.
     pub elements: usize,
     /// Shapes of these elements, without duplicates: every shape in use costs a lookup per packet.
     pub shapes: Vec<ShapeId>,
@@ -15,5 +15,6 @@ pub struct Footprint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShapeId(pub u64);
 
-/// Computes the footprint of a rule, which is always the same for a rule; a refusal if it cannot be enforced.
+/// Computes the footprint of a rule, always the same for the same rule; returns a refusal if the packet filter
+/// cannot enforce the rule.
 pub type FootprintFn = fn(&Rule) -> Result<Footprint, Refusal>;

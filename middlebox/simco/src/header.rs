@@ -4,13 +4,14 @@ use bytes::BufMut;
 
 use crate::Challenge;
 
-/// The port of a middlebox, TCP and SCTP. RFC 4540 section 3.
+/// The TCP and SCTP port of a middlebox. RFC 4540 section 3.
 pub const PORT: u16 = 7626;
 
-/// SIMCO's SCTP payload protocol identifier. Each message is ordered, on stream TID modulo streams.
+/// SIMCO's SCTP payload protocol identifier. A message is sent ordered, on the stream whose number is its TID
+/// modulo the number of streams.
 pub const PAYLOAD_PROTOCOL: u32 = 15;
 
-/// Transaction identifier: a reply repeats that of its request. RFC 4540 section 4.2.5.
+/// Transaction identifier (TID): a reply repeats the TID of its request. RFC 4540 section 4.2.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tid(pub u32);
 

@@ -42,7 +42,7 @@ pub enum Notification {
     Are {
         /// The rule.
         pid: Pid,
-        /// The remaining lifetime; zero if it was deleted.
+        /// The remaining lifetime in seconds; zero if the rule has ended.
         lifetime: Lifetime,
     },
 }

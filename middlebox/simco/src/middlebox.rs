@@ -44,14 +44,15 @@ pub struct Middlebox {
     last_session: u32,
     /// Sessions with a deadline.
     deadlines: BTreeSet<(Time, SessionId)>,
-    /// Open sessions whose agent may access an owner's rules.
+    /// For each owner of rules, the open sessions whose agents may access these rules.
     subscribers: BTreeMap<AgentId, BTreeSet<SessionId>>,
     rules: Rules,
     nat: Nat,
     resource_accounts: ResourceAccounts,
-    /// Disable rules whose conflicting rules have not all been ended, and the requesting sessions.
+    /// Unfinished sweeps, each with the session that requested it. A sweep ends the rules that a disable rule
+    /// overrules.
     sweeps: VecDeque<(SessionId, Sweep)>,
-    /// Expired rules whose end has not been announced, and their owners.
+    /// Expired rules whose end has not been announced yet, and their owners.
     unannounced: VecDeque<(Pid, AgentId)>,
 }
 
@@ -70,9 +71,10 @@ pub enum RestoreError {
 }
 
 impl Middlebox {
-    /// Timeout of the rest of a message, and of the session on a new connection. RFC 4540 section 6, step 2.
+    /// Time limit for the rest of a message to arrive, and for a new connection to open a session. RFC 4540
+    /// section 6, step 2.
     pub const TIMEOUT: Duration = Duration::from_secs(60);
-    /// Maximum number of expired rules that one step of a sweep ends, so that other sessions need not wait.
+    /// Maximum number of overruled rules that one step of a sweep ends, so that other sessions need not wait.
     const MAX_ENDS: usize = 64;
     /// Maximum number of notifications that one step of a sweep sends.
     const MAX_NOTIFICATIONS: usize = 16_384;
@@ -259,7 +261,8 @@ impl Middlebox {
         self.resource_accounts.usage()
     }
 
-    /// Returns the number of ports that a NAT can assign for each protocol, outside and inside.
+    /// Returns the number of ports that a NAT can assign for each protocol, at outside and inside addresses
+    /// together.
     pub fn ports(&self) -> usize {
         let ports = usize::from(*self.config.ports.end() - *self.config.ports.start()) + 1;
         (self.config.outside.len() + self.config.inside.len()) * ports
@@ -270,7 +273,8 @@ impl Middlebox {
         self.sessions.get(&id)?.agent()
     }
 
-    /// Ends a rule for a reason of the middlebox; returns false if it does not exist. RFC 4540 section 8.9.
+    /// Ends a rule at the middlebox's own initiative; returns false if no such rule is in force. RFC 4540 section
+    /// 8.9.
     pub fn end_rule(&mut self, now: Time, pid: Pid, batch: &mut Batch) -> bool {
         let is_in_force = self.rules.get(now, pid).is_some();
         if is_in_force {
@@ -334,7 +338,7 @@ impl Middlebox {
     }
 
     /// Ends expired rules, and announces their ends, as far as the batch has room. Ends come first, so that no
-    /// rule outlives its lifetime while many sessions are notified of others.
+    /// rule outlives its lifetime while many sessions are notified of the ends of other rules.
     fn end_rules(&mut self, now: Time, batch: &mut Batch) {
         while batch.may_expire_rules() {
             let before = batch.work();

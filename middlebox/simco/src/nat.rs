@@ -11,7 +11,7 @@ use crate::{
     AddressTuple, Addresses, Binding, Change, IpVersion, Location, PortMapping, Refusal, ReservedParity, Rule,
 };
 
-/// The translator's addresses on both sides.
+/// The NAT's addresses on both sides.
 #[derive(Debug)]
 pub(crate) struct Nat {
     pub outside: Pool,
@@ -32,7 +32,8 @@ pub(crate) struct Pool {
 #[derive(Debug, Default)]
 struct Address {
     is_taken: bool,
-    /// True if other ports of the address serve flows without a rule, so that it is not assigned as a whole.
+    /// True if ports outside the pool's range serve flows without a rule. No rule gets such an address as a
+    /// whole.
     is_shared: bool,
     protocols: BTreeMap<u8, Ports>,
 }
@@ -99,7 +100,8 @@ impl Pool {
         Self { location, ports, addresses, indices }
     }
 
-    /// Returns the pool with these addresses shared: their other ports serve flows without a rule.
+    /// Returns the pool with these addresses marked as shared: their ports outside the pool's range serve flows
+    /// without a rule.
     pub fn with_shared(mut self, addresses: &[IpAddr]) -> Self {
         for (address, state) in &mut self.addresses {
             state.is_shared = addresses.contains(address);
@@ -107,9 +109,9 @@ impl Pool {
         self
     }
 
-    /// Returns free addresses and ports. RFC 4540 lists "lack of IP addresses" and "lack of port numbers"
-    /// without their conditions: here a request for ports lacks ports if any address of its version is not taken
-    /// as a whole; otherwise addresses are lacking.
+    /// Returns a free address with free ports. RFC 4540 lists "lack of IP addresses" and "lack of port numbers"
+    /// without their conditions. Here ports are lacking if the request is for some ports of an address, and an
+    /// address of its version is not taken as a whole; otherwise addresses are lacking.
     pub fn find(&self, request: PoolRequest) -> Result<AddressTuple, Refusal> {
         let mut refusal = Refusal::LackOfAddresses;
         for (address, taken) in &self.addresses {
@@ -197,7 +199,8 @@ impl Address {
         self.protocols.values().all(Ports::are_free)
     }
 
-    /// Returns the first port and the number of ports; port 0 means all.
+    /// Returns the first port and the number of ports, where port 0 means all; `None` if the address lacks such
+    /// ports.
     fn find(&self, request: PoolRequest, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
         const ALL_PORTS: (u16, u16) = (0, 1);
         if request.takes_address() && self.is_shared {

@@ -14,7 +14,7 @@ use crate::{AddressTuple, Pid, Prefix};
 /// The PIDs of rules, ordered by A0 and by A3.
 #[derive(Debug, Default)]
 pub(crate) struct Overlaps {
-    /// Most rules have IPv4 addresses at both ends, which take a third of the memory in this table.
+    /// The rules with IPv4 addresses at both ends, as most have. They take a third of the memory here.
     v4: Tables<Ipv4Addr>,
     others: Tables<IpAddr>,
 }
@@ -78,8 +78,8 @@ impl Overlaps {
         self.v4.is_empty() && self.others.is_empty()
     }
 
-    /// Returns all rules that overlap with these tuples at both ends. The result may contain other rules, and some more
-    /// than once. Each item counts as two examined rules.
+    /// Returns all rules that overlap with these tuples at both ends. Rules that do not overlap may also occur,
+    /// and rules may occur more than once. Each item counts as two examined rules.
     pub fn candidates(
         &self,
         internal: &AddressTuple,
@@ -107,7 +107,7 @@ pub(crate) struct Sweep {
 #[derive(Debug)]
 enum SweepPosition<A> {
     Start,
-    /// After these keys in the order by A0 and in the order by A3.
+    /// After these keys of a table: the first in the order by A0, the second in the order by A3.
     After(Shape, Key<A>, Key<A>),
     End,
 }
@@ -239,7 +239,8 @@ impl SearchTuples {
         pair.map(|((_, _, pid), ports)| ports.overlap(&self.ports).then_some(pid))
     }
 
-    /// Returns the ranges of a table's prefixes that overlap at both ends; `None` if there are none.
+    /// Returns the ranges of the table's internal and external prefixes that overlap with the tuples; `None` if
+    /// there are none.
     fn ranges<A>(
         self,
         shape: &Shape,
@@ -270,9 +271,10 @@ impl<A> Default for Table<A> {
 }
 
 impl<A: Ord + Copy> Table<A> {
-    /// Returns the candidates for an overlap from both indexes in pairs: one index is sorted by the internal address first,
-    /// the other by the external one. Each has every overlapping rule, so the search ends with the shorter one. If a range
-    /// is a single prefix, the index that is sorted by it has overlapping rules only.
+    /// Returns the candidates for an overlap from both indexes in pairs: one index is sorted by the internal
+    /// address first, the other by the external one. The range of each index contains every overlapping rule, so
+    /// the search ends with the shorter range. If a range is a single prefix, the index that is sorted by it has
+    /// overlapping rules only.
     fn pairs(
         &self,
         internal: &RangeInclusive<A>,

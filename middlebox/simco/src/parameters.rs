@@ -30,7 +30,7 @@ codes!(
 codes!(
     /// The parity of reserved ports. RFC 4540 section 4.3.9.
     ReservedParity {
-        /// Either.
+        /// Either parity.
         Any = 0b00,
         /// The first port is odd.
         Odd = 0b01,
@@ -52,7 +52,7 @@ codes!(
 codes!(
     /// The IP version of a reservation. RFC 4540 section 4.3.9.
     IpChoice {
-        /// Either.
+        /// Either IP version.
         Any = 0b00,
         /// Version 4.
         V4 = 0b01,
@@ -110,7 +110,7 @@ pub struct PrrParameters {
     pub outside: IpChoice,
     /// IP protocol number; 0 reserves an address without ports.
     pub protocol: u8,
-    /// Consecutive ports, at least 1; 0xFFFF is all ports.
+    /// Number of consecutive ports, at least 1; 0xFFFF stands for all ports.
     pub port_range: u16,
 }
 

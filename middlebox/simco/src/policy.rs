@@ -16,7 +16,7 @@ use crate::{AddressTuple, IpVersion, Owner, Prefix, Quota};
 pub struct AgentId(u16);
 
 impl AgentId {
-    /// The owner of a rule where no policy identifies it. [`Policy`] has fewer agents.
+    /// The owner of a rule where no policy identifies the owner. A [`Policy`] has fewer agents than this number.
     pub const NOBODY: Self = Self(u16::MAX);
 }
 
@@ -168,7 +168,7 @@ impl TryFrom<String> for PrefixText {
     }
 }
 
-/// The default rights: everything except blocking data of others.
+/// The default rights: all except [`Right::Disable`], which blocks data of other agents.
 const DEFAULT_RIGHTS: [Right; 5] =
     [Right::Reserve, Right::Enable, Right::Lifetime, Right::Status, Right::List];
 
@@ -223,7 +223,7 @@ impl Policy {
         self.ids().find(|agent| self.permit(*agent).name == name)
     }
 
-    /// Returns the agent with this name; an unknown one has no rights but owns its earlier rules.
+    /// Returns the agent with this name. Adds an unknown agent, which has no rights but owns its earlier rules.
     pub fn owner(&mut self, name: &str) -> AgentId {
         self.agent(name).unwrap_or_else(|| {
             self.agents.push(Permit::without_rights(name));
@@ -231,7 +231,7 @@ impl Policy {
         })
     }
 
-    /// Returns the agent to which a host belongs by the longest matching prefix.
+    /// Returns the agent to which a host belongs by the longest matching prefix; `None` if no prefix matches.
     pub fn agent_at(&self, host: IpAddr) -> Option<AgentId> {
         let host = Prefix::new(host, IpVersion::of(host).address_bits())?;
         let covers = |agent: &AgentId| self.permit(*agent).hosts.iter().filter(|hosts| hosts.covers(&host));

@@ -50,12 +50,12 @@ impl Prefix {
         self.length <= other.length && self.shares_bits(other, self.length)
     }
 
-    /// Returns true if some address is in both.
+    /// Returns true if some address is in both prefixes.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.shares_bits(other, self.length.min(other.length))
     }
 
-    /// Returns the range of its addresses.
+    /// Returns the range of addresses with this prefix.
     fn addresses(&self) -> RangeInclusive<IpAddr> {
         let length = u32::from(self.length);
         match self.address {

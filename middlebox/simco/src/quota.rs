@@ -5,18 +5,18 @@ use serde::Deserialize;
 /// The limits of one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Open sessions.
+    /// Maximum number of open sessions.
     pub sessions: usize,
-    /// Policy rules.
+    /// Maximum number of policy rules.
     pub rules: usize,
-    /// Elements of its rules in the packet filter.
+    /// Maximum number of elements of the agent's rules in the packet filter.
     pub elements: usize,
-    /// Shapes of these elements (combinations of wildcards and prefix lengths), of which a packet filter has
-    /// few.
+    /// Maximum number of shapes of these elements (combinations of wildcards and prefix lengths). A packet filter
+    /// supports few shapes.
     pub shapes: usize,
-    /// Whole addresses of a NAT, or all ports of a protocol.
+    /// Maximum number of NAT addresses that are taken as a whole, or with all ports of one protocol.
     pub addresses: usize,
-    /// Ports of a NAT.
+    /// Maximum number of ports of a NAT, apart from those addresses.
     pub ports: usize,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct QuotaTable {
 }
 
 impl QuotaTable {
-    /// Returns `quota` with the values of this table instead of its own.
+    /// Returns `quota`, but with the values that this table sets.
     pub fn override_defaults(&self, quota: Quota) -> Quota {
         Quota {
             sessions: self.sessions.unwrap_or(quota.sessions),

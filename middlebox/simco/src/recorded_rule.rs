@@ -1,4 +1,4 @@
-//! A rule as recorded in a store: its attributes of RFC 4540, and one more.
+//! A rule as recorded in a store: its attributes of RFC 4540, and the end of its lifetime.
 
 use bytes::BufMut;
 use hol_base::Time;
@@ -14,7 +14,7 @@ use crate::{
 pub struct RecordedRule {
     /// The rule. Its [`owner`](Rule::owner) is [`AgentId::NOBODY`], since identifiers belong to one policy.
     pub rule: Rule,
-    /// The name of the agent that owns it.
+    /// The name of the agent that owns the rule.
     pub owner: String,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::codes::codes;
 
 codes!(
-    /// The sub-type of a negative reply. All but [`VersionMismatch`](crate::Body::VersionMismatch) are bare headers.
+    /// The sub-type of a negative reply. Only [`VersionMismatch`](crate::Body::VersionMismatch) has a body.
     Refusal {
         /// Wrong basic request message type.
         WrongBasicType = 0x10,

@@ -14,7 +14,7 @@ pub enum Reply {
         /// The capabilities of the middlebox.
         capabilities: Capabilities,
     },
-    /// The session needs authentication, section 5.2.3. At least one of the two is present.
+    /// The session needs authentication, section 5.2.3. At least one of the two attributes is present.
     Sa {
         /// Requests authentication of the agent.
         challenge: Option<Challenge>,
@@ -66,9 +66,9 @@ pub struct GrantedRule {
     pub gid: Gid,
     /// The remaining lifetime.
     pub lifetime: Lifetime,
-    /// The middlebox, seen from the external side.
+    /// A2: the middlebox as external hosts see it.
     pub outside: AddressTuple,
-    /// The middlebox, seen from the internal side.
+    /// A1: the middlebox as internal hosts see it; `None` if the middlebox omits it.
     pub inside: Option<AddressTuple>,
 }
 

@@ -87,8 +87,8 @@ pub struct Enable {
     pub lifetime: Lifetime,
 }
 
-/// An extension of PER beyond RFC 4540 for an agent within the middlebox: a port mapping as in PCP (RFC
-/// 6887). Data then passes both ways, even if the external host is a wildcard.
+/// An extension of PER beyond RFC 4540 for an agent within the middlebox: a port mapping as in PCP (RFC 6887).
+/// Data may then pass both ways even if the external host is a wildcard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortMapping {
     /// The requested outside address and port, used if free; port 0 and the unspecified address mean any.
@@ -98,7 +98,8 @@ pub struct PortMapping {
 }
 
 impl PortMapping {
-    /// Returns true if this tuple has the requested address, or any address is allowed.
+    /// Returns true if the tuple has the requested address and port, or if the mapping need not have exactly
+    /// these.
     pub(crate) fn admits(&self, tuple: &AddressTuple) -> bool {
         let Addresses::Full { address, port, .. } = tuple.addresses else { return false };
         let (wanted, wanted_port) = (self.outside.ip(), self.outside.port());

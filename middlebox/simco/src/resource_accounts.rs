@@ -14,9 +14,9 @@ pub(crate) struct ResourceAccounts {
     footprint: Option<FootprintFn>,
     limits: ResourceLimits,
     agents: BTreeMap<AgentId, Account>,
-    /// Open sessions of all agents.
+    /// Number of open sessions of all agents.
     sessions: usize,
-    /// Elements of all agents' rules in the packet filter.
+    /// Number of elements of all agents' rules in the packet filter.
     elements: usize,
     /// Number of rules of each shape, for all agents.
     shapes: BTreeMap<ShapeId, usize>,
@@ -38,28 +38,28 @@ pub(crate) struct ResourceLimits {
 struct Account {
     sessions: usize,
     rules: usize,
-    /// Elements of its rules in the packet filter.
+    /// Number of elements of the agent's rules in the packet filter.
     elements: usize,
-    /// Number of its rules of each shape.
+    /// Number of the agent's rules of each shape.
     shapes: BTreeMap<ShapeId, usize>,
-    /// Whole addresses of a NAT, or all ports of a protocol.
+    /// Number of NAT addresses that are taken as a whole, or with all ports of one protocol.
     addresses: usize,
-    /// Ports of a NAT.
+    /// Number of ports of a NAT, apart from those addresses.
     ports: usize,
 }
 
 /// The resources used by one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Open sessions.
+    /// Number of open sessions.
     pub sessions: usize,
-    /// Policy rules.
+    /// Number of policy rules.
     pub rules: usize,
-    /// Elements of its rules in the packet filter.
+    /// Number of elements of the agent's rules in the packet filter.
     pub elements: usize,
-    /// Whole addresses of a NAT, or all ports of a protocol.
+    /// Number of NAT addresses that are taken as a whole, or with all ports of one protocol.
     pub addresses: usize,
-    /// Ports of a NAT.
+    /// Number of ports of a NAT, apart from those addresses.
     pub ports: usize,
 }
 
@@ -90,7 +90,7 @@ impl ResourceAccounts {
         })
     }
 
-    /// Returns the resources that the rule needs; a refusal if it cannot be enforced.
+    /// Returns the resources that the rule needs, or a refusal if the packet filter cannot enforce the rule.
     pub fn claim(&self, rule: &Rule) -> Result<Claim, Refusal> {
         let footprint = self.footprint.map_or(Ok(Footprint::default()), |footprint_of| footprint_of(rule))?;
         let Binding { outside, inside } = rule.binding();
@@ -124,7 +124,7 @@ impl ResourceAccounts {
         }
     }
 
-    /// Checks the limits of shapes, of which the last quarter is reserved for agents that have few.
+    /// Checks the limits of shapes. The last quarter of the shapes is reserved for agents that have few.
     fn check_shapes(
         &self,
         account: &Account,
@@ -151,7 +151,8 @@ impl ResourceAccounts {
         self.agents.get(&agent).map_or(0, |account| account.rules) < quota.rules
     }
 
-    /// Returns true if the agent may have another session. A quarter of all is reserved for agents that have few.
+    /// Returns true if the agent may have another session. A quarter of all sessions is reserved for agents that
+    /// have few.
     pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
         let sessions = self.agents.get(&agent).map_or(0, |account| account.sessions);
         let has_few = sessions < Self::SESSIONS_WHEN_SCARCE || quota.sessions == usize::MAX;
@@ -170,8 +171,8 @@ impl ResourceAccounts {
         self.agents.entry(agent).or_default().sessions -= 1;
     }
 
-    /// Releases the resources of the rule before the change, and charges those of the rule after it. Returns the number of
-    /// elements that a packet filter has to change.
+    /// Releases the resources of the rule before the change, and charges those of the rule after it. Returns the
+    /// number of elements that a packet filter has to change.
     pub fn apply(&mut self, change: &Change) -> usize {
         let is_same = |before: &Rule, after: &Rule| before.action == after.action;
         if let (Some(before), Some(after)) = (&change.before, &change.after)
@@ -186,7 +187,7 @@ impl ResourceAccounts {
     }
 
     fn charge(&mut self, rule: &Rule) -> usize {
-        // A restored rule may exceed what can be enforced; it then counts as using nothing.
+        // The packet filter may be unable to enforce a restored rule. Such a rule counts as using nothing.
         let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
         let account = self.agents.entry(rule.owner).or_default();
         account.rules += 1;

@@ -12,9 +12,9 @@ use crate::{
 pub struct Rule {
     /// Identifier of the rule.
     pub pid: Pid,
-    /// The agent that established it.
+    /// The agent that established the rule.
     pub owner: AgentId,
-    /// The end of its lifetime.
+    /// The end of the rule's lifetime.
     pub expires: Time,
     /// Effect of the rule.
     pub action: Action,
@@ -64,7 +64,7 @@ pub struct Binding {
 }
 
 impl Rule {
-    /// Returns true until its lifetime ends.
+    /// Returns true until the rule's lifetime ends.
     pub fn is_in_force(&self, now: Time) -> bool {
         self.expires > now
     }
@@ -75,7 +75,7 @@ impl Rule {
         Lifetime(u32::try_from(nanos.div_ceil(1_000_000_000)).unwrap_or(u32::MAX))
     }
 
-    /// Returns the group of the rule.
+    /// Returns the group of the rule; `None` for a disable rule.
     pub fn gid(&self) -> Option<Gid> {
         match self.action {
             Action::Reserve { gid, .. } | Action::Enable { gid, .. } => Some(gid),
@@ -83,7 +83,7 @@ impl Rule {
         }
     }
 
-    /// Returns its addresses at the middlebox.
+    /// Returns the addresses that a NAT has assigned to the rule.
     pub fn binding(&self) -> Binding {
         match self.action {
             Action::Reserve { binding, .. } | Action::Enable { binding, .. } => binding,
@@ -91,7 +91,7 @@ impl Rule {
         }
     }
 
-    /// Returns A0 and A3, unless it is a reservation.
+    /// Returns A0 and A3, the internal and the external host; `None` for a reservation.
     pub fn ends(&self) -> Option<(AddressTuple, AddressTuple)> {
         match self.action {
             Action::Reserve { .. } => None,
@@ -101,7 +101,7 @@ impl Rule {
         }
     }
 
-    /// Returns the positive reply to the request that established it. RFC 4540 sections 5.3.9, 5.3.10 and
+    /// Returns the positive reply to the request that established the rule. RFC 4540 sections 5.3.9, 5.3.10 and
     /// 5.3.17.
     pub fn reply(&self, now: Time) -> Reply {
         let lifetime = self.remaining(now);
@@ -150,8 +150,8 @@ impl Rule {
     }
 }
 
-/// Returns the reservation of a pure firewall. RFC 4540 section 8.2.2. A tuple has no code for "any IP
-/// version", so it gets IPv4.
+/// Returns the outside tuple of a reservation at a pure firewall, which reserves nothing. RFC 4540 section 8.2.2.
+/// A tuple has no code for "any IP version", so it gets IPv4.
 fn nothing_reserved(parameters: &PrrParameters) -> AddressTuple {
     let version = if parameters.outside == IpChoice::V6 { IpVersion::V6 } else { IpVersion::V4 };
     AddressTuple {
@@ -163,7 +163,7 @@ fn nothing_reserved(parameters: &PrrParameters) -> AddressTuple {
 }
 
 impl Lifetime {
-    /// Returns the end of a lifetime that starts now.
+    /// Returns the end of a lifetime that starts at `now`.
     pub fn end(self, now: Time) -> Time {
         now + Duration::from_secs(u64::from(self.0))
     }

@@ -9,15 +9,15 @@ use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 
 /// The rule table. Only [`apply`](Self::apply) changes it, so every change can be undone.
 ///
-/// A PID is the number of a slot and how often the slot has been used, so a lookup does not depend on the
-/// number of rules.
+/// A PID encodes the index of a slot and how often the slot has been used, so the time of a lookup does not
+/// depend on the number of rules.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     slots: Vec<Slot>,
     /// Slots in the order of release. Not all are free: a recorded rule may have taken its slot again.
     free_slots: VecDeque<usize>,
     count: usize,
-    /// PIDs of rules by the tick in which they end.
+    /// PIDs of rules by the tick (of length [`END_RESOLUTION`]) in which they end.
     ends: BTreeMap<u64, Vec<Pid>>,
     owned: BTreeMap<AgentId, Vec<Pid>>,
     /// Groups that have or had more than one member. A single rule is in the group with the number of its
@@ -51,7 +51,7 @@ struct Group {
     members: u32,
 }
 
-/// The number of slots, which is also the distance between successive PIDs of a slot.
+/// The maximum number of slots, which is also the distance between successive PIDs of a slot.
 const SLOT_COUNT: u32 = 1 << 24;
 /// A slot is reused only when more than this many are free, so that the PID of an ended rule is not reused
 /// soon.
@@ -61,11 +61,11 @@ fn slot_of(pid: Pid) -> usize {
     (pid.0 % SLOT_COUNT) as usize
 }
 
-/// The resolution of ends, and so the maximum delay of an end. Exact ends of a million rules would be a
-/// million keys.
+/// The resolution of the times at which rules end: a rule ends at most this much too late. With exact times, a
+/// million rules would need a million keys.
 const END_RESOLUTION: Duration = Duration::from_millis(125);
 
-/// Returns the tick at whose start the rule has ended.
+/// Returns the first tick at whose start a rule that ends at `end` has ended.
 fn tick_of(end: Time) -> u64 {
     end.as_nanos().div_ceil(END_RESOLUTION.as_nanos())
 }
@@ -103,7 +103,7 @@ impl Rules {
         self.get_or_expired(pid).filter(|rule| rule.is_in_force(now))
     }
 
-    /// Returns the rule even if its lifetime has ended, while it is in the table.
+    /// Returns the rule if it is in the table, even if its lifetime has ended.
     pub fn get_or_expired(&self, pid: Pid) -> Option<&Rule> {
         self.entry(pid).map(|entry| &entry.rule)
     }
@@ -129,7 +129,7 @@ impl Rules {
         self.owned.get(&owner).map_or(0, Vec::len)
     }
 
-    /// Returns the number of rules that may have ended: all others are in force.
+    /// Returns the number of rules whose lifetime may have ended. All other rules are in force.
     pub fn possibly_expired(&self, now: Time) -> usize {
         self.ends.range(..=tick_of(now)).map(|(_, pids)| pids.len()).sum()
     }
@@ -139,8 +139,8 @@ impl Rules {
         self.owned.get(&owner).into_iter().flatten().filter_map(move |&pid| self.get(now, pid))
     }
 
-    /// Continues a sweep and returns the enable rules in force that it found, by PID. Examines at most `max`
-    /// rules. RFC 4540 section 8.8.1.
+    /// Continues a sweep and returns the enable rules in force that it found, in the order of PIDs. Examines at
+    /// most `max` rules. RFC 4540 section 8.8.1.
     pub fn sweep(&self, now: Time, sweep: &mut Sweep, max: usize) -> Vec<Rule> {
         let Some(enabling) = &self.enabling else {
             sweep.finish();
@@ -171,14 +171,14 @@ impl Rules {
         ends.is_some_and(|(a0, a3)| a0.overlaps(internal) && a3.overlaps(external))
     }
 
-    /// Returns the owner of a group's members; `None` if it has none. RFC 3989 section 2.3.3.
+    /// Returns the owner of a group's members; `None` if the group has no members. RFC 3989 section 2.3.3.
     pub fn owner_of_group(&self, gid: Gid) -> Option<AgentId> {
         let alone =
             || self.get_or_expired(Pid(gid.0)).filter(|rule| rule.gid() == Some(gid)).map(|rule| rule.owner);
         self.groups.get(&gid).map(|group| group.owner).or_else(alone)
     }
 
-    /// Returns a rule that ends in the earliest tick, and the start of the tick in which it has ended.
+    /// Returns the start of the earliest tick in which rules end, and one of these rules; `None` without rules.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
         let (tick, pids) = self.ends.first_key_value()?;
         Some((Time::ZERO + END_RESOLUTION * *tick, *pids.last()?))
@@ -210,12 +210,12 @@ impl Rules {
         }
     }
 
-    /// Returns an unused PID, which the next rule gets.
+    /// Gives back a PID that was not used for a rule after all. The next rule gets this PID.
     pub fn return_pid(&mut self, pid: Pid) {
         self.free_slots.push_front(slot_of(pid));
     }
 
-    /// Adds slots up to this one, as free ones.
+    /// Adds free slots up to and including the index `last`.
     fn add_slots_to(&mut self, last: usize) {
         while self.slots.len() <= last {
             let slot = self.add_slot();

@@ -7,8 +7,8 @@
 //! MAC(secret, role | length, agent's challenge | length, middlebox's challenge | name)
 //! ```
 //!
-//! The role prevents reflection of a token, and both challenges bind it to this session. The exchange
-//! protects the start of a session, not what follows: that needs TLS or IPsec (section 9).
+//! The role prevents reflection of a token, and both challenges bind it to this session. The exchange protects
+//! only the start of a session; the rest needs TLS or IPsec (RFC 4540 section 9).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,7 +51,7 @@ pub enum SecretError {
     /// The file is not a TOML table of strings.
     #[error("line {line}: {message}; write one line for each agent: name = \"secret\"")]
     Syntax {
-        /// The line.
+        /// Number of the line, from 1.
         line: usize,
         /// The problem, without the secret.
         message: String,
@@ -111,7 +111,8 @@ impl Secret {
 }
 
 impl SecretError {
-    /// Describes a syntax error without the line, which the parser's own message would show.
+    /// Describes a syntax error without the text of the line, which may contain a secret. The parser's own
+    /// message would show the text.
     fn syntax(text: &str, error: &toml::de::Error) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         Self::Syntax { line: 1 + before.matches('\n').count(), message: plain_words(error.message()) }
@@ -209,7 +210,8 @@ impl SharedSecret {
         Self { name: name.to_owned(), secret, nonces }
     }
 
-    /// Parses the secret of the agent with this name from the middlebox's file, or a part of it.
+    /// Parses the secret of the agent with this name from the middlebox's file of secrets, or from a part of that
+    /// file.
     pub fn parse(name: &str, text: &str, nonces: Nonces) -> Result<Self, SecretError> {
         let secret = parse(text)?.remove(name).ok_or_else(|| SecretError::Missing(name.to_owned()))?;
         Ok(Self::new(name, secret, nonces))

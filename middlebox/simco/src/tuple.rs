@@ -72,13 +72,13 @@ codes!(
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressTuple {
-    /// The side.
+    /// The side on which the addresses are seen.
     pub location: Location,
     /// IP protocol number; 0 is any.
     pub protocol: u8,
     /// Prefix length in bits; if shorter than the address, the address is a wildcard.
     pub prefix_length: u8,
-    /// The addresses.
+    /// The addresses and ports.
     pub addresses: Addresses,
 }
 
@@ -119,8 +119,8 @@ impl AddressTuple {
         self.addresses.ip_version()
     }
 
-    /// Returns the addresses of the tuple; all addresses of the IP version if it names protocols only. RFC 4540 section
-    /// 8.3.1.
+    /// Returns the addresses of the tuple, or all addresses of the IP version if the tuple names only protocols.
+    /// RFC 4540 section 8.3.1.
     pub fn prefix(&self) -> Prefix {
         match self.addresses {
             Addresses::Full { address, .. } => {
@@ -130,8 +130,8 @@ impl AddressTuple {
         }
     }
 
-    /// Returns the first and the last port; those of the whole range if ports are a wildcard. The last is above 65,535
-    /// if there are fewer ports than the tuple requests.
+    /// Returns the first and the last port: 0 and 65,535 if ports are a wildcard. The last port is above 65,535
+    /// if the range of the tuple goes beyond the existing ports.
     pub fn ports(&self) -> (u32, u32) {
         match self.addresses {
             Addresses::Full { port, port_range, .. } if self.protocol != 0 && port != 0 => {
@@ -254,7 +254,7 @@ impl Attribute for AddressTuple {
         let Addresses::Full { address, port, port_range } = self.addresses else {
             return out.put_slice(&head);
         };
-        // Written in one piece, because each append has the same cost.
+        // All fields are appended in one piece, because an append costs the same for any length.
         let (head, ports) = (u32::from_be_bytes(head), u32::from(port) << 16 | u32::from(port_range));
         match address {
             IpAddr::V4(address) => {

@@ -1,7 +1,7 @@
-//! Counts the cost of requests: a turn of a session ends after a certain cost.
+//! Costs of the parts of a request: the turn of a session ends when the sum of costs reaches a limit.
 //!
-//! A unit is about a nanosecond of processor time. It is counted, not measured, so turns are the same on
-//! every machine.
+//! The unit of all costs is about a nanosecond of processor time. Costs are counted, not measured, so turns are
+//! the same on every machine.
 
 /// Cost of processing and answering a message.
 pub const MESSAGE: u64 = 600;

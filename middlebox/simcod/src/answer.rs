@@ -22,9 +22,9 @@ pub struct LabelledRequest {
 /// A refused request.
 #[derive(Debug, Serialize)]
 struct RefusedRequest {
-    /// The rule of the request.
+    /// PID of the rule that the request names, if any.
     pid: Option<u32>,
-    /// The code of RFC 4540 section 4.2.3: 0x0343.
+    /// The code of RFC 4540 section 4.2.3, such as 0x0343.
     refused: String,
     meaning: &'static str,
 }

@@ -9,8 +9,8 @@ use crate::failure::Failure;
 
 /// Remove a middlebox's table from the packet filter, with all effects of its rules.
 ///
-/// Use it for a middlebox that will not run again, whose table would continue to drop all packets that no rule allows. The middlebox must
-/// not be running.
+/// Use it for a middlebox that will not run again: its table would continue to drop all packets that no rule
+/// allows. The middlebox must not be running.
 #[derive(Debug, Args)]
 pub struct Clear {
     /// Settings file of the middlebox, which names the table

@@ -13,7 +13,7 @@ use crate::advice::with_advice;
 use crate::answer::{LabelledRequest, show};
 use crate::failure::Failure;
 
-/// The environment variable with the middlebox, if there is no `--server`.
+/// The environment variable that names the middlebox if there is no `--server`.
 const SERVER_VARIABLE: &str = "HOL_SIMCO";
 
 /// The options to reach and authenticate with a middlebox.
@@ -91,7 +91,7 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the middlebox.
+    /// Returns the middlebox that the options or the environment variable select.
     pub fn server(&self) -> Result<Server, Failure> {
         let variable = env::var(SERVER_VARIABLE).ok().filter(|value| !value.is_empty());
         let (text, origin) = match (&self.server, &variable) {
@@ -156,7 +156,7 @@ pub fn ask_all(
     (answers, sent.and(answered))
 }
 
-/// Returns the rules ended by a PDR, of which the requesting session is notified after the reply. RFC 4540
+/// Returns the rules that a PDR has ended. The requesting session is notified of them after the reply. RFC 4540
 /// section 8.9.
 fn receive_overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pid>, SessionError> {
     let blocks = |answer: &Answer| match answer {

@@ -22,7 +22,7 @@ impl Failure {
         Self::Failed(problem.to_string())
     }
 
-    /// Prints it, and returns the exit code.
+    /// Prints the failure, and returns the exit code.
     pub fn report(self) -> ExitCode {
         note!("error: {self}");
         ExitCode::from(match self {

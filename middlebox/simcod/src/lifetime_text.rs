@@ -12,7 +12,7 @@ pub fn parse(text: &str) -> Result<Lifetime, String> {
     seconds.map(Lifetime).ok_or_else(|| "write a time such as 90s, 5m, 2h, 1d or 1h30m".to_owned())
 }
 
-/// Returns the sum of numbers with units.
+/// Returns the sum of numbers with units, in seconds; `None` if the text has another form or the sum overflows.
 fn sum_of_units(mut text: &str) -> Option<u32> {
     let mut seconds = 0u32;
     loop {

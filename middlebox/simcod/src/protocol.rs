@@ -33,7 +33,7 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// Returns its number; 0 is any protocol, which has no ports.
+    /// Returns the number of the protocol; 0 stands for any protocol, and is an error for a flow with ports.
     pub fn number(&self, has_ports: bool) -> Result<u8, Failure> {
         match self {
             Self { udp: true, .. } => Ok(17),
@@ -55,7 +55,7 @@ fn parse(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("write a number from 0 to 255, or one of {names}"))
 }
 
-/// Returns its name, or its number.
+/// Returns the name of a protocol, or its number as text if it has no name.
 pub fn name(number: u8) -> String {
     let named = PROTOCOL_NAMES.iter().find(|(_, protocol)| *protocol == number);
     named.map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned())

@@ -36,7 +36,8 @@ pub struct Serve {
     /// SCTP address to listen on, if the kernel supports SCTP
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_sctp: Vec<SocketAddr>,
-    /// UDP address to listen on for SCTP in UDP datagrams (RFC 6951), which needs no SCTP in the kernel; usually port 9899
+    /// UDP address to listen on for SCTP in UDP datagrams (RFC 6951), which needs no SCTP in the kernel; usually
+    /// port 9899
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_sctp_udp: Vec<SocketAddr>,
     /// TLS address to listen on; needs --certificate and --key, or `[tls]` of --config

@@ -14,7 +14,8 @@ The program reconnects whenever a connection ends, and logs event=synchronized w
 
 /// Keep an up-to-date copy of the rules of another middlebox on this host.
 ///
-/// The settings of that middlebox must have a table `[standby]`. This host only records the rules and does not enforce them.
+/// The settings of that middlebox must have a table `[standby]`. This host only records the rules and does not
+/// enforce them.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Standby {

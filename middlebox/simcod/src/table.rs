@@ -33,15 +33,15 @@ pub fn print_table(rules: &[Rule]) {
 }
 
 impl Rule {
-    /// Returns the flow and its owner.
+    /// Returns the state of the rule, its protocol and its flow, as text on one line.
     pub fn summary(&self) -> String {
         let [_, _, state, protocol, internal, way, external, ..] = self.cells();
         let cells = [state, protocol, internal, way, external];
         cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the cells of the rule's row. A cell is empty if it is unknown or redundant: a firewall does
-    /// not translate addresses.
+    /// Returns the cells of the rule's row. A cell is empty if its value is unknown or redundant, such as an
+    /// address that is not translated.
     fn cells(&self) -> [String; 11] {
         let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
         let end = |end: &Option<End>| end.as_ref().map(|end| end.text.clone()).unwrap_or_default();

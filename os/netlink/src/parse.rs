@@ -15,7 +15,7 @@ const NESTED_FLAG: u16 = 0x8000;
 pub struct KernelMessage<'a> {
     /// Type of the message.
     pub kind: u16,
-    /// Whether the message belongs to a list that changed while the kernel sent it, so that the list may be
+    /// True if the message belongs to a list that changed while the kernel sent it, so that the list may be
     /// incomplete.
     pub is_interrupted: bool,
     /// The sequence number of the answered message.
@@ -27,8 +27,8 @@ pub struct KernelMessage<'a> {
 }
 
 impl KernelMessage<'_> {
-    /// Returns the result of a request as an error number, 0 for success; `None` if the message is not a
-    /// result. The end of a list reports an error that cut it short (net/netlink/af_netlink.c,
+    /// Returns the result of a request as an error number, 0 for success; `None` if the message is not a result. The
+    /// message that ends a list may report an error that cut the list short (net/netlink/af_netlink.c,
     /// `netlink_dump_done`).
     pub fn outcome(&self) -> Option<i32> {
         let code = self.body.first_chunk().map(|octets| -i32::from_ne_bytes(*octets));

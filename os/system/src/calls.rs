@@ -10,9 +10,9 @@ use socket2::Socket;
 /// The result of `recvmsg`.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiveResult {
-    /// Octets of data.
+    /// Number of octets of data.
     pub length: usize,
-    /// Octets of ancillary data.
+    /// Number of octets of ancillary data.
     pub control_length: usize,
     /// `MSG_EOR`, `MSG_NOTIFICATION` and the like.
     pub flags: c_int,

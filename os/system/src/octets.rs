@@ -29,12 +29,12 @@ pub fn items(mut control: &[u8]) -> impl Iterator<Item = (c_int, c_int, &[u8])> 
     })
 }
 
-/// Returns the 16-bit number at an offset of a structure.
+/// Returns the 16-bit number in host order at an offset of a structure; `None` beyond the end of the structure.
 pub fn u16_at(structure: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*structure.get(offset..)?.first_chunk()?))
 }
 
-/// Returns the 32-bit number at an offset of a structure.
+/// Returns the 32-bit number in host order at an offset of a structure; `None` beyond the end of the structure.
 pub fn u32_at(structure: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*structure.get(offset..)?.first_chunk()?))
 }

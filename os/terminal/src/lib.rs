@@ -22,7 +22,7 @@ macro_rules! note {
     }};
 }
 
-/// Writes to standard output; ends the program on failure, silently if the pipe is closed (`| head`).
+/// Writes to standard output; ends the program if that fails, without an error if the pipe is closed (`| head`).
 pub fn say(text: &str) {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -59,7 +59,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     aligned(rows, |column| column > 0)
 }
 
-/// Formats a table with left-aligned columns, except those that are `to_the_right`.
+/// Formats a table with left-aligned columns, except those for whose index `to_the_right` returns true.
 pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,6 +1,6 @@
 //! "Did you mean": finds the known word nearest to a mistyped one.
 
-/// Returns the word of `known` nearest to `word`; `None` if none is near.
+/// Returns the word of `known` that is most similar to `word`; `None` if none is similar enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |candidate: &&str| strsim::damerau_levenshtein(word, candidate);
     let best = known.into_iter().min_by_key(distance)?;

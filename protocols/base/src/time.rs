@@ -40,7 +40,7 @@ impl Time {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Returns the earliest of several deadlines.
+    /// Returns the earliest of several deadlines; `None` if there is none.
     #[inline]
     pub fn earliest<const N: usize>(deadlines: [Option<Self>; N]) -> Option<Self> {
         // This runs a few times per packet: `MAX` for "none" avoids a branch.

@@ -155,7 +155,8 @@ enum Mode {
 #[derive(Debug, Clone, Default)]
 struct Rounds {
     count: u32,
-    /// BBR.next_round_delivered: the next round starts with a segment sent after this much was delivered.
+    /// BBR.next_round_delivered: the next round starts when a segment is acknowledged that was sent after this many
+    /// units had been delivered.
     next: u32,
     /// Whether this acknowledgment started a round.
     began: bool,
@@ -321,8 +322,8 @@ impl Bbr {
         self.segment / self.quantum
     }
 
-    /// Updates the round and the maximum bandwidth of ten rounds; an application-limited sample counts only
-    /// if it is not lower. Draft, section 4.1.2.
+    /// Updates the round and the maximum bandwidth of ten rounds; an application-limited sample counts only if it is
+    /// not below this maximum. Draft, section 4.1.2.
     fn update_bandwidth(&mut self, ack: &AckSample, sample: Option<Sample>) {
         self.rounds.began = false;
         let Some(sample) = sample else { return };
@@ -358,8 +359,8 @@ impl Bbr {
         self.aggregation.on_acked(self.deliveries.delivered_at(), ack.delivered, self.estimate(), cwnd);
     }
 
-    /// Returns whether the phase of the cycle is over. A phase lasts a round trip; a probe lasts until it has
-    /// had its effect, and a drain ends early if the queue is gone. Draft, section 4.3.4.3.
+    /// Returns whether the phase of the cycle is over. A phase lasts a round trip; a probe lasts longer until it causes
+    /// a loss or has filled its target in flight, and a drain ends early if the queue is gone. Draft, section 4.3.4.3.
     fn phase_is_over(&self, ack: &AckSample) -> bool {
         let lasted = self.deliveries.delivered_at().saturating_since(self.phase_since);
         let full_length = self.min_rtt.rtt.is_some_and(|min| lasted > min);

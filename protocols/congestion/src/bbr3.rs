@@ -96,13 +96,13 @@ impl State {
 /// A segment that was detected as lost.
 #[derive(Debug, Clone, Copy)]
 pub struct LostSegment {
-    /// The delivery state when it was sent.
+    /// The delivery state when the segment was sent.
     pub departure: DeliveryAtSend,
-    /// Units of the window.
+    /// Size of the segment in units of the window.
     pub units: u32,
     /// Units ever considered lost, including this segment.
     pub lost: u32,
-    /// Its sequence numbers: adjacent segments form one range.
+    /// The segment's first sequence number and the one after its last, which show whether lost segments are adjacent.
     pub range: (u32, u32),
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Cubic {
     rtt_min: Option<Duration>,
     /// Number of segments that must be acknowledged for each segment by which the window grows.
     price: u32,
-    /// When, and for which window, `price` was computed; a reduction of the window does not change it.
+    /// When, and for which window, `price` was computed. A loss does not reset these values, a timeout does.
     evaluated: Option<(Time, u32)>,
     /// Acknowledged segments not yet credited to W_est.
     acked: u32,
@@ -68,7 +68,8 @@ impl Cubic {
         self.price
     }
 
-    /// Computes the price that reaches W_cubic one round trip ahead. RFC 9438 section 4.2.
+    /// Computes the price (acknowledged segments per segment of growth) with which the window grows within one round
+    /// trip to the value that W_cubic has at its end. RFC 9438 section 4.2.
     fn follow_curve(&mut self, now: Time, cwnd: u32, epoch: Option<Epoch>, acked: u32) -> Epoch {
         self.evaluated = Some((now, cwnd));
         let epoch = epoch.unwrap_or_else(|| {
@@ -101,7 +102,7 @@ impl Cubic {
         *self = Self::default();
     }
 
-    /// Excludes a time in which the application sent nothing. RFC 9438 section 4.2.
+    /// Excludes an idle period of the application from the time of the epoch. RFC 9438 section 4.2.
     pub(crate) fn on_idle(&mut self, idle: Duration, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             let sent_last = Time::from_nanos(now.as_nanos().saturating_sub(idle.as_nanos()));
@@ -109,7 +110,8 @@ impl Cubic {
         }
     }
 
-    /// Handles a round-trip sample; returns `false` if it is too soon after a reduction to be used.
+    /// Handles a round-trip sample; returns `false` if the sample is not used, because it follows too soon after a
+    /// reduction.
     pub(crate) fn on_rtt(&mut self, now: Time, rtt: Duration) -> bool {
         let recent = |epoch: &Epoch| ticks(now) - epoch.start < TICKS_PER_SECOND;
         if self.epoch.as_ref().is_some_and(recent) {
@@ -141,7 +143,8 @@ impl Epoch {
         if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
     }
 
-    /// Returns how far the window is below Reno's, if it is. RFC 9438 section 4.3, alpha = 8/15.
+    /// Returns by how many segments the window is below that of Reno; `None` if it is not below. RFC 9438 section 4.3,
+    /// alpha = 8/15.
     fn reno_friendly(&mut self, cwnd: u32, acked: &mut u32) -> Option<u32> {
         let price = (cwnd * 15 / 8).max(1);
         // Each segment needs one more acknowledgment than the price, as in kernels.

@@ -19,7 +19,7 @@ pub(crate) struct Dctcp {
 impl Dctcp {
     /// The value of alpha if every packet is marked.
     const MAX_ALPHA: u32 = 1024;
-    /// The newest window has the weight 2^-GAIN. RFC 8257 section 4.2.
+    /// The newest window has the weight 2^-GAIN_SHIFT. RFC 8257 section 4.2.
     const GAIN_SHIFT: u32 = 4;
 
     /// Creates the state with the highest alpha, as if every packet were marked, because nothing is known yet. RFC 8257

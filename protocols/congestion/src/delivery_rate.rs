@@ -133,13 +133,14 @@ impl Deliveries {
         })
     }
 
-    /// Notes that all data are in flight, so that samples of them are application-limited. Section 3.4.
+    /// Makes the samples of the `in_flight` units application-limited: the application has no more data, or BBR keeps
+    /// the window small to probe the round-trip time. Section 3.4.
     pub(crate) fn limit_by_application(&mut self, in_flight: u32) {
         self.limited_until = Some(self.delivered.wrapping_add(in_flight));
     }
 }
 
-/// Compares counts, which wrap around.
+/// Returns whether `count` is greater than `other`, although counts wrap around.
 pub(crate) fn is_beyond(count: u32, other: u32) -> bool {
     count.wrapping_sub(other) as i32 > 0
 }

@@ -20,7 +20,7 @@ const MAX_SCALED: Duration = Duration::from_millis(100);
 const RTT_TRANSITION: u32 = 4;
 /// The minimum window in segments: MIN_CWND_RTT.
 const MIN_WINDOW: f64 = 2.0;
-/// A burst lasts at most this fraction of a second, 1/4 ms: prague_burst_shift.
+/// A burst of several segments lasts at most one second divided by this number, about 1/4 ms. prague_burst_shift.
 const BURSTS_PER_SECOND: u64 = 4096;
 /// The minimum rate in octets per second: MINIMUM_RATE.
 const MIN_RATE: f64 = 12_500.0;

@@ -11,7 +11,7 @@ pub struct CwndParameters {
     pub slow_start_limit: u64,
     /// The smallest cwnd after a fast retransmit. Section 7.2.3.
     pub min_after_fast_retransmit: u64,
-    /// Free octets of cwnd with which it still counts as fully used. Section 7.2.1.
+    /// Maximum number of free octets with which cwnd still counts as fully used. Section 7.2.1.
     pub slack: u64,
 }
 

@@ -42,8 +42,8 @@ enum Control {
     Prague(Box<Prague>),
 }
 
-/// cwnd and ssthresh. Their unit, in which this crate counts all data, is the segment if the quantum is 1, and the octet if
-/// it is the SMSS.
+/// cwnd and ssthresh. Their unit, in which this crate counts all data, is the segment if the quantum is 1, and the
+/// octet if the quantum is the SMSS.
 #[derive(Debug, Clone)]
 pub struct CongestionWindow {
     cwnd: u32,
@@ -97,7 +97,7 @@ impl CongestionWindow {
         self.quantum
     }
 
-    /// Returns true below ssthresh. RFC 5681 section 3.1.
+    /// Returns whether the window is below ssthresh. RFC 5681 section 3.1.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -155,7 +155,8 @@ impl CongestionWindow {
 
     /// Reduces ssthresh on congestion; the caller reduces cwnd.
     ///
-    /// In octets it is computed from `flight` (RFC 5681 section 3.1), in segments from cwnd, as in kernels.
+    /// A threshold in octets is computed from `flight` (RFC 5681 section 3.1), one in segments from cwnd, as in
+    /// kernels.
     pub fn on_congestion(&mut self, flight: u32) {
         let in_use = if self.quantum == 1 { self.cwnd } else { flight };
         self.ssthresh = match &mut self.control {
@@ -216,7 +217,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles the first segment after `idle` with nothing in flight.
+    /// Handles the first transmission after a time `idle` with nothing in flight.
     pub fn on_idle(&mut self, idle: Duration, now: Time) {
         match &mut self.control {
             Control::Reno | Control::Dctcp(_) | Control::Prague(_) => {}
@@ -324,7 +325,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Notes that all data are in flight, `in_flight` units.
+    /// Notes that the application has no full segment of data beyond the `in_flight` units.
     pub fn limit_by_application(&mut self, in_flight: u32) {
         if let Some(deliveries) = self.deliveries() {
             deliveries.limit_by_application(in_flight);
@@ -341,8 +342,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Returns the ssthresh to keep while the window is unused: 3/4 of the window, or ssthresh. RFC 2861
-    /// section 3.
+    /// Returns the ssthresh to keep while the window is unused: 3/4 of the window, or ssthresh if that is larger. RFC
+    /// 2861 section 3.
     pub fn remembered_ssthresh(&self) -> u32 {
         self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }

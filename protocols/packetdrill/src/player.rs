@@ -298,7 +298,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Returns whether more packets must be sent before they match `line`, which describes several as one.
+    /// Returns whether more packets must be sent before they match `line`, which may describe several packets as one.
     fn is_short(&mut self, line: &str) -> Result<bool, StepError> {
         let exact = self.strict || self.script.strict_segments;
         let Some(protocol) = &mut self.protocol else { return Ok(false) };

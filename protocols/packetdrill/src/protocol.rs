@@ -23,8 +23,9 @@ pub(crate) struct ArrivedMessage {
     /// Whether the message was sent unordered.
     pub(crate) unordered: bool,
     pub(crate) ppid: u32,
-    /// SSN or MID and TSN of the message's first fragment, if its octets identify the fragment.
+    /// SSN or MID of the message's first fragment; `None` if the octets do not identify the fragment.
     pub(crate) number: Option<u32>,
+    /// TSN of this fragment.
     pub(crate) tsn: Option<u32>,
 }
 

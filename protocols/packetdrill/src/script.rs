@@ -55,7 +55,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Parses `text`, whose command files are in `folder`.
+    /// Parses `text`; paths of command files are relative to `folder` or to a folder above it.
     pub(crate) fn parse(text: &str, folder: Option<&Path>, rules: &PlayRules) -> Result<Self, PlayError> {
         let mut script = Self {
             stacks: Vec::new(),
@@ -80,13 +80,13 @@ impl Script {
     pub(crate) fn stacks(&self, rules: &PlayRules) -> Vec<String> {
         match &rules.stack {
             Some(stack) => vec![stack.clone()],
-            // TCP's stacks are also those of SCTP.
+            // Every stack with TCP has SCTP, too.
             None if self.stacks.is_empty() => Kind::Tcp.stacks().map(|stack| stack.name.to_owned()).collect(),
             None => self.stacks.clone(),
         }
     }
 
-    /// Returns the specification of `protocol` with `stack`, the script's options, and then `settings`.
+    /// Returns the specification of `protocol` with `stack` and the script's options, which `settings` override.
     pub(crate) fn specification(&self, protocol: &str, stack: &str, settings: &[Setting]) -> String {
         let mut options: Vec<String> = self.options.clone();
         for Setting { option, value, .. } in settings.iter().filter(|setting| setting.protocol == protocol) {
@@ -96,8 +96,8 @@ impl Script {
         options.iter().fold(format!("{protocol}:stack={stack}"), |all, option| all + "," + option)
     }
 
-    /// Returns the defaults of a program's sockets in addition to a stack's: Nagle's algorithm, and 10 streams each way if the peer accepts
-    /// them (Linux: SCTP_DEFAULT_OUTSTREAMS).
+    /// Returns settings that a program's sockets have by default, in addition to those of the stack: Nagle's algorithm,
+    /// and 10 streams each way if the peer accepts them (Linux: SCTP_DEFAULT_OUTSTREAMS).
     pub(crate) fn defaults(&self) -> Vec<Setting> {
         let defaults = [("tcp", "nagle", "on"), ("sctp", "nagle", "on"), ("sctp", "streams", "10")];
         let is_open = |name: &str| !self.options.iter().any(|option| option.split('=').next() == Some(name));

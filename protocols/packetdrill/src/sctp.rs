@@ -170,8 +170,9 @@ impl Sctp {
         self.fragments.insert(tsn.0, fragment);
     }
 
-    /// Returns the first fragment of a delivered message, which must consist of received fragments from a first to a last one. `None` if
-    /// the octets do not identify fragments: those given by a script, and fragments of fewer than 4 octets.
+    /// Checks that a delivered message consists of received fragments, from a first to a last one; returns the TSN and
+    /// the first fragment. `None` if the octets do not identify the fragments, because a script gives the octets or a
+    /// fragment has fewer than 4.
     fn fragments_of(&self, stream: u16, mut payload: &[u8]) -> Result<Option<(u32, &Fragment)>, String> {
         let mut first = None;
         while let Some(octets) = payload.first_chunk() {
@@ -275,7 +276,7 @@ impl Sctp {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
                 self.last_tag
             }
-            // The reply to an INIT has its initiate tag, even if there is an association.
+            // The reply to an INIT has the INIT's initiate tag, even if there is an association.
             Chunk::InitAck(_) => self.peer_tag,
             Chunk::Abort { .. } if self.last_tag == 0 => self.peer_tag,
             _ => association,

@@ -36,7 +36,7 @@ fn unknown(command: &str) -> String {
     format!("the command `{begin}` is not supported; use sysctl, set_sysctls.py or a file of such commands")
 }
 
-/// Parses a single command; an empty error means that the command is unknown.
+/// Parses a single command; `Err(None)` means that the command is unknown.
 fn parse_simple_command(
     words: &[String],
     folder: Option<&Path>,

@@ -116,7 +116,7 @@ impl Socket {
 }
 
 impl<'a> Player<'a> {
-    /// Performs a call. With `range` the call may block, and must return within that time.
+    /// Performs a call. With `range` the call may block, and must return at the end of that time range.
     pub(crate) fn call(
         &mut self,
         call: &'a Call,
@@ -277,7 +277,7 @@ impl<'a> Player<'a> {
         self.input(Input::Command(Command::Read(false)))
     }
 
-    /// Performs getsockopt(): `SO_ERROR` returns whether connect() has succeeded.
+    /// Performs getsockopt(): `SO_ERROR` returns and clears the connection's error, 0 without an error.
     fn get_option(&mut self, call: &Call) -> Result<Answer, StepError> {
         let expected = call.argument(3)?.trim_matches(['[', ']']).trim();
         let got = match call.argument(2)? {
@@ -652,7 +652,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
     Ok(())
 }
 
-/// Returns the errno that a program sees.
+/// Returns the errno that a program sees after a connection has failed for this reason.
 pub(crate) const fn errno(reason: Failure) -> &'static str {
     match reason {
         Failure::Refused => "ECONNREFUSED",

@@ -149,7 +149,8 @@ fn apply_directive(
     Err(PlayError::new(problem).at(number))
 }
 
-/// Returns whether a statement continues: it cannot end like `text`, or no statement can begin like `next`.
+/// Returns whether the line `next` continues the statement `text`: a statement cannot end like `text`, or cannot begin
+/// like `next`.
 fn continues(text: &str, next: &str) -> bool {
     let is_step = !text.starts_with("--");
     let lacks_end = text.ends_with([',', '=', '|', ';']);

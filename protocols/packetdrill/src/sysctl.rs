@@ -209,7 +209,8 @@ fn parse_three_numbers(name: &str, value: &str) -> Result<[u64; 3], String> {
     counts.try_into().map_err(|_| format!("{name} is {value:?}; write three numbers"))
 }
 
-/// Parses the maximum, from which the window scale follows. Linux: net/ipv4/tcp_output.c tcp_select_initial_window.
+/// Parses the default and the maximum, from which the window scale follows. Linux: net/ipv4/tcp_output.c
+/// tcp_select_initial_window.
 fn receive_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     let [_, default, max] = parse_three_numbers("net.ipv4.tcp_rmem", value)?;
     let scale = max.max(1).ilog2().saturating_sub(15).min(14);

@@ -1,6 +1,7 @@
 //! The syntax of TCP segments: `P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.
 //!
-//! Sequence numbers are relative to the SYN of their side, our timestamps to the first one that a script names.
+//! Sequence numbers are relative to the SYN of the end that sends them, our timestamps to the first one that a script
+//! names.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,7 +29,7 @@ pub(crate) struct Tcp {
     our_syn: Option<SeqNum>,
     /// Our timestamp clock at the script's value 0.
     clock: Option<u32>,
-    /// Our timestamp clock by the script's value of our timestamps, which may differ from the elapsed time.
+    /// Our timestamps on the wire, by the value that the script expects for them; their difference may vary.
     stamps: BTreeMap<u32, u32>,
     /// The largest deviation of a timestamp from the script; `None`: it is not checked.
     stamp_tolerance: Option<u32>,

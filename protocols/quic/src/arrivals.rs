@@ -41,7 +41,8 @@ impl Arrivals {
         is_known
     }
 
-    /// Handles reading up to `end`; returns when the octets were sent and arrived.
+    /// Handles reading up to `end`; returns when the octets were sent and arrived, or `None` if none of them were
+    /// stored.
     pub(crate) fn read(&mut self, end: u64) -> Option<DeliveryTimes> {
         self.read = self.read.max(end);
         let pieces = self.pieces.partition_point(|piece| piece.start < end);

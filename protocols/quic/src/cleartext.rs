@@ -1,5 +1,5 @@
-//! An endpoint of the model world: its packets are unencrypted values, from which the network reads which
-//! octets of which stream were sent when.
+//! An endpoint of the model world (the simulator): its packets are unencrypted values, from which the network reads
+//! which octets of which stream were sent when.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::packet_form::{EndpointOutput, PacketForm};
 use crate::socket_address::SocketAddress;
 use crate::{Config, Endpoint, MessageMapping, settings};
 
-/// The packet form of the model world: packets are unencrypted.
+/// The packet form of the model world (the simulator): packets are unencrypted.
 #[derive(Debug)]
 pub struct CleartextPackets {
     local: SocketAddress,
@@ -157,8 +157,8 @@ impl CleartextPackets {
             local,
             ecn: config.ecn,
             secrets: None,
-            // Octets more than a window before the last one sent have been read, so they are not sent again. RFC 9000
-            // section 4.1.
+            // Octets that precede the last one sent by more than a window have been read, so they are not sent again.
+            // RFC 9000 section 4.1.
             first_sent: FirstSendTimes::new(config.stream_receive_window.0.min(config.send_window.0)),
             arrivals: BTreeMap::new(),
             last_probe: None,

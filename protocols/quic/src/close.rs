@@ -1,7 +1,7 @@
 //! The orderly and the abrupt end of a connection.
 //!
-//! QUIC ends both directions at once (RFC 9000 section 10.2). An endpoint that closes ends its streams, waits
-//! until everything is acknowledged, and ends the control stream; when both ends have, the client sends
+//! QUIC ends both directions at once (RFC 9000 section 10.2). An endpoint that closes ends its streams, waits until
+//! everything is acknowledged, and ends the control stream; when both ends have done so, the client sends
 //! CONNECTION_CLOSE.
 
 use bytes::Bytes;

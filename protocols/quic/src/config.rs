@@ -4,7 +4,7 @@ use hol_base::{ByteCount, Duration};
 use hol_transport::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// The configuration of an endpoint, without defaults: a stack sets every field. Both ends use the same.
+/// The configuration of an endpoint, without defaults: a stack sets every field. Both ends use the same configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -20,11 +20,11 @@ pub struct Config {
     pub initial_window: ByteCount,
     /// The assumed round-trip time before the first measurement. RFC 9002 section 6.2.2.
     pub initial_rtt: Duration,
-    /// Ack-eliciting packets that may arrive without an immediate acknowledgment. RFC 9000 section 13.2.2:
-    /// one.
+    /// Number of ack-eliciting packets that may arrive without an immediate acknowledgment; 1 in RFC 9000 section
+    /// 13.2.2.
     pub ack_threshold: u32,
-    /// Maximum delay of an acknowledgment. RFC 9000 section 18.2; a value other than 25 ms is requested by
-    /// an ACK_FREQUENCY frame, and limited to 25 ms plus a round trip.
+    /// Maximum delay of an acknowledgment. RFC 9000 section 18.2; a value other than 25 ms is requested from the peer
+    /// by an ACK_FREQUENCY frame, and limited to 25 ms plus a round trip.
     pub max_ack_delay: Duration,
     /// Reordering threshold: an unacknowledged packet that was sent this many packets before an acknowledged one is lost. RFC 9002 section
     /// 6.1.1.

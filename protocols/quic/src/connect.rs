@@ -31,7 +31,7 @@ impl<S: PacketForm> Endpoint<S> {
         has_any
     }
 
-    /// Handles an event of the connection, if any.
+    /// Handles all pending events of the connection; returns whether there were any.
     pub(crate) fn handle_events(&mut self) -> bool {
         let mut has_any = false;
         while let Some(told) = self.connection.as_mut().and_then(|(_, connection)| connection.poll()) {

@@ -18,7 +18,8 @@ use crate::send::Outgoing;
 use crate::socket_address::SocketAddress;
 use crate::{Config, MessageMapping, clock};
 
-/// One end of one QUIC connection. Worlds differ only in the form of its packets.
+/// One end of one QUIC connection. Endpoints of the simulator and of sockets differ only in the form of their packets
+/// (`S`).
 pub struct Endpoint<S = CleartextPackets> {
     pub(crate) config: Arc<Config>,
     pub(crate) mapping: MessageMapping,
@@ -108,7 +109,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Polls quinn-proto until nothing follows.
+    /// Polls quinn-proto until it has nothing more to do.
     fn advance(&mut self, now: Time) {
         let is_probing = self.expire(now);
         self.exchange();

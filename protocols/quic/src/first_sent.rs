@@ -7,7 +7,7 @@ use hol_base::Time;
 /// The sent data of every stream. QUIC sends new octets in order, and retransmits lost ones in arbitrary pieces.
 #[derive(Debug)]
 pub(crate) struct FirstSendTimes {
-    /// Octets of a stream that the receiver may lack.
+    /// Number of octets before the last one sent that the receiver may lack.
     window: u64,
     streams: BTreeMap<u64, StreamSendTimes>,
 }

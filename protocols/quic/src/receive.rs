@@ -17,7 +17,7 @@ use crate::{Endpoint, MessageMapping, clock, ecn};
 pub(crate) struct Incoming {
     /// Whether the application reads. While it does not, quinn-proto buffers the data, and its windows fill.
     pub(crate) reads: bool,
-    /// Readable streams, in order.
+    /// Readable streams, in the order in which they became readable.
     readable: Vec<StreamId>,
     /// For messages with their own stream: the data read so far, and their times.
     parts: BTreeMap<u64, (BytesMut, DeliveryTimes)>,
@@ -38,7 +38,7 @@ impl Incoming {
     }
 }
 
-/// The control stream of either end, whose end means that no more data follow.
+/// Index of the control stream in each direction. When this stream ends, no more data follow.
 const CONTROL_STREAM: u64 = 0;
 
 impl<S: PacketForm> Endpoint<S> {

@@ -200,7 +200,7 @@ impl Session {
         Some((kind, message[HEADER..].to_vec()))
     }
 
-    /// Handles a message of the peer, whose parameters come first among its extensions.
+    /// Handles a message of the peer; the transport parameters are its first extension.
     fn handle_message(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
         self.last_message = kind;
         let parameters = match kind {
@@ -279,7 +279,7 @@ fn put_finished(out: &mut Vec<u8>) {
     put_message(out, message::FINISHED, |body| body.put_slice(&[0; 32]));
 }
 
-/// Returns a key share: a group, and random octets as the key. RFC 8446 section 4.2.8.
+/// Returns a key share: a group, and constant octets instead of a key. RFC 8446 section 4.2.8.
 fn key_share() -> [u8; 36] {
     let mut share = [9; 36];
     share[..4].copy_from_slice(&[0, X25519, 0, 32]);

@@ -1,9 +1,9 @@
 //! TLS 1.3 by rustls, as in RFC 9001: a server with its own certificate, and clients that trust no other certificate.
 //!
-//! The certificate is padded so that the server's flight has the configured length, whatever the random
-//! length of its transport parameters. It is always valid, because a guest's clock may show any time. There
-//! is one cipher suite, whose limits also apply to the model's packets, but no session tickets and no 0-RTT:
-//! the handshake is the model's, with cryptography.
+//! The certificate is padded so that the server's flight has the configured length, whatever the random length of its
+//! transport parameters. The certificate is always valid, because the clock of an emulated machine may show any time.
+//! There is one cipher suite, whose limits also apply to the simulator's packets, but no session tickets and no 0-RTT:
+//! apart from the cryptography, the handshake is the same as in the simulator.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -159,7 +159,7 @@ fn certificate(key: &KeyPair, flight: ByteCount, parameters: usize) -> Certifica
 /// Returns a self-signed certificate with this much padding in a non-critical extension. RFC 5280 section
 /// 4.2.
 fn signed(key: &KeyPair, padding: usize) -> Certificate {
-    /// Below the arc for examples in documents: RFC 5612.
+    /// An OID below the arc for examples in documentation: RFC 5612.
     const PADDING_OID: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
     let mut parameters =
         CertificateParams::new([SERVER_NAME.to_owned()]).expect("the constant is a valid name");

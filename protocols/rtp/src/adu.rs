@@ -2,8 +2,8 @@
 
 use crate::{FrameHeader, Malformed};
 
-/// Converts MP3 frames to ADU frames: header and side information of each frame, and the main data of its
-/// unit, wherever they are. Ancillary data are dropped.
+/// Converts MP3 frames to ADU (application data unit) frames: header and side information of each frame, and the main
+/// data of its unit, wherever these are. Ancillary data are dropped.
 #[derive(Debug, Default)]
 pub struct AduConverter {
     /// The latest main data, as far back as a frame may refer.

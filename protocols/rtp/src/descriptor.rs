@@ -27,7 +27,7 @@ fn descriptor(size: usize, continues: bool) -> Vec<u8> {
 /// Splits an ADU frame into as few payloads of at most `room` octets as possible.
 ///
 /// # Panics
-/// If there is room for a descriptor only, or the frame is longer than fourteen bits allow.
+/// If `room` is not longer than a descriptor, or the frame has more than 16383 octets.
 pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
     let first = descriptor(adu.len(), false).len();
     let part = room

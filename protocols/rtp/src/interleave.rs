@@ -58,7 +58,8 @@ impl Interleaver {
         Self { order, cycle: 0, waiting: Vec::new() }
     }
 
-    /// Takes the next ADU frame; returns a full cycle in its order.
+    /// Takes the next ADU frame; returns the frames of the cycle in the order of transmission when it is full, else
+    /// none.
     ///
     /// # Errors
     /// If the ADU frame has no header.

@@ -8,7 +8,7 @@ pub const HEADER: usize = 4;
 /// Splits a frame into as few payloads of at most `room` octets as possible.
 ///
 /// # Panics
-/// If there is room for the header only.
+/// If `room` is not longer than [`HEADER`].
 pub fn split_into_payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
     let part =
         room.checked_sub(HEADER).filter(|part| *part > 0).expect("the packet has room for a part of a frame");

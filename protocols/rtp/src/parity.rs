@@ -1,8 +1,8 @@
-//! Parity packets: of a group of k packets and n − k parity packets any k restore all.
+//! Parity packets: a group has k packets and n − k parity packets, and any k of these n restore all k packets.
 //!
-//! Packets of different lengths are padded as in RFC 6363 section 5.4: each after its length, followed by
-//! zeros. A parity packet identifies its group by the first sequence number, as in RFC 5109 section 7.3, so
-//! the packets themselves need no change.
+//! Packets of different lengths are padded as in RFC 6363 section 5.4: each is preceded by its length and followed by
+//! zeros. A parity packet identifies its group by the first sequence number, as in RFC 5109 section 7.3, so the packets
+//! themselves need no change.
 
 use crate::{Malformed, erasure};
 
@@ -17,7 +17,7 @@ impl ParityCode {
     /// Maximum number of packets in a group, including its parity packets.
     pub const MAX_PACKETS: u16 = erasure::MAX_SYMBOLS - 1;
 
-    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MAX_PACKETS`].
+    /// Creates a code of `k` packets and `n - k` parity packets per group; `None` unless both numbers are at least 1.
     pub const fn new(k: u8, n: u8) -> Option<Self> {
         if k == 0 || k >= n { None } else { Some(Self { k, n }) }
     }
@@ -55,7 +55,7 @@ pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD_OCTETS;
 /// Returns as many payloads as `code` defines, however many packets the group has.
 ///
 /// # Panics
-/// If the group has more packets than the code, or one of 64 kB.
+/// If the group has more packets than the code, or a packet of 64 KiB or more.
 pub fn build_payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
     let k = u8::try_from(group.len())
         .ok()
@@ -82,7 +82,7 @@ impl<'p> Parity<'p> {
     /// Parses a payload.
     ///
     /// # Errors
-    /// If it is too short, or has an invalid place.
+    /// If the payload is too short, or if it names an invalid code or a place that is not that of a parity packet.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("a parity packet has no header"))?;

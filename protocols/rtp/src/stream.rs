@@ -17,9 +17,9 @@ pub const BIT_RATES: [u16; 14] = BIT_RATES_KBPS;
 
 /// A stereo stream of 44.1 kHz.
 ///
-/// All frames have the length given by the bit rate; their units do not. The size of a unit is uniform
-/// between a half and one and a half of a frame's room, as far as the reservoir allows: it begins at most 511
-/// octets back, and ends in its own frame. There is no stuffing.
+/// All frames have the length given by the bit rate; their units vary. The size of a unit is uniformly distributed
+/// between 0.5 and 1.5 times a frame's room, as far as the reservoir allows: the unit begins at most 511 octets of main
+/// data before its own frame, and ends in it. There is no stuffing.
 #[derive(Debug)]
 pub struct Stream {
     /// Index into [`BIT_RATES_KBPS`].

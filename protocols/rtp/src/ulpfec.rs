@@ -31,7 +31,8 @@ const fn mask_octets(is_long: bool) -> usize {
 /// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. Section 8.
 ///
 /// # Panics
-/// If there are none or more than [`MAX_GROUP`], or if one is not an RTP packet, or has 64 kB.
+/// If the group has no packets or more than [`MAX_GROUP`], or if one is not an RTP packet or has 64 KiB or more after
+/// its header.
 pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     let k = u8::try_from(group.len())
         .ok()
@@ -77,7 +78,7 @@ impl<'p> Protection<'p> {
     /// Parses a parity payload. Sections 7.3 and 7.4.
     ///
     /// # Errors
-    /// If it is shorter than it claims.
+    /// If the payload is shorter than its header and length field say.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (header, rest) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("an FEC packet has no header"))?;
@@ -89,13 +90,13 @@ impl<'p> Protection<'p> {
         Ok(Self { first: u16::from_be_bytes([header[2], header[3]]), mask, header, level })
     }
 
-    /// Returns the span from the first protected packet to the last.
+    /// Returns the number of sequence numbers from the first protected packet to the last, both included.
     pub fn span(&self) -> u8 {
         64 - self.mask.trailing_zeros() as u8
     }
 
-    /// Returns the single missing packet, with its offset from the first; `None` if none or more are missing,
-    /// or if it had more octets than are protected. `received` are the received ones, by offset; `source` is the
+    /// Returns the single missing packet, with its offset from the first; `None` unless exactly one is missing, or if
+    /// that packet had more octets than are protected. `received` are the received packets, by offset; `source` is the
     /// common SSRC. Section 9.
     pub fn restore_packet(&self, received: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Two SCTP endpoints over a link that delays each packet by 10 ms and loses every tenth: 100 messages on one stream, then on eight.
-//! A message waits only for earlier ones of its own stream.
+//! Sends 100 messages between two SCTP endpoints, first on one stream, then on eight. The link delays each packet by
+//! 10 ms and loses one packet in ten. A message waits only for earlier ones of its own stream.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns the head-of-line wait of all messages together.
+/// Returns the sum of the head-of-line waits of all messages.
 fn transfer(config: &Config) -> Duration {
     let (client, server) = (vec![ipv4(10, 0, 0, 1)], vec![ipv4(10, 0, 0, 2)]);
     let mut ends = [

@@ -65,7 +65,7 @@ fn drive(
                 let wait = until.map(|until| Duration::from_nanos(until.since(now).as_nanos()));
                 socket.set_read_timeout(wait)?;
                 let Ok((length, _)) = socket.recv_from(&mut octets) else { continue };
-                // RFC 9260 section 6.8: what is no valid packet is dropped.
+                // RFC 9260 section 6.8: an invalid packet is dropped.
                 let Ok(packet) = sctp::Packet::parse(octets[..length].to_vec().into()) else { continue };
                 let now = Time::from_nanos(start.elapsed().as_nanos() as u64);
                 endpoint.handle(now, Input::Packet(Packet::new(peer.ip(), local.ip(), packet)));

@@ -10,15 +10,16 @@ use crate::{Config, Endpoint};
 /// The state of delayed SACKs.
 #[derive(Debug)]
 pub(crate) struct Acknowledgements {
-    /// Packets with DATA since a packet was last acknowledged; a SACK that is bundled with DATA or updates
-    /// the window does not reset it. `net/sctp/sm_sideeffect.c` sctp_gen_sack, `output.c`
+    /// Packets with DATA since the last SACK that was sent to acknowledge them. A SACK that is bundled with DATA, or
+    /// that updates the window, does not reset this count. `net/sctp/sm_sideeffect.c` sctp_gen_sack, `output.c`
     /// sctp_packet_bundle_sack.
     packets: u32,
     /// Whether the next packet is acknowledged at once.
     due: bool,
     /// The path of the last DATA, to which a SACK is sent. Section 6.4.
     reply_path: usize,
-    /// The path whose DATA advanced the cumulative TSN since the last SACK; a SACK is bundled with DATA to it.
+    /// The path on which DATA advanced the cumulative TSN since the last SACK; only DATA to this path carry a bundled
+    /// SACK.
     bundle_path: Option<usize>,
     /// The a_rwnd of the last SACK.
     advertised: usize,
@@ -29,7 +30,8 @@ pub(crate) struct Acknowledgements {
 pub(crate) struct SackRequest {
     /// Whether the packet contained a DATA chunk, or a chunk that counts like DATA.
     pub(crate) has_data: bool,
-    /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk without room.
+    /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk for which the receive buffer has no
+    /// room.
     pub(crate) at_once: bool,
     /// Whether the last gap was closed.
     pub(crate) gap_closed: bool,
@@ -42,7 +44,8 @@ impl Acknowledgements {
         Self { packets: 0, due: true, reply_path: 0, bundle_path: None, advertised }
     }
 
-    /// Notes that DATA arrived on `path`, new or not: a SACK to another path might be lost there.
+    /// Notes that DATA, new or duplicate, arrived on `path`. The next SACK goes to this path: on another one it might
+    /// be lost.
     pub(crate) fn note_data(&mut self, path: usize) {
         self.reply_path = path;
     }
@@ -77,7 +80,8 @@ impl Endpoint {
         let gap = self.tsn_map.has_gap() || (seen.gap_closed && self.config.sack_when_gap_closes);
         let due = self.acknowledgements.due || self.config.sack_frequency == 1;
         if self.state == State::ShutdownSent {
-            // Section 9.2: a SHUTDOWN answers each packet with DATA, and a peer that sends DATA has not failed.
+            // Section 9.2: each packet with DATA is answered by a SHUTDOWN, and a peer that sends DATA has not
+            // failed.
             self.error_count = 0;
             self.queue_sack();
             self.queue_shutdown(now);
@@ -105,9 +109,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns the maximum number of gap ack blocks. With concurrent multipath transfer each chunk in flight
-    /// on a slower path causes a gap, so it is the number that fits into a packet with 16 duplicates. RFC
-    /// 9260 section 3.3.4.
+    /// Returns the maximum number of gap ack blocks in a SACK. With concurrent multipath transfer each chunk in
+    /// flight on a slower path causes a gap, so the maximum is the number that fits into a packet with 16 duplicates.
+    /// RFC 9260 section 3.3.4.
     fn gap_block_limit(&self) -> u16 {
         if !self.config.cmt {
             return self.config.max_gap_blocks;

@@ -30,7 +30,7 @@ const EMPTY_KEY: u16 = 0;
 pub(crate) struct AuthOffer {
     /// RANDOM, CHUNKS and HMAC-ALGO in their wire format, without padding. Section 6.1.
     pub(crate) key_vector: Bytes,
-    /// The first hash in its preference that we support.
+    /// The first hash in the list of this end that we support.
     pub(crate) hash: Hash,
 }
 
@@ -91,7 +91,8 @@ pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec
 }
 
 impl AuthOffer {
-    /// Reads the parameters of an INIT or INIT ACK; an invalid Random Number is an error that aborts the association. Sections 3 and 6.1.
+    /// Reads the parameters of an INIT or INIT ACK. Returns `None` without RANDOM, HMAC-ALGO or a hash that we
+    /// support, and an error that aborts the association for an invalid Random Number. Sections 3 and 6.1.
     pub(crate) fn read(parameters: &[Parameter]) -> Result<Option<Self>, Cause> {
         let (mut random, mut chunks, mut algorithms, mut hash) = (None, None, None, None);
         for parameter in parameters {
@@ -120,14 +121,14 @@ impl AuthOffer {
 
 impl Authentication {
     pub(crate) fn new(own: &AuthOffer, peer: &AuthOffer) -> Self {
-        // Section 6.1: the numerically smaller first. A vector begins with the type of RANDOM, never with a zero, so the
-        // longer is the larger.
+        // Section 6.1: the numerically smaller vector comes first. A vector begins with the type of RANDOM, which is
+        // not zero, so the longer vector is the larger number.
         let mut vectors = [&own.key_vector, &peer.key_vector];
         vectors.sort_by_key(|vector| (vector.len(), *vector));
         Self { key: vectors.map(|vector| &vector[..]).concat(), hash: peer.hash, own_hash: own.hash }
     }
 
-    /// Returns the AUTH chunk of a packet that is not complete yet. Section 6.2.
+    /// Returns an AUTH chunk with a zero HMAC, for a packet that is not complete yet. Section 6.2.
     pub(crate) fn empty_auth_chunk(&self) -> Chunk {
         let hmac = Bytes::from_static(&[0; 32]).slice(..self.hash.length());
         Chunk::Auth(Box::new(Auth { shared_key_id: EMPTY_KEY, hmac_id: self.hash.identifier(), hmac }))
@@ -142,7 +143,8 @@ impl Authentication {
         }
     }
 
-    /// Returns whether the HMAC of the AUTH chunk, the first of these, is valid; an error must be reported to the peer. Section 6.3.
+    /// Returns whether the first chunk is an AUTH with a valid HMAC. An `Err` must be reported to the peer. Section
+    /// 6.3.
     pub(crate) fn verify(&self, chunks: &[Chunk]) -> Result<bool, Cause> {
         let Some(Chunk::Auth(auth)) = chunks.first() else { return Ok(false) };
         let asked_for = |hash: &Hash| [self.own_hash, Hash::Sha1].contains(hash);

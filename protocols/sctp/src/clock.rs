@@ -33,7 +33,7 @@ impl Clock {
         span.as_nanos().div_ceil(self.tick)
     }
 
-    /// Returns the duration of `ticks`.
+    /// Returns the duration of this number of ticks.
     pub(crate) fn span(self, ticks: u64) -> Duration {
         Duration::from_nanos(ticks.saturating_mul(self.tick))
     }
@@ -54,15 +54,16 @@ impl Clock {
         let ticks = self.ticks(delay).max(1);
         let present = self.tick_of(now);
         let expires = present.saturating_add(ticks);
-        // In a tick at which a timer expires the wheel already stands at the next tick.
+        // Once a timer has expired in the present tick, the wheel already stands at the next tick.
         let ahead = u64::from(self.last_expiry == Some(present));
         let fires = if self.wheel { wheel_edge(expires, ticks - ahead) } else { expires };
         Time::from_nanos(fires.saturating_mul(self.tick))
     }
 }
 
-/// Returns the expiry in a hierarchical wheel with 64 buckets per level, each level 8 times as coarse as the one below: a timer expires
-/// at the end of its bucket, so never early.
+/// Returns the tick at which a hierarchical timer wheel runs a timer that is set for tick `expires`, `ticks` from
+/// now. The wheel has 64 buckets per level, and each level is 8 times as coarse as the one below. A timer runs at the
+/// end of its bucket, so never early.
 fn wheel_edge(expires: u64, ticks: u64) -> u64 {
     const WHEEL_LEVELS: u32 = 8;
     let level = (0..WHEEL_LEVELS).find(|level| ticks < 63 << (3 * level)).unwrap_or(WHEEL_LEVELS);

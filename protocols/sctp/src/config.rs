@@ -20,22 +20,24 @@ pub struct Config {
     pub init_ack_reduces_streams: bool,
     /// List the supported address types in INIT. RFC 9260 section 3.3.2.1.
     pub names_address_types: bool,
-    /// Octets of the association's state in a cookie, which also contains the peer's INIT and the host's
-    /// addresses, in multiples of 32 octets, and a signature of 36 octets; 0: no more than needed. RFC 9260
-    /// section 5.1.3 does not specify it.
+    /// Octets of the association's state in a cookie. The cookie has at least the length of this state, the peer's
+    /// INIT and the host's addresses, rounded up to a multiple of 32 octets, plus 36 octets for a signature. 0: the
+    /// cookie is no longer than needed. RFC 9260 section 5.1.3 does not specify the length.
     pub cookie_state: ByteCount,
     /// The largest IP packet in octets, limited by the network's MTU; 0: the network's MTU.
     pub mtu: ByteCount,
-    /// The limit of received user data that waits for earlier data or for the application; the first a_rwnd. RFC 9260 section 6.
+    /// Maximum octets of received user data that wait for earlier data or for the application; the first a_rwnd. RFC
+    /// 9260 section 6.
     pub receive_buffer: ByteCount,
     /// The limit of data that waits for acknowledgement or transmission, in octets.
     pub send_buffer: ByteCount,
     /// Octets in the send buffer for each chunk in addition to its user data.
     pub send_buffer_overhead: ByteCount,
-    /// Count user data as the memory block in which Linux stores it, until its whole message is acknowledged; as long as there is any
-    /// room, a message of any length is accepted.
+    /// Let user data occupy the send buffer as in Linux: by the size of the memory block that stores them, until
+    /// their whole message is acknowledged. A message of any length is accepted as long as there is any room.
     pub send_buffer_blocks: bool,
-    /// The smallest of these blocks, in octets; the larger blocks are powers of two.
+    /// With `send_buffer_blocks`, the size of the smallest memory block in octets; the larger blocks are powers of
+    /// two.
     pub send_buffer_small_block: ByteCount,
 
     /// Fail for a message longer than the send buffer, instead of waiting for room. Linux: EMSGSIZE.
@@ -59,7 +61,7 @@ pub struct Config {
 
     /// SACK.Delay: the longest delay of a SACK. RFC 9260 section 6.2.
     pub sack_delay: Duration,
-    /// The number of packets with DATA that are acknowledged at once: 2 in RFC 9260 section 6.2.
+    /// Send a SACK after this number of packets with DATA: 2 in RFC 9260 section 6.2.
     pub sack_frequency: u32,
     /// Acknowledge at once when the last gap is filled. RFC 9260 section 6.2 refers to RFC 5681 section 4.2.
     pub sack_when_gap_closes: bool,
@@ -72,16 +74,17 @@ pub struct Config {
     /// before the association is established. Nagle's algorithm then delays only messages that are shorter than this fragment. RFC 9260
     /// section 6.10.
     pub fragments_leave_room: bool,
-    /// The largest distance of an acceptable TSN from the cumulative TSN, in DATA or FORWARD TSN. SACKs can report 65535: RFC 9260
-    /// section 3.3.4.
+    /// The maximum distance of the TSN of an acceptable DATA or FORWARD TSN chunk from the cumulative TSN. SACKs can
+    /// report at most 65535: RFC 9260 section 3.3.4.
     pub max_tsn_gap: u16,
     /// The largest number of gap ack blocks in a SACK, which RFC 9260 section 3.3.4 limits by the MTU.
     pub max_gap_blocks: u16,
 
     /// Delay a small packet while data is in flight (Nagle's algorithm). RFC 9260 section 6.1.
     pub nagle: bool,
-    /// Send packets in trains of up to half of cwnd. Nagle's algorithm and the single packet of a fast retransmit then apply to a train,
-    /// and so does bundling with a COOKIE ECHO: DATA may be in a packet after it, which RFC 9260 section 5.1 forbids.
+    /// Send packets in trains of up to half of cwnd. A train then takes the place of the packet in Nagle's algorithm,
+    /// in the single packet of a fast retransmit, and in bundling with a COOKIE ECHO: DATA may be in a packet after
+    /// the COOKIE ECHO, which RFC 9260 section 5.1 forbids.
     pub segmentation_offload: bool,
     /// Apply Nagle's algorithm to retransmissions, too.
     pub nagle_delays_retransmissions: bool,
@@ -132,8 +135,8 @@ pub struct Config {
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
-    /// Process each FORWARD TSN even if its TSN is known, and count it for the delayed SACK in addition to the DATA in
-    /// its packet. By RFC 3758 section 3.6 an outdated FORWARD TSN is only acknowledged, and counts like DATA.
+    /// Process even an outdated FORWARD TSN, and count each one for the delayed SACK in addition to the DATA in its
+    /// packet. By RFC 3758 section 3.6 an outdated FORWARD TSN is only acknowledged, and counts like DATA.
     pub forward_tsn_always_counts: bool,
     /// Let a SACK first abandon each message that has reached its limit (with `retransmissions=0` all messages in
     /// flight), and only then acknowledge the other messages. Messages abandoned like this neither open the window nor
@@ -174,8 +177,8 @@ pub struct Config {
     /// Refuse to delete the address by which an ASCONF from an unknown address was looked up. RFC 5061 section 5.3.2.
     #[serde(alias = "asconf_keeps_lookup")]
     pub asconf_keeps_lookup_address: bool,
-    /// Count data in flight to an address that the peer deletes as sent to another one, where they wait for the T3-rtx
-    /// timer of that address or for miss indications; otherwise the data are lost.
+    /// If the peer deletes an address, count data in flight to it as sent to another address, where they wait for the
+    /// T3-rtx timer or for miss indications. Otherwise these data are lost.
     pub deleted_flight_moves: bool,
 
     /// Send heartbeats to idle paths. RFC 9260 section 8.3.
@@ -194,10 +197,11 @@ pub struct Config {
     pub hb_interval: Duration,
     /// Path.Max.Retrans. RFC 9260 section 8.2.
     pub path_max_retrans: u32,
-    /// Send SACKs and other replies to the active path if the path of the received chunk has failed, or may have; by RFC 9260 section 6.4
-    /// replies go to the address that they answer.
+    /// Send SACKs and other replies to the active path if the path of the received chunk has failed or is potentially
+    /// failed; by RFC 9260 section 6.4 replies go to the address that they answer.
     pub replies_avoid_failed_path: bool,
-    /// PotentiallyFailed.Max.Retrans; values from `path_max_retrans` on disable the state. RFC 7829 section 3.
+    /// PotentiallyFailed.Max.Retrans; values from `path_max_retrans` on disable the potentially failed state. RFC
+    /// 7829 section 3.
     pub pf_threshold: u32,
     /// Let only a HEARTBEAT ACK end the potentially failed state; RFC 7829 section 3.2 lets a SACK end it, too.
     pub pf_until_heartbeat_ack: bool,

@@ -46,7 +46,7 @@ impl Endpoint {
             init.parameters.push(Parameter::address_types(self.local[0].is_ipv6()));
         }
         init.parameters.extend(preservative);
-        // After a stale cookie the peer's numbers are known (net/sctp/sm_make_chunk.c sctp_process_init).
+        // After a stale cookie the peer's numbers of streams are known (net/sctp/sm_make_chunk.c sctp_process_init).
         if self.config.init_ack_reduces_streams && self.streams_in.count() > 0 {
             init.outbound_streams = self.streams_out.count();
             init.inbound_streams = self.streams_in.count();
@@ -54,8 +54,8 @@ impl Endpoint {
         self.send_alone(path, 0, Chunk::Init(Box::new(init)));
     }
 
-    /// Returns an INIT, or an INIT ACK for `peer`, which accepts ECN and FORWARD TSN but does not offer them
-    /// (`net/sctp/sm_make_chunk.c` sctp_make_init_ack).
+    /// Returns our INIT or, if `peer` is given, our INIT ACK to that peer. An INIT ACK has the parameters of ECN and
+    /// FORWARD TSN only if the peer's INIT has them (`net/sctp/sm_make_chunk.c` sctp_make_init_ack).
     fn own_init(&self, tag: u32, initial_tsn: Tsn, peer: Option<&Peer>) -> Init {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
         let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::of_address).collect();
@@ -81,7 +81,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns Supported Extensions, with the extensions that have no parameter of their own. RFC 5061 section 4.2.7.
+    /// Returns the parameter Supported Extensions with the chunk types of the enabled extensions; `None` if neither
+    /// authentication nor I-DATA nor RE-CONFIG is enabled. RFC 5061 section 4.2.7.
     fn extensions(&self) -> Option<Parameter> {
         let Config { partial_reliability, auth, addip, interleaving, reconfig, .. } = *self.config;
         let extensions = [
@@ -161,9 +162,9 @@ impl Endpoint {
         let known = |address: &&Address| self.paths.index_of(**address).is_some();
         match (self.state, peer.addresses.iter().find(known).copied()) {
             (State::Closed, _) => Ok((peer, origin)),
-            // Section 5.1.2 D: it is for another association, which does not exist.
+            // Section 5.1.2 D: the INIT is for another association, which does not exist.
             (_, None) => Err(Vec::new()),
-            // Section 5.2.1: only to an address that the application gave for the association.
+            // Section 5.2.1: the INIT ACK goes only to an address that the application gave for the association.
             (State::CookieWait, Some(address)) => Ok((peer, Origin { source: address, ..origin })),
             (_, Some(_)) => self.refuse_new_addresses(&peer).map(|()| (peer, origin)),
         }
@@ -227,7 +228,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes an INIT ACK (section 5.1 C), which is discarded in any other state (section 5.2.3).
+    /// Processes an INIT ACK in state COOKIE-WAIT (section 5.1 C), and ignores it in every other state (section
+    /// 5.2.3).
     pub(crate) fn on_init_ack(&mut self, now: Time, origin: Origin, init: &Init) {
         if self.state != State::CookieWait {
             return;
@@ -238,14 +240,14 @@ impl Endpoint {
         }
         let unrecognized = unrecognized(&init.parameters);
         if self.state == State::CookieEchoed && !unrecognized.is_empty() {
-            // Section 3.2.2: after the COOKIE ECHO.
+            // Section 3.2.2: the ERROR follows the COOKIE ECHO.
             let cause = Cause::UnrecognizedParameters(Parameter::list(&unrecognized));
             self.control.push_back((None, Chunk::Error(vec![cause])));
         }
     }
 
     fn echo_cookie(&mut self, now: Time, origin: Origin, peer: &Peer, cookie: Bytes) {
-        // Section 5.4: to an address that the application gave for the association.
+        // Section 5.4: the COOKIE ECHO goes to an address that the application gave for the association.
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
         self.store_peer(peer);
         (self.paths.active, self.paths.retransmission) = (path, path);
@@ -257,7 +259,8 @@ impl Endpoint {
         self.control.push_back((None, Chunk::CookieEcho(cookie)));
     }
 
-    /// Refuses an INIT ACK: section 5.1, to its source with its tag; section 3.3.3, with our tag if its tag is zero.
+    /// Refuses an INIT ACK: sends an ABORT to its source with the peer's tag (section 5.1) or, if that tag is zero,
+    /// with our own tag (section 3.3.3).
     fn refuse_init_ack(&mut self, origin: Origin, tag: u32, cause: Cause) {
         let reflected = tag == 0;
         let tag = if reflected { origin.verification_tag } else { tag };
@@ -420,7 +423,7 @@ impl Endpoint {
         self.answer(origin, cookie.peer.tag, Chunk::Error(vec![cause]));
     }
 
-    /// Processes an ERROR: after a stale cookie another INIT requests a longer life. Section 5.2.6.
+    /// Processes an ERROR. After a stale cookie, another INIT requests a longer cookie life. Section 5.2.6.
     pub(crate) fn on_error(&mut self, now: Time, causes: &[Cause]) {
         let staleness = causes.iter().find_map(|cause| match cause {
             Cause::StaleCookie(staleness) => Some(*staleness),
@@ -442,7 +445,7 @@ impl Endpoint {
         // Linux: net/sctp/sm_sideeffect.c sctp_cmd_new_state.
         self.timers.t1_delay = self.config.rto_initial;
         self.start_t1(now);
-        // Linux: net/sctp/sm_statefuns.c sctp_sf_do_5_2_6_stale. It chooses no other address: this one works.
+        // Linux: net/sctp/sm_statefuns.c sctp_sf_do_5_2_6_stale. It keeps the destination address, which works.
         let millis = 2 * u64::from(staleness) / 1000;
         self.queue_init(self.paths.active, Some(Parameter::CookiePreservative(millis as u32)));
     }

@@ -123,7 +123,8 @@ impl Cookie {
     /// The number of words before the peer's addresses.
     const FIXED_WORDS: usize = 11;
 
-    /// Encodes and signs the cookie, with at least `length` octets; it contains no zero address.
+    /// Encodes the cookie, pads it with zeros to at least `length` octets, and signs it. A zero address ends the list
+    /// of addresses.
     pub(crate) fn seal(&self, secret: &Secret, length: usize) -> Bytes {
         let Self { local_tag, initial_tsn, expires, tie_tags, peer_port, peer } = self;
         let streams = u32::from(peer.outbound_streams) << 16 | u32::from(peer.inbound_streams);
@@ -181,7 +182,7 @@ impl Cookie {
     }
 }
 
-/// Returns an address as words.
+/// Returns an address as one (IPv4) or four (IPv6) words of 32 bits, the most significant first.
 fn words_of(address: Address) -> SmallVec<[u32; 4]> {
     match address {
         IpAddr::V4(address) => SmallVec::from_slice(&[address.to_bits()]),
@@ -189,7 +190,7 @@ fn words_of(address: Address) -> SmallVec<[u32; 4]> {
     }
 }
 
-/// Returns the addresses in these words, all of one family.
+/// Returns the addresses, all of one family, that these words contain before the first zero address.
 fn addresses_in(words: &[u32], are_ipv6: bool) -> SmallVec<[Address; 2]> {
     if !are_ipv6 {
         let addresses = words.iter().take_while(|word| **word != 0);
@@ -210,7 +211,7 @@ impl AuthOffer {
         std::iter::once(head).chain(vector).collect()
     }
 
-    /// Decodes an offer; also returns the words after it.
+    /// Decodes an offer, and returns the words after it, too. `None` if the offer is incomplete or its hash unknown.
     fn from_words(words: &[u32]) -> Option<(Self, &[u32])> {
         let (head, words) = words.split_first()?;
         let length = (head >> 16) as usize;

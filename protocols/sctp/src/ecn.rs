@@ -1,4 +1,5 @@
-//! Explicit congestion notification of RFC 4960 appendix A, whose code points RFC 9260 keeps; as implemented in Linux.
+//! Explicit congestion notification (ECN) of RFC 4960 appendix A, as in Linux. RFC 9260 reserves its chunk types, but
+//! does not describe it.
 
 use hol_base::Time;
 use hol_wire::Ecn;
@@ -13,7 +14,7 @@ pub(crate) struct EcnState {
     agreed: bool,
     /// The first TSN of the last marked packet; `None` after the peer has reduced its window.
     echo: Option<Tsn>,
-    /// The last TSN sent at the latest reduction.
+    /// The latest TSN that an ECNE of the peer has named; our CWR chunks repeat it.
     answered_tsn: Tsn,
 }
 

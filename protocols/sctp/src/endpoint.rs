@@ -79,7 +79,8 @@ pub struct Endpoint {
     pub(crate) fast_retransmit_due: bool,
     /// Whether both ends support FORWARD TSN, or I-FORWARD-TSN if messages are interleaved.
     pub(crate) partial_reliability: bool,
-    /// Whether we process the peer's FORWARD TSN, which has weaker conditions.
+    /// Whether we process the peer's FORWARD TSN or I-FORWARD-TSN. With interleaved messages it is enough that the
+    /// peer supports one of them.
     pub(crate) accepts_forward_tsn: bool,
     /// Whether both ends support I-DATA; before the handshake, whether we do.
     pub(crate) interleaving: bool,
@@ -221,8 +222,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns the listening endpoint that accepts the same cookies after this one has begun an association; `None` if it
-    /// has not. Its random numbers do not follow from those that the peer of this association sees.
+    /// Returns the endpoint that listens next, with the same cookies, if this one has begun an association; otherwise
+    /// `None`. The peer of this association cannot derive the random numbers of the next endpoint from those that it
+    /// sees.
     pub(crate) fn following_listener(&mut self) -> Option<Self> {
         if self.peer_tag == 0 {
             return None;
@@ -268,7 +270,7 @@ impl Endpoint {
         self.flight.outstanding()
     }
 
-    /// Returns whether received data has not been read.
+    /// Returns whether there are received data that the application has not read.
     pub fn has_unread(&self) -> bool {
         self.reader.unread() > 0
     }
@@ -280,8 +282,8 @@ impl Endpoint {
             if config.mtu.0 == 0 { Arc::new(config.with_network_mtu(self.config.mtu.0)) } else { config };
     }
 
-    /// Queues a message without sending it, so that further messages may be bundled. RFC 9260 section 6.10. It is sent by
-    /// [`send_queued`](Self::send_queued), or by any other event.
+    /// Queues a message without sending it, so that further messages may be bundled. RFC 9260 section 6.10. The next
+    /// [`send_queued`](Self::send_queued), input or timer sends it if the windows allow.
     pub fn queue(&mut self, now: Time, message: Message) {
         self.on_send(now, message);
     }
@@ -404,7 +406,7 @@ impl Endpoint {
 
 impl hol_transport::Endpoint for Endpoint {
     fn handle(&mut self, now: Time, input: Input) {
-        // A read makes room for the peer's data; a flush would start another burst of our own.
+        // A read only makes room for the peer's data; a flush after it would start another burst of our own.
         let is_about_reading = matches!(input, Input::Command(Command::Read(_)));
         match input {
             Input::Packet(packet) => self.on_packet(now, packet),

@@ -1,4 +1,4 @@
-//! The chunks beyond the cumulative TSN ack point that were sent.
+//! The sent chunks whose TSNs are after the cumulative TSN ack point.
 
 use std::collections::VecDeque;
 
@@ -53,7 +53,8 @@ pub(crate) struct SentChunk {
     pub(crate) state: ChunkState,
     /// The path of the latest copy.
     pub(crate) path: usize,
-    /// Whether the peer has deleted this path since, so that the chunk counts in no window.
+    /// Whether the chunk was sent to an address that the peer has deleted since, and was moved to `path`. It then
+    /// counts in that path's `inherited_flight_size`.
     pub(crate) inherited: bool,
     /// The number of transmissions.
     pub(crate) transmissions: u32,
@@ -70,7 +71,7 @@ pub(crate) struct SentChunk {
     pub(crate) is_message_abandoned: bool,
 }
 
-/// The sent chunks in TSN order, from the cumulative TSN ack point to the last TSN sent.
+/// The sent chunks in TSN order, from the one after the cumulative TSN ack point to the last TSN sent.
 #[derive(Debug)]
 pub(crate) struct Flight {
     chunks: VecDeque<SentChunk>,
@@ -202,7 +203,8 @@ impl Flight {
         &self.chunks[index]
     }
 
-    /// Returns a chunk, to change anything but `state`, which [`set_state`](Self::set_state) changes.
+    /// Returns a chunk for changes of every field except `state`, which only [`set_state`](Self::set_state) may
+    /// change.
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut SentChunk {
         &mut self.chunks[index]
     }
@@ -248,7 +250,7 @@ impl Flight {
         }
     }
 
-    /// Returns the first lost chunk at or after `from`.
+    /// Returns the index of the first lost chunk at or after index `from`.
     pub(crate) fn next_lost(&self, from: usize) -> Option<usize> {
         if self.lost_count == 0 {
             return None;

@@ -9,12 +9,13 @@ use crate::Endpoint;
 use crate::config::IdleDecay;
 use crate::state::State;
 
-/// The size of our Heartbeat Information: the path, the time, the nonce, and zeros up to the size of Linux's (sctp_sender_hb_info), which
-/// decides how much DATA is bundled.
+/// Octets of our Heartbeat Information: the path, the time, the nonce, and zeros up to the length in Linux
+/// (sctp_sender_hb_info). The length affects how much DATA fits into the same packet.
 const INFO_LENGTH: usize = 52;
 
 impl Endpoint {
-    /// Returns half of the RTO, plus HB.interval unless the answer is urgent; jitter is added. Section 8.3.
+    /// Returns the time between two HEARTBEATs on a path, without jitter: half of the RTO, plus HB.interval unless
+    /// the path is unconfirmed or potentially failed; at least 200 ms. Section 8.3.
     fn heartbeat_period(&self, path: usize) -> Duration {
         let path = &self.paths.list[path];
         let urgent = !path.confirmed || path.status == PathStatus::PotentiallyFailed;
@@ -53,7 +54,8 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// Returns whether the association has failed when a HEARTBEAT is due, because the last one was not answered. Section 8.1.
+    /// Returns whether a due HEARTBEAT ends an association that has reached its limit of errors: if the last
+    /// HEARTBEAT on the active path was not answered, and always with `heartbeat_fails_association`. Section 8.1.
     fn heartbeat_fails(&self, path: usize) -> bool {
         let unanswered = path == self.paths.active && self.paths.list[path].heartbeat.is_some();
         unanswered || self.config.heartbeat_fails_association
@@ -66,8 +68,9 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// Sends a HEARTBEAT. If the previous one was not answered, counts an error: of the path (section 8.2),
-    /// and of the association (section 8.1), unless it should verify the path (section 5.4).
+    /// Sends a HEARTBEAT. If the previous one was not answered, counts an error of the path (section 8.2). If the
+    /// path is confirmed (section 5.4), this is also an error of the association (section 8.1) on the active path
+    /// and, with `heartbeat_fails_association`, on every path.
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {
             let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;

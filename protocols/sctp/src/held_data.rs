@@ -1,4 +1,4 @@
-//! The user data in an endpoint's memory: a server with many associations limits what all of them hold together.
+//! Counts the user data in an endpoint's memory, so that a server with many associations can limit their sum.
 
 use crate::Endpoint;
 
@@ -7,14 +7,14 @@ use crate::Endpoint;
 pub struct HeldData {
     /// Octets of user data.
     pub octets: usize,
-    /// The chunks and messages that contain them, each of which needs memory of its own.
+    /// Number of chunks and messages that contain these octets; each takes additional memory.
     pub pieces: usize,
     /// Octets of the longest message of which the application has read a part, but which is not complete.
     pub partial_octets: usize,
 }
 
 impl Endpoint {
-    /// Returns the received user data in memory.
+    /// Returns how much received user data is in memory.
     pub fn held_data(&self) -> HeldData {
         let Self { reassembly, interleaved, streams_in, reader, .. } = self;
         let partial_octets = reassembly.partial_octets().max(interleaved.partial_octets());
@@ -26,8 +26,8 @@ impl Endpoint {
         HeldData { octets: octets + partial_octets, pieces, partial_octets }
     }
 
-    /// Returns the octets of user data in the send buffer: those that wait, and those that are sent but not acknowledged; with
-    /// `send_buffer_overhead` and `send_buffer_blocks` of [`Config`](crate::Config).
+    /// Returns the used octets of the send buffer: user data that are not yet sent or not yet acknowledged, plus what
+    /// `send_buffer_overhead` and `send_buffer_blocks` of [`Config`](crate::Config) add.
     pub fn send_buffer_used(&self) -> usize {
         self.streams_out.buffer.used()
     }

@@ -10,7 +10,7 @@ use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, SkippedMessages};
 /// Messages that are not completely delivered.
 #[derive(Debug, Default)]
 pub(crate) struct InterleavedReassembly {
-    /// The channels by stream; ordered and unordered messages have separate numbers.
+    /// The channels by stream and U bit: ordered and unordered messages are numbered separately.
     channels: BTreeMap<(u16, bool), Channel>,
     /// Octets of user data that wait for earlier fragments.
     held_octets: usize,
@@ -28,8 +28,8 @@ pub(crate) enum Delivery {
 /// The ordered or the unordered messages of a stream.
 #[derive(Debug, Default)]
 struct Channel {
-    /// The next message. Earlier ordered messages have been delivered or abandoned; earlier unordered messages have
-    /// been abandoned.
+    /// MID of the next message. Earlier ordered messages have been delivered or abandoned; earlier unordered messages
+    /// have been abandoned.
     next: Mid,
     /// Incomplete messages, by ascending number.
     messages: VecDeque<Incoming>,
@@ -41,9 +41,9 @@ struct Incoming {
     mid: Mid,
     /// Fragments that wait for earlier ones; ascending.
     fragments: VecDeque<Fragment>,
-    /// The fragment with the E bit.
+    /// FSN of the fragment with the E bit.
     last_fsn: Option<Fsn>,
-    /// The next fragment for the application.
+    /// FSN of the next fragment for the application.
     next: Fsn,
     /// The delivered part, if the message is partially delivered.
     delivered_part: Option<BytesMut>,
@@ -136,8 +136,8 @@ impl InterleavedReassembly {
 }
 
 impl InterleavedReassembly {
-    /// Resets a stream, whose messages have all arrived or been abandoned. RFC 6525 section 5.2.2 E3; RFC
-    /// 8260 section 2.1: both number spaces.
+    /// Resets both number spaces of a stream (RFC 8260 section 2.1) whose messages have all arrived or been
+    /// abandoned. RFC 6525 section 5.2.2 E3.
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
@@ -259,7 +259,7 @@ impl Incoming {
         let Some(Fragment { data, arrived, .. }) = self.fragments.pop_front() else { return };
         octets.extend_from_slice(&data.payload);
         self.next = self.next.next();
-        // The times of the fragment that arrived last.
+        // A message has the times of the fragment that arrived last.
         if arrived >= self.delivery_times.arrived {
             self.delivery_times = DeliveryTimes::new(data.stamp, arrived);
         }
@@ -268,7 +268,7 @@ impl Incoming {
         }
     }
 
-    /// Discards the rest of the message, and reports the abort of a partial delivery.
+    /// Delivers a skipped message if it is complete, and otherwise discards it; a part may have been delivered.
     fn discard_rest(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
             deliver(self.into_delivery(stream, unordered));

@@ -10,8 +10,9 @@ use crate::{Config, Endpoint};
 
 /// A listening port with any number of associations.
 ///
-/// It handles packets that belong to no association; its user finds the associations of the others, by addresses, ports and
-/// verification tag. The state of a handshake is in the cookie, so that a flood of INITs needs no memory: RFC 9260 section 5.1.3.
+/// Pass it only packets that belong to no association; find the association of other packets by addresses, ports and
+/// verification tag. The state of a handshake is in the cookie, so that a flood of INITs needs no memory: RFC 9260
+/// section 5.1.3.
 ///
 /// ```
 /// use hol_sctp::base::{Seed, Time};
@@ -58,7 +59,7 @@ impl Listener {
         self.next.packets.pop_front()
     }
 
-    /// Returns whether it stores anything about a peer or a handshake.
+    /// Returns whether the listener stores anything about a peer or a handshake.
     #[cfg(test)]
     pub(crate) fn has_state(&self) -> bool {
         let Endpoint { paths, control, packets, reader, peer_tag, .. } = &self.next;

@@ -2,11 +2,11 @@
 //! Multipath Transfer Using SCTP Multihoming over Independent End-to-End Paths*, 2006;
 //! draft-tuexen-tsvwg-sctp-multipath.
 //!
-//! Each path has its own window, as without multipath transfer. Chunks overtake each other on different
-//! paths, so a SACK indicates a missing chunk only if one sent later on the same path has arrived (split fast
-//! retransmit, section 4.1 of the paper); each path has its own fast recovery; and any newly acknowledged
-//! chunk opens the window of its path, whether or not the cumulative TSN advances (section 4.2). The receiver
-//! is unchanged, so it acknowledges every packet while there are gaps (section 4.3, without the bits).
+//! Each path has its own window, as without multipath transfer. Chunks overtake each other on different paths, so a
+//! SACK indicates a missing chunk only if one sent later on the same path has arrived (split fast retransmit, section
+//! 4.1 of the paper). Each path has its own fast recovery. Any newly acknowledged chunk opens the window of its path,
+//! whether or not the cumulative TSN advances (section 4.2). The receiver is unchanged, so it acknowledges every
+//! packet while there are gaps (section 4.3, but without the bits that count packets in a SACK).
 
 use hol_base::Time;
 use hol_transport::PathStatus;
@@ -17,8 +17,8 @@ use crate::Endpoint;
 use crate::send::Bundle;
 
 impl Endpoint {
-    /// Sends new data, each packet on the path whose window is filled least: so no path is idle if the peer's
-    /// window is the limit, and each path fills its share, which opens its window.
+    /// Sends new data, each packet on the path whose window is filled least. Even if the peer's window is the limit,
+    /// no path is then idle, and each path fills the same share of its window, which lets the window grow.
     pub(crate) fn send_new_over_all(&mut self, now: Time, bundle: &mut Bundle) {
         let limits: SmallVec<[u64; 4]> =
             (0..self.paths.list.len()).map(|path| self.burst_limited_cwnd(now, path)).collect();
@@ -49,7 +49,8 @@ impl Endpoint {
         })
     }
 
-    /// Returns the path of retransmissions: the one with the most room; without multipath transfer, that of RFC 9260 section 6.4.1.
+    /// Returns the path for retransmissions: with multipath transfer the one with the most room, otherwise that of
+    /// RFC 9260 section 6.4.1.
     pub(crate) fn retransmission_path(&self) -> usize {
         let room = |index: &usize| {
             let path = &self.paths.list[*index];
@@ -70,7 +71,8 @@ impl Endpoint {
         self.paths.list[self.recovers_with(path)].fast_recovery
     }
 
-    /// Returns the newest TSN whose acknowledgment indicates that a chunk on `path` is missing; `newest` is the newest of all paths.
+    /// Returns the newest TSN whose acknowledgment indicates that a chunk on `path` is missing; `newest` is the
+    /// newest TSN acknowledged on any path.
     pub(crate) fn newest_on(&self, path: usize, newest: Tsn) -> Option<Tsn> {
         if self.config.cmt { self.paths.list[path].newest_acked } else { Some(newest) }
     }

@@ -50,7 +50,8 @@ impl Endpoint {
     }
 }
 
-/// Returns a host's answer to a packet that belongs to none of its associations, for example to a closed port. Section 8.4.
+/// Returns a host's answer to a packet that belongs to none of its associations, such as one for a closed port.
+/// `None` if the host must not answer. Section 8.4.
 pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
     let is_silent = |chunk: &Chunk| match chunk {
         Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,

@@ -43,7 +43,8 @@ impl OwnAddresses {
         }
     }
 
-    /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
+    /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Address changes during the
+    /// handshake are requested after the handshake.
     pub(crate) fn set_first_serial(&mut self, serial: AsconfSerial) {
         (self.serial, self.outstanding) = (serial, None);
     }
@@ -132,7 +133,7 @@ impl Endpoint {
         own.withheld.retain(|withheld| *withheld != address);
         self.local.retain(|local| *local != address);
         if !self.state.is_up() && self.state != State::Closed && self.local.is_empty() {
-            // Section 5.1.1 C4: no ASCONF before the association is established, so this one cannot move.
+            // Section 5.1.1 C4: no ASCONF before the association is established, so this association cannot move.
             return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
         self.own_addresses.lost_addresses.push(address);
@@ -150,7 +151,7 @@ impl Endpoint {
         if !may_ask || own.outstanding.is_some() || own.waiting_operations.is_empty() || has_no_address {
             return;
         }
-        // Section 5.3.2: an address that the peer knows, even if the host has lost it.
+        // Section 5.3.2: the lookup address is one that the peer knows, even if the host has lost it.
         let Some(lookup) = self.local.first().or(own.lost_addresses.first()).copied() else { return };
         let requests = own.next_requests(self.config.asconf_apart, self.local.is_empty());
         let asconf = Asconf { serial: own.serial, lookup, requests };
@@ -224,7 +225,8 @@ impl Endpoint {
         self.send_next_asconf(now);
     }
 
-    /// Handles the peer's answer to a request; `withholds`: another request was refused. Section 5.3 F2, F10.
+    /// Handles the peer's answer to a request. `withholds`: only ASCONF may still be sent, because the peer refused a
+    /// request. Section 5.3 F2, F10.
     fn on_response(&mut self, change: &AddressOperation, done: bool, withholds: bool) {
         let own = &mut self.own_addresses;
         match change {
@@ -275,7 +277,7 @@ impl Endpoint {
         self.paths.select();
         let stranded = |path: usize| self.paths.list[path].stranded;
         if self.own_addresses.outstanding.as_ref().is_some_and(|(_, took)| stranded(*took)) {
-            // It was sent on a dead path: do not wait for T-4.
+            // The outstanding ASCONF was sent on a dead path: do not wait for T-4.
             self.send_asconf(now, self.paths.active);
         }
     }

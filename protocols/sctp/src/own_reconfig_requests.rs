@@ -37,7 +37,8 @@ struct OutstandingRequest {
     /// Whether the peer has reported the request as in progress, so that a missing answer is no failure. Section
     /// 5.2.7 H2.
     in_progress: bool,
-    /// The TSN whose acknowledgement completes the reset: before, a FORWARD TSN may contain old stream sequence numbers.
+    /// The TSN whose acknowledgement completes the reset: until then, a FORWARD TSN may name stream sequence numbers
+    /// from before the reset.
     done_after: Option<Tsn>,
 }
 
@@ -62,8 +63,8 @@ impl OwnReconfigRequests {
         })
     }
 
-    /// Returns whether the peer answers the outstanding request with a request of its own. If our request waited for
-    /// the peer's, both would wait forever.
+    /// Returns whether the peer answers the outstanding request with a request of its own. If we then queued a
+    /// request as our answer to yet another request of the peer, both ends could wait for each other forever.
     pub(crate) fn awaits_request(&self) -> bool {
         self.outstanding.as_ref().is_some_and(|outstanding| {
             matches!(outstanding.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })
@@ -92,7 +93,7 @@ impl Endpoint {
             Reconfiguration::AddOutgoing(more) => self.streams_out.count().checked_add(*more).is_some(),
             Reconfiguration::ResetIncoming(_) | Reconfiguration::AddIncoming(_) => true,
         };
-        // Section 5.1.1: only if the peer supports it.
+        // Section 5.1.1: requests are sent only if the peer supports them.
         if !self.reconfig || !self.state.sends_data() || !can_be {
             return self.event(Event::Reconfigured { what, done: false });
         }
@@ -148,7 +149,7 @@ impl Endpoint {
         if own.outstanding.is_some() || !self.state.sends_data() {
             return None;
         }
-        // Messages queued before the reset are numbered first.
+        // A reset waits until the messages queued before it have been numbered.
         let is_due = |queued: &&QueuedRequest| match &queued.request {
             Reconfiguration::ResetOutgoing(streams) => !self.streams_out.has_unsent_of(streams),
             _ => true,

@@ -10,7 +10,7 @@ pub(crate) fn parameters_to_process(parameters: &[Parameter]) -> &[Parameter] {
     &parameters[..last.map_or(parameters.len(), |last| last + 1)]
 }
 
-/// Returns the unknown parameters among them that must be reported.
+/// Returns the unknown parameters that must be reported to the peer.
 pub(crate) fn unrecognized(parameters: &[Parameter]) -> Vec<Parameter> {
     let reports =
         |parameter: &&Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x4000 != 0);

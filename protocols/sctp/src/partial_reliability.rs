@@ -26,9 +26,9 @@ impl Endpoint {
         useless
     }
 
-    /// Abandons messages that have reached their limit, even if the current SACK acknowledges them. Follows
-    /// the lists of `net/sctp/outqueue.c` sctp_check_transmitted: earlier chunks of such a message are
-    /// abandoned at the next SACK.
+    /// Abandons messages that have reached their limit, even if the current SACK acknowledges them. The order is that
+    /// of the lists in `net/sctp/outqueue.c` sctp_check_transmitted, so earlier chunks of such a message are
+    /// abandoned only at the next SACK.
     pub(crate) fn abandon_at_limits(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
@@ -143,7 +143,7 @@ impl Endpoint {
         }
         let Some((unsent, ssn, place)) = self.streams_out.pop_last_of_message(stream) else { return false };
         if self.config.sack_checks_limits_first {
-            // `net/sctp/outqueue.c` sctp_outq_flush_data frees it. The message ends with its sent part, and
+            // `net/sctp/outqueue.c` sctp_outq_flush_data frees the fragment. The message ends with its sent part, and
             // so does its use of the send buffer.
             self.streams_out.buffer.release(stream, DataFlags::default(), unsent.payload.len());
             let chunk = self.flight.get_mut(last);
@@ -268,8 +268,9 @@ impl Endpoint {
         !self.state.receives_data() || self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar
     }
 
-    /// Advances the cumulative TSN; returns whether the rest of the FORWARD TSN must be processed: it may
-    /// abandon a message whose sent chunks have all arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
+    /// Advances the cumulative TSN. Returns whether the rest of the FORWARD TSN must be processed: if it is new and,
+    /// with `forward_tsn_always_counts`, also if it is outdated, because it may abandon a message whose sent chunks
+    /// have all arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
     fn advance_cumulative(&mut self, new_cumulative_tsn: Tsn) -> bool {
         let is_new = new_cumulative_tsn.after(self.tsn_map.cumulative());
         self.tsn_map.advance_to(new_cumulative_tsn);

@@ -159,7 +159,7 @@ impl Path {
         self.rtt.rto()
     }
 
-    /// Returns the state of its congestion control, in octets of user data. RFC 9260 section 7.2.
+    /// Returns the state of the path's congestion control; sizes are in octets of user data. RFC 9260 section 7.2.
     pub(crate) fn state(&self) -> PathState {
         PathState {
             peer: self.address,
@@ -171,13 +171,14 @@ impl Path {
         }
     }
 
-    /// Returns the number of consecutive timeouts. RFC 9260 section 8.2.
+    /// Returns the number of consecutive timeouts and unanswered heartbeats. RFC 9260 section 8.2.
     pub fn error_count(&self) -> u32 {
         self.error_count
     }
 }
 
-/// Returns whether two addresses are in one network (256 addresses, or a prefix of 64 bits): packets to one are sent from the other.
+/// Returns whether two addresses are in one network, of 256 IPv4 addresses or with an IPv6 prefix of 64 bits. Packets
+/// to the peer's address are sent from our address in the same network.
 pub(crate) fn are_neighbours(one: Address, other: Address) -> bool {
     match (one, other) {
         (Address::V4(one), Address::V4(other)) => one.octets()[..3] == other.octets()[..3],
@@ -257,7 +258,7 @@ impl Paths {
             .unwrap_or(path)
     }
 
-    /// Returns a sort key: state, then errors, then the order of addresses.
+    /// Returns the sort key of a path, smallest for the best one: state, then errors, then the order of addresses.
     fn rank(&self, index: usize) -> (u8, u32, usize) {
         let path = &self.list[index];
         let state = match path.status {

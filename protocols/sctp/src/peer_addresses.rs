@@ -7,7 +7,7 @@ use hol_wire::sctp::{AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, C
 use crate::Endpoint;
 use crate::receive::Origin;
 
-/// The latest request of the peer.
+/// The state of the peer's ASCONF chunks.
 #[derive(Debug)]
 pub(crate) struct PeerAddresses {
     /// Peer-Sequence-Number: that of the last ASCONF processed. Section 5.2 V5.
@@ -33,16 +33,17 @@ impl Endpoint {
         }
         let answer = self.peer_addresses.answer.as_ref();
         if let Some(answer) = answer.filter(|answer| answer.serial == asconf.serial) {
-            // Section 5.2 E6: back to its source.
+            // Section 5.2 E6: the answer goes back to the source.
             let path = self.paths.index_of(origin.source);
             self.control.push_back((path, Chunk::AsconfAck(Box::new(answer.clone()))));
         }
     }
 
-    /// Performs the requests in order. Section 5.2 V1 to V3. A missing answer means success, but not after an error: section 5.1 A7.
+    /// Performs the requests in order. Section 5.2 V1 to V3. Before the first error a success needs no response;
+    /// after it, each request gets a response: section 5.1 A7.
     fn reconfigure(&mut self, now: Time, source: Address, asconf: &Asconf) -> AsconfAck {
         let mut responses = Vec::new();
-        // From an unknown address: the address by which the association was found.
+        // If the source is unknown, the association was found by the lookup address.
         let lookup = self.paths.index_of(source).is_none().then_some(asconf.lookup);
         let protected = lookup.filter(|_| self.config.asconf_keeps_lookup_address);
         for request in &asconf.requests {
@@ -121,7 +122,7 @@ impl Endpoint {
         self.paths.list[path].deleted = true;
         self.paths.list[path].stop_timers();
         if self.paths.primary == path {
-            // Section 5.3 F12 permits any other.
+            // Section 5.3 F12 permits any other address as primary.
             self.paths.primary = self.paths.list.iter().position(|path| !path.deleted).unwrap_or(path);
         }
         self.paths.select();

@@ -45,7 +45,7 @@ impl PeerReconfigRequests {
         self.deferred.is_some()
     }
 
-    /// Returns the number of octets of user data that wait.
+    /// Returns the number of octets of user data that wait for a deferred reset.
     pub(crate) fn held(&self) -> usize {
         self.deferred.as_ref().map_or(0, |deferred| deferred.octets)
     }
@@ -94,7 +94,7 @@ impl Endpoint {
         for parameter in parameters {
             match parameter {
                 Reconfig::Response { serial, result, .. } => self.on_reconfig_response(now, *serial, *result),
-                // Section 4: the parameters after it are not read.
+                // Section 4: parameters after an unknown one are not read.
                 Reconfig::Unknown { .. } => break,
                 Reconfig::OutgoingReset { serial, .. }
                 | Reconfig::IncomingReset { serial, .. }
@@ -112,7 +112,7 @@ impl Endpoint {
         } else if !self.peer_reconfig_requests.answers.iter().any(|(serial, _)| serial == first) {
             return self.respond(*first, ReconfigResult::BAD_SEQUENCE_NUMBER);
         }
-        // With a SACK, for which the peer may be waiting.
+        // A SACK goes with the answers, because the peer may be waiting for it.
         if self.state.receives_data() {
             self.queue_sack();
         }
@@ -248,7 +248,8 @@ impl Endpoint {
         None
     }
 
-    /// Processes an Add Outgoing Streams Request, up to the number that an INIT may request. Section 5.2.5.
+    /// Processes an Add Outgoing Streams Request; denies it if the peer's streams would exceed `max_inbound_streams`.
+    /// Section 5.2.5.
     fn on_add_outgoing(&mut self, more: u16) -> ReconfigResult {
         let count = self.streams_in.count().checked_add(more);
         if count.is_none_or(|count| count > self.config.max_inbound_streams) {
@@ -259,7 +260,8 @@ impl Endpoint {
         ReconfigResult::PERFORMED
     }
 
-    /// Processes an Add Incoming Streams Request, up to the number that we requested. Section 5.2.6.
+    /// Processes an Add Incoming Streams Request; denies it if our streams would exceed `streams` of the
+    /// configuration. Section 5.2.6.
     fn on_add_incoming(&mut self, serial: ReconfigSerial, more: u16) -> Option<ReconfigResult> {
         let count = self.streams_out.count().checked_add(more);
         if count.is_none_or(|count| count > self.config.streams) || !self.state.sends_data() {

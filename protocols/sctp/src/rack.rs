@@ -10,7 +10,7 @@ use crate::Endpoint;
 use crate::flight::{ChunkState, FastRetransmit, SentChunk};
 use crate::tlp::Probe;
 
-/// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
+/// Number of recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
 const PERSISTENT_RECOVERIES: u32 = 16;
 
 /// The purpose of the timer of RACK-TLP, which has one deadline. RFC 8985 section 8.
@@ -25,13 +25,13 @@ pub(crate) enum Purpose {
 /// The state of RACK-TLP on a path.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: the delivered chunk that was sent last.
+    /// RACK.xmit_ts and RACK.end_seq: sending time and TSN of the delivered chunk that was sent last.
     newest: Option<(Time, Tsn)>,
     /// RACK.fack: the highest TSN that was delivered.
     highest: Option<Tsn>,
     /// RACK.rtt: the round-trip time of the chunk sent last among those that the latest SACK acknowledges.
     rtt: Duration,
-    /// The time at which that chunk was sent.
+    /// The time at which the chunk measured by `rtt` was sent.
     rtt_of: Time,
     /// RACK.min_RTT: the minimum round-trip time since the path came into use.
     min_rtt: Option<Duration>,
@@ -47,8 +47,8 @@ pub(crate) struct Rack {
     /// The last TSN sent before T3-rtx expired: RTO recovery lasts until it is acknowledged.
     pub(crate) timed_out: Option<Tsn>,
     pub(crate) probe: Option<Probe>,
-    /// Whether the round trip was measured since the last probe: without a sample, all probes on a path that
-    /// has become slower would be unnecessary. RFC 8985 section 7.3.
+    /// Whether the round-trip time was measured since the last probe. Without a new sample, each further probe on a
+    /// path that has become slower would come too early. RFC 8985 section 7.3.
     pub(crate) measured: bool,
     timer: Option<(Time, Purpose)>,
 }
@@ -80,7 +80,7 @@ impl Rack {
         let (tsn, sent, again) = (chunk.data.tsn, chunk.data.stamp.sent, chunk.transmissions > 1);
         let rtt = now.saturating_since(sent);
         if again && self.min_rtt.is_none_or(|min| rtt < min) {
-            // An earlier copy of it was or may have been delivered.
+            // The acknowledgment may be for an earlier copy of the chunk.
             return;
         }
         if !again {
@@ -171,7 +171,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of chunks after a gap that were sent on a path.
+    /// Returns the number of chunks acknowledged by gap ack blocks; with multipath transfer only of those sent on
+    /// `path`.
     pub(crate) fn gap_acked_on(&self, path: usize) -> usize {
         if !self.config.cmt || self.flight.gap_acked() == 0 {
             return self.flight.gap_acked();

@@ -7,7 +7,8 @@ use hol_base::Time;
 use hol_transport::{DeliveryTimes, Received};
 use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 
-/// Fragments of incomplete messages, ascending by TSN; after a partially delivered message also complete messages.
+/// Fragments of incomplete messages, ascending by TSN. While a message is partially delivered, complete messages wait
+/// here, too.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     fragments: VecDeque<Fragment>,
@@ -129,7 +130,7 @@ impl Reassembly {
         }
     }
 
-    /// Delivers all whole messages.
+    /// Delivers all complete messages.
     fn deliver_whole(&mut self, mut deliver: impl FnMut(Delivery)) {
         let mut at = 0;
         while at < self.fragments.len() {
@@ -186,7 +187,8 @@ impl Reassembly {
         Some(index)
     }
 
-    /// Discards messages that began up to `tsn`, whether partially delivered or not. RFC 3758 section 3.6.
+    /// Discards the fragments up to `tsn`, and the partially delivered message if its next fragment is among them.
+    /// RFC 3758 section 3.6.
     pub(crate) fn discard_through(&mut self, tsn: Tsn, deliver: impl FnMut(Delivery)) {
         if self.partial.take_if(|partial| partial.next_tsn.at_or_before(tsn)).is_some() {
             self.deliver_whole(deliver);

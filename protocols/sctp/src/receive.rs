@@ -17,7 +17,7 @@ use crate::{Endpoint, interleaved, reassembly};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     pub(crate) source: Address,
-    /// The address of ours to which it was sent.
+    /// Our address, to which the packet was sent.
     pub(crate) destination: Address,
     pub(crate) port: u16,
     pub(crate) verification_tag: u32,
@@ -94,7 +94,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the tag is ours, or the peer's with the T bit; before INIT ACK the peer has none. Section 8.5.
+    /// Returns whether the tag is ours or, for a chunk with the T bit, the peer's; before the INIT ACK the peer has
+    /// no tag. Section 8.5.
     fn is_tag_valid(&self, tag: u32, chunk: &Chunk) -> bool {
         match chunk {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
@@ -172,8 +173,8 @@ impl Endpoint {
         }
     }
 
-    /// Removes an AUTH chunk with an invalid HMAC and everything after it. RFC 4895 section 6.3; without
-    /// authentication AUTH is an unknown chunk and is handled as its type requires, section 5.
+    /// Removes an AUTH chunk with an invalid HMAC, and everything after it. RFC 4895 section 6.3. Without
+    /// authentication, AUTH is an unknown chunk, whose type requires the same (section 5).
     fn authenticate(&mut self, packet: &mut sctp::Packet) {
         let auth = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_)));
         let Some(auth) = auth else { return };
@@ -190,7 +191,8 @@ impl Endpoint {
     fn on_address_chunk(&mut self, now: Time, origin: Origin, chunk: Chunk, vouched: bool) -> bool {
         match chunk {
             _ if !self.addip => return self.on_foreign_chunk(&chunk),
-            // RFC 5061 section 5.2 D5: silently, with the rest of the packet.
+            // RFC 5061 section 5.2 D5: without a valid AUTH the chunk is dropped silently, with the rest of the
+            // packet.
             _ if !vouched => return false,
             Chunk::Asconf(asconf) => self.on_asconf(now, origin, &asconf),
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
@@ -202,7 +204,7 @@ impl Endpoint {
     fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, alone: bool, chunk: Chunk) {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
-            // Section 6.10: bundled with other chunks they are invalid.
+            // Section 6.10: these chunks are invalid if they are bundled with other chunks.
             Chunk::InitAck(_) | Chunk::ShutdownComplete { .. } if !alone => self.on_bundled(&chunk),
             Chunk::InitAck(init) => self.on_init_ack(now, origin, &init),
             Chunk::CookieAck => self.on_cookie_ack(now, path),
@@ -385,7 +387,7 @@ impl Endpoint {
         if self.streams_in.serves(stream) {
             return Admission::Deliver;
         }
-        // Section 6.5: acknowledged, reported and dropped.
+        // Section 6.5: a chunk with an invalid stream identifier is acknowledged, reported and dropped.
         let cause = Cause::InvalidStreamIdentifier(stream);
         let path = Some(path).filter(|path| self.paths.list[*path].may_be_answered());
         self.control.push_back((path, Chunk::Error(vec![cause])));

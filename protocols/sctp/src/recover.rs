@@ -59,7 +59,7 @@ impl Endpoint {
             let Some(sent) = self.flight.pop() else { return };
             let Data { stream, flags, payload, .. } = &sent.data;
             self.streams_out.buffer.release(*stream, *flags, payload.len());
-            // R3 refers to outstanding chunks: neither lost nor abandoned. Section 6.3.2.
+            // Rule R3 is about outstanding chunks, which are neither lost nor abandoned. Section 6.3.2.
             self.paths.list[sent.path].restarts_t3 |= sent.state == ChunkState::GapAcked;
         }
     }
@@ -89,7 +89,7 @@ impl Endpoint {
                 covered += 1;
             }
         }
-        // Chunks in overlapping blocks are counted twice.
+        // Chunks in overlapping blocks are counted twice, so the count alone may hide that some are missing.
         if covered < self.flight.gap_acked() || !ascends {
             self.take_back_reneged(sack);
         }
@@ -107,7 +107,8 @@ impl Endpoint {
         } else {
             path.newly_acked += size;
         }
-        // An acknowledged chunk that was retransmitted may be its first copy, which was sent on another path.
+        // The acknowledgment of a retransmitted chunk may be for its first copy, which was perhaps sent on another
+        // path.
         if chunk.transmissions == 1 {
             path.newest_acked = Some(chunk.data.tsn);
         }
@@ -189,8 +190,9 @@ impl Endpoint {
         }
     }
 
-    /// Counts miss indications of chunks older than `newest`, and marks those with enough; in fast recovery,
-    /// all chunks below `highest` count if the cumulative TSN has advanced. Section 7.2.4.
+    /// Counts a miss indication of each chunk older than `newest`, the highest newly acknowledged TSN, and marks the
+    /// chunks with enough of them. `highest` is the highest TSN that the SACK acknowledges, if the cumulative TSN has
+    /// advanced: in fast recovery, all chunks below it count. Section 7.2.4.
     fn count_missing(&mut self, now: Time, highest: Option<Tsn>, newest: Tsn) {
         let (mut index, last) = (0, highest.map_or(newest, |highest| highest.latest(newest)));
         while index < self.flight.len() {
@@ -329,7 +331,8 @@ impl Endpoint {
         self.paths.list[path].rtt.back_off();
     }
 
-    /// Counts an error of a path. After it becomes potentially failed, its first HEARTBEAT is scheduled by the RTO before the back-off.
+    /// Counts an error of a path. When the path becomes potentially failed, the RTO before the back-off determines
+    /// when its first HEARTBEAT is sent.
     fn count_path_error(&mut self, now: Time, path: usize) {
         let Self { config, paths, .. } = self;
         let struck = &mut paths.list[path];

@@ -33,7 +33,7 @@ impl RttEstimator {
         }
     }
 
-    /// Processes a measurement, by rules C2, C3, C6, C7 and G1. Ends any back-off.
+    /// Processes a measurement, in ticks, by rules C2, C3, C6, C7 and G1 of section 6.3.1. Ends any back-off.
     pub(crate) fn measure(&mut self, rtt: u64) {
         self.last = Some(rtt);
         match self.srtt {
@@ -51,7 +51,7 @@ impl RttEstimator {
         self.rto = rto.max(self.rto_min).min(self.rto_max);
     }
 
-    /// Doubles the timeout, by rule E2.
+    /// Doubles the timeout, by rule E2 of section 6.3.3.
     pub(crate) fn back_off(&mut self) {
         self.rto = (2 * self.rto).min(self.rto_max);
     }

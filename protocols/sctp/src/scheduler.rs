@@ -17,9 +17,10 @@ pub enum Scheduler {
     RrPacket,
     /// Strict priority, the smallest value first; round robin among equals. RFC 8260 section 3.4.
     Prio,
-    /// Fair capacity: the stream that has sent the least. RFC 8260 section 3.5.
+    /// Fair capacity: next is the stream that has sent the fewest octets. RFC 8260 section 3.5.
     Fc,
-    /// Weighted fair queueing: the stream that has sent the least for its weight. RFC 8260 section 3.6.
+    /// Weighted fair queueing: next is the stream that has sent the fewest octets in proportion to its weight. RFC
+    /// 8260 section 3.6.
     Wfq,
 }
 

@@ -29,7 +29,7 @@ impl Secret {
         self.0.clone().chain_update(octets).verify_truncated_left(signature).is_ok()
     }
 
-    /// Returns a number derived from a random number. The peer cannot infer later numbers from it.
+    /// Derives a number from the random number `drawn`, so that the peer cannot infer later random numbers from it.
     pub(crate) fn number(&self, drawn: u64) -> u64 {
         self.sign(&drawn.to_be_bytes())
             .iter()

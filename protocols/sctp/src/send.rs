@@ -22,7 +22,7 @@ const MAX_OUTSTANDING: usize = u16::MAX as usize;
 pub(crate) struct Bundle {
     path: usize,
     chunks: SmallVec<[Chunk; 2]>,
-    /// Octets of the chunks after the headers of one IP packet.
+    /// Octets of the headers of one IP packet and of the chunks.
     length: usize,
     headers: usize,
     has_data: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Bundle {
     has_auth: bool,
     /// Whether the transmission is a tail loss probe, which consists of one packet.
     pub(crate) is_probe: bool,
-    /// Whether the packet is sent even if it has only the echo of a mark.
+    /// Whether the packet is sent even if it contains only an ECNE chunk.
     may_be_echo_alone: bool,
 }
 
@@ -100,7 +100,7 @@ impl Endpoint {
         self.send_control(now, &mut bundle);
         let echoes = self.state == State::CookieEchoed && bundle.has_cookie_echo;
         if (self.state.sends_data() || echoes) && self.may_send_data() {
-            // sctp_packet_config adds the echo before it is known whether the window allows data.
+            // As in Linux, where sctp_packet_config adds the ECNE before it is known whether the window allows data.
             bundle.may_be_echo_alone = self.flight.lost() > 0 || !self.streams_out.is_empty();
             let may_send_new =
                 self.flight.lost() == 0 || self.send_retransmissions(now, &mut bundle, timeout);
@@ -121,7 +121,7 @@ impl Endpoint {
     /// confirm the address.
     fn may_take(&self, bundle: &Bundle, path: usize, chunk: &Chunk) -> bool {
         match chunk {
-            // RFC 9260 section 3.2.2: bundled with the COOKIE ECHO, otherwise not before COOKIE ACK.
+            // RFC 9260 section 3.2.2: an ERROR is bundled with the COOKIE ECHO, or waits for the COOKIE ACK.
             Chunk::Error(_) if self.state == State::CookieEchoed => {
                 bundle.has_cookie_echo && bundle.length + chunk.length() <= self.config.mtu.0 as usize
             }
@@ -131,7 +131,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether a chunk that is meant for a path is sent there although the path may have failed. Section 6.4.
+    /// Returns whether a chunk meant for `path` is sent there. Otherwise it is sent on the active path, because
+    /// `path` may have failed. Section 6.4.
     fn may_reply_to(&self, path: usize, chunk: &Chunk) -> bool {
         let tests_path = matches!(chunk, Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_) | Chunk::AsconfAck(_));
         tests_path
@@ -140,7 +141,7 @@ impl Endpoint {
     }
 
     fn send_control(&mut self, now: Time, bundle: &mut Bundle) {
-        // Chunks that may not be sent now wait behind those that may.
+        // Chunks that must not be sent now move behind the others.
         for _ in 0..self.control.len() {
             let Some((path, chunk)) = self.control.pop_front() else { return };
             let path = path.filter(|path| self.may_reply_to(*path, &chunk)).unwrap_or(self.paths.active);
@@ -177,9 +178,9 @@ impl Endpoint {
     fn send_retransmissions(&mut self, now: Time, bundle: &mut Bundle, timeout: bool) -> bool {
         self.switch_path(bundle, self.retransmission_path());
         let fast = std::mem::take(&mut self.fast_retransmit_due);
-        // RACK fills cwnd after the packet that ignores it.
+        // With RACK, retransmissions fill cwnd after the one packet that ignores it.
         let one_packet = timeout || (fast && !self.config.rack);
-        // With RACK, chunks sent recently are still in flight when T3-rtx expires.
+        // With RACK, chunks that were sent recently are still in flight when T3-rtx expires, and may fill cwnd.
         let mut ignores_cwnd = fast || (timeout && self.config.rack);
         let mut from = 0;
         while let Some(index) = self.flight.next_lost(from) {
@@ -405,7 +406,7 @@ impl Endpoint {
         path.t3_rtx = Some(self.clock.expiry(now, path.rtt.rto()));
     }
 
-    /// Returns whether the packet has no room for another chunk.
+    /// Returns whether the packet has no room for a chunk of `length` octets.
     fn is_full_for(&self, bundle: &Bundle, length: usize) -> bool {
         let mut room = self.config.mtu.0;
         // A train is cut into packets only later, when it is no longer known which stream a packet is for.
@@ -418,7 +419,7 @@ impl Endpoint {
         bundle.length + length > room as usize
     }
 
-    /// Sends the packet, and starts a new packet to `path`.
+    /// Sends the packet and starts a new one to `path`, unless the packet goes to `path` already.
     fn switch_path(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
             self.transmit(bundle);
@@ -427,7 +428,8 @@ impl Endpoint {
         }
     }
 
-    /// Adds the echo of a mark before the other chunks; of several consecutive packets only the first has it, as in Linux.
+    /// Adds an ECNE chunk, the echo of an ECN mark, before the other chunks; of several consecutive packets only the
+    /// first has it, as in Linux.
     fn echo_mark(&self, bundle: &mut Bundle) {
         if let Some(echo) = self.marks.echo() {
             bundle.push(echo);
@@ -453,7 +455,7 @@ impl Endpoint {
 
     /// Sends chunks that fit into one packet, and starts another packet.
     fn transmit_one(&mut self, bundle: &mut Bundle) {
-        // Without data to send an echo alone waits for a chunk with which it can be bundled.
+        // Without data to send, an ECNE chunk waits for a chunk with which it can be bundled.
         let is_empty = match bundle.chunks[..] {
             [] => true,
             [Chunk::Ecne(_)] => !bundle.may_be_echo_alone,

@@ -17,7 +17,7 @@ pub(crate) struct SendBuffer {
     used_octets: usize,
     /// The acknowledged octets of partly acknowledged messages, by stream.
     begun: Vec<(u16, usize)>,
-    /// The size of a request that was refused.
+    /// Octets of the smallest message that was refused since there was room.
     refused_size: Cell<Option<usize>>,
 }
 
@@ -44,7 +44,7 @@ impl SendBuffer {
         room
     }
 
-    /// Returns true a single time when there is room for a refused request.
+    /// Returns whether there is room again for a message that was refused; true only once.
     pub(crate) fn has_room_again(&self) -> bool {
         let Some(wanted) = self.refused_size.take() else { return false };
         self.has_room(wanted)
@@ -71,7 +71,7 @@ impl SendBuffer {
         }
     }
 
-    /// Returns what the buffer contains, in octets and with overhead.
+    /// Returns the number of used octets, overhead included.
     pub(crate) fn used(&self) -> usize {
         self.used_octets
     }
@@ -87,9 +87,9 @@ impl SendBuffer {
     }
 }
 
-/// Returns the size of the memory block in which Linux stores a DATA chunk: its header of 16 octets and the
-/// user data in cache lines, and 320 octets of `skb_shared_info`; a fixed size for small blocks, otherwise
-/// rounded as by `kmalloc` (`net/core/skbuff.c` kmalloc_reserve).
+/// Returns the size of the memory block in which Linux stores a DATA chunk: the header of 16 octets and the user
+/// data, rounded up to cache lines, and 320 octets of `skb_shared_info`. Small blocks have a fixed size; others are
+/// rounded up as by `kmalloc` (`net/core/skbuff.c` kmalloc_reserve).
 fn block(length: usize, small: usize) -> usize {
     let needed = (16 + length).next_multiple_of(64) + 320;
     if needed <= small { small } else { needed.next_power_of_two() }

@@ -8,7 +8,8 @@ use crate::scheduler::{Scheduler, StreamValues};
 /// The streams that have data to send, in the order in which the scheduler serves them.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// Round-robin rings by priority, the smallest number first; a single ring without priorities.
+    /// Round-robin rings by priority, the smallest number first; a single ring without priorities. With `joins_last`
+    /// a stream that joins is the last of the current round.
     Rings { values: StreamValues, rings: BTreeMap<u16, Ring>, joins_last: bool },
     /// Streams by the octets sent divided by their weight, the least first.
     Fair { values: StreamValues, order: Vec<u16>, served: Vec<u64> },
@@ -103,7 +104,8 @@ impl Turn {
         }
     }
 
-    /// Inserts a stream before the first one from index `from` on that has sent as much for its weight.
+    /// Inserts a stream before the first one, from index `from` on, that has sent at least as much in proportion to
+    /// its weight.
     fn insert_by_share(&mut self, stream: u16, from: usize) {
         let Self::Fair { values, order, served } = self else { return };
         let weight = |stream: u16| u128::from(values.of(stream).unwrap_or(1));

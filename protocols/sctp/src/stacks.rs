@@ -40,7 +40,7 @@ impl Config {
         Self::read(include_str!("../stacks/usrsctp.toml"))
     }
 
-    /// Returns the SCTP of RFC 9260 and its companions, from `stacks/rfc.toml`.
+    /// Returns the SCTP of RFC 9260 and of the RFCs that extend it, from `stacks/rfc.toml`.
     pub fn rfc9260() -> Self {
         Self::read(include_str!("../stacks/rfc.toml"))
     }
@@ -50,7 +50,7 @@ impl Config {
         stack["sctp"].clone().try_into().expect("a stack file sets every option")
     }
 
-    /// Returns the configuration with changes, if an endpoint can work with it.
+    /// Returns the configuration with changes, or an error that names a value with which no endpoint could work.
     ///
     /// ```
     /// use hol_sctp::Config;

@@ -69,7 +69,8 @@ impl Queues {
         self.next().and_then(|stream| self.streams[usize::from(stream)].front())
     }
 
-    /// Returns whether the next chunk may not be bundled with the data in the packet. RFC 8260 section 3.3.
+    /// Returns whether the next chunk must go into another packet, because it belongs to another stream than the data
+    /// in this one. RFC 8260 section 3.3.
     pub(crate) fn wants_another_packet(&self) -> bool {
         self.one_stream_per_packet && self.next() != self.packet
     }
@@ -87,7 +88,7 @@ impl Queues {
         self.streams[usize::from(stream)].push_back(unsent);
     }
 
-    /// Removes the next chunk, with `header` octets before its user data.
+    /// Removes and returns the next chunk. The scheduler counts its user data and the `header` octets before them.
     pub(crate) fn pop(&mut self, header: usize) -> Option<UnsentChunk> {
         let stream = self.next()?;
         let unsent = self.streams[usize::from(stream)].pop_front()?;

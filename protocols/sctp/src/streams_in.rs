@@ -17,7 +17,7 @@ pub(crate) struct StreamsIn {
 #[derive(Debug, Default, Clone)]
 struct Stream {
     next_ssn: Ssn,
-    /// Complete messages after `next`, ascending.
+    /// Complete messages after `next_ssn`, ascending.
     waiting: VecDeque<(Ssn, Received)>,
 }
 

@@ -13,7 +13,7 @@ use crate::flight::Limit;
 use crate::send_buffer::SendBuffer;
 use crate::stream_queues::Queues;
 
-/// A fragment without a TSN.
+/// A fragment that has not been sent and has no TSN yet.
 #[derive(Debug)]
 pub(crate) struct UnsentChunk {
     pub(crate) flags: DataFlags,
@@ -88,8 +88,8 @@ impl StreamsOut {
         self.numbers.len() as u16
     }
 
-    /// Limits the streams to the number that the peer accepts, and sets whether it `interleaves`; returns the
-    /// stream of each dropped message. RFC 9260 section 5.1.1.
+    /// Limits the number of streams to what the peer accepts, and sets whether messages are interleaved. Returns the
+    /// stream of each message that is dropped because of the limit. RFC 9260 section 5.1.1.
     pub(crate) fn negotiate(&mut self, streams: u16, interleaves: bool) -> Vec<u16> {
         self.numbers.truncate(usize::from(streams));
         self.header = if interleaves { IData::HEADER } else { Data::HEADER };
@@ -110,7 +110,7 @@ impl StreamsOut {
         dropped
     }
 
-    /// Discards the messages of the streams from `first` on.
+    /// Discards the messages of the streams from `first` on; returns the stream of each of these messages.
     fn drop_from(&mut self, first: u16) -> Vec<u16> {
         let queue = std::mem::take(&mut self.queue);
         let (kept, mut dropped): (VecDeque<UnsentChunk>, VecDeque<UnsentChunk>) =
@@ -187,7 +187,7 @@ impl StreamsOut {
         self.queue.iter().chain(self.queues.iter().flat_map(|queues| queues.iter()))
     }
 
-    /// Resets streams. RFC 6525 section 5.2.7 H4; RFC 8260 section 2.1: all their numbers.
+    /// Resets streams: all their numbers start again at zero. RFC 6525 section 5.2.7 H4, RFC 8260 section 2.1.
     pub(crate) fn reset(&mut self, streams: &[u16]) {
         for (stream, numbers) in self.numbers.iter_mut().enumerate() {
             if covers(streams, stream as u16) {
@@ -221,7 +221,8 @@ impl StreamsOut {
         self.queued
     }
 
-    /// Returns whether the next chunk may not be bundled with the data in the packet. RFC 8260 section 3.3.
+    /// Returns whether the next chunk must go into another packet, because it belongs to another stream than the data
+    /// in this one. RFC 8260 section 3.3.
     pub(crate) fn wants_another_packet(&self) -> bool {
         self.queues.as_ref().is_some_and(|queues| queues.wants_another_packet())
     }

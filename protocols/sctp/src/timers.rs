@@ -17,9 +17,9 @@ pub(crate) struct Timers {
     pub(crate) t4: Option<Time>,
     /// The Re-configuration Timer. RFC 6525 section 5.1.1.
     pub(crate) reconfig: Option<Time>,
-    /// The delay of a SACK.
+    /// The deadline of a delayed SACK.
     pub(crate) sack: Option<Time>,
-    /// The next duration of T1.
+    /// For how long T1 runs next.
     pub(crate) t1_delay: Duration,
     /// Consecutive expiries of T1.
     pub(crate) t1_expiries: u32,

@@ -87,7 +87,7 @@ impl Endpoint {
         let index = (0..self.flight.len()).rev().find(is_last)?;
         let chunk = self.flight.get(index);
         if self.partial_reliability && chunk.limit.is_reached(chunk.transmissions, now) {
-            // Its message may not be retransmitted, and there is no sign that it is lost.
+            // The message must not be sent again, and nothing shows that it is lost.
             return None;
         }
         self.mark_lost(now, index);

@@ -9,13 +9,13 @@ pub enum Kind {
     Tcp,
     /// Stream Control Transmission Protocol.
     Sctp,
-    /// Multipath TCP, RFC 8684; not in the model world.
+    /// Multipath TCP, RFC 8684; not in the model world (the simulator).
     Mptcp,
     /// User Datagram Protocol: each message is one datagram.
     Udp,
     /// QUIC over UDP, RFC 9000.
     Quic,
-    /// UNIX sockets (`SOCK_STREAM`) between programs of one host; not in the model world.
+    /// UNIX sockets (`SOCK_STREAM`) between programs of one host; not in the model world (the simulator).
     Unix,
 }
 
@@ -43,7 +43,10 @@ const SCTP_APPLICATION_OPTIONS: [(&str, &str); 7] = [
         "socket",
         "style of the SCTP sockets: one-to-one, one-to-many (messages may be sent with COOKIE ECHO), or own: this program's SCTP over UDP (RFC 6951) instead of the kernel's; no difference in the model world",
     ),
-    ("no_checksums", "neither compute nor check CRC-32c, as with the module's parameter; kernel world only"),
+    (
+        "no_checksums",
+        "neither compute nor check CRC-32c (parameter no_checksums of Linux's sctp module); kernel world only",
+    ),
 ];
 
 const QUIC_APPLICATION_OPTIONS: [(&str, &str); 3] = [

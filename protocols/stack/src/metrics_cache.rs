@@ -4,14 +4,13 @@ use std::str::FromStr;
 
 /// The metrics that a host caches from a TCP connection that ended in an orderly way, for the next connection between the same addresses.
 ///
-/// This is the temporal sharing of RFC 9040 section 6. Linux 6.12 caches RTT, RTTVAR, reordering and cwnd for
-/// an hour, and ssthresh if a sysctl says so; before 5.6 it always cached ssthresh. The next connection uses
-/// the cached reordering as its dupthresh, the cached ssthresh, and the cached RTT for its first RTO if it is
-/// longer than the RTT of the SYN. It does not use the cached RTTVAR, and cwnd only as a limit if the route
-/// locks it.
+/// This is the temporal sharing of RFC 9040 section 6. Linux 6.12 caches RTT, RTTVAR, reordering and cwnd for an hour,
+/// and ssthresh if a sysctl says so; before 5.6 it always cached ssthresh. The next connection uses the cached
+/// reordering as its dupthresh, the cached ssthresh, and the cached RTT for its first RTO if it is longer than the RTT
+/// of the SYN. It does not use the cached RTTVAR, and uses the cached cwnd only as a limit, if the route locks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum MetricsCache {
-    /// No cache (`tcp_no_metrics_save=1`). The default of measurements, not of Linux.
+    /// No cache (`tcp_no_metrics_save=1`). The default of this program, not of Linux.
     #[default]
     Off,
     /// All metrics except ssthresh (`tcp_no_ssthresh_metrics_save=1`): the default of Linux since 5.6.

@@ -12,8 +12,8 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError, Tls};
 
-/// Returns the name of an option that may be written with another: `cc` as in iperf3 and ss, `accecn` as in RFC 9768, or a former
-/// name.
+/// Returns the name of an option that a user has written with that name or another: `cc` as in iperf3 and ss, `accecn`
+/// as in RFC 9768, or a former name.
 pub fn option_name(written: &str) -> &str {
     match written {
         "cc" => "congestion",

@@ -32,7 +32,7 @@ pub enum Protocol {
         config: hol_sctp::Config,
         /// Parallel associations, each with its own streams; messages use them in turn.
         associations: u16,
-        /// Whether each end uses only its node's first address, on the path of TCP.
+        /// Whether each end uses only its node's first address, and so the same path as TCP.
         single_homed: bool,
         /// Whether messages are sent unordered.
         unordered: bool,
@@ -80,7 +80,7 @@ pub enum Protocol {
 pub struct TransportSpec {
     text: String,
     stack: &'static str,
-    /// The values of all options, shared by the many points of a study.
+    /// The values of all options, shared by all points (combinations of axis values) of an experiment.
     values: Arc<toml::Table>,
     protocol: Protocol,
 }
@@ -161,7 +161,7 @@ impl TransportSpec {
         }
     }
 
-    /// Returns whether the protocol is implemented by this program in every world, rather than by the
+    /// Returns whether this program implements the protocol in every world (model, kernel, live), rather than the
     /// kernel.
     pub const fn is_userspace(&self) -> bool {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
@@ -288,7 +288,8 @@ fn unix(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
     Ok(Protocol::Unix { connections })
 }
 
-/// Returns the named stack, or the first that has endpoints of the protocol, and its defaults.
+/// Returns the stack called `name`, or without a name the first stack that has the protocol; and the stack's defaults
+/// for the protocol.
 fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::Table), SpecError> {
     let names = |stacks: &mut dyn Iterator<Item = &'static Stack>| {
         stacks.map(|stack| stack.name).collect::<Vec<_>>().join(", ")

@@ -33,7 +33,7 @@ pub fn stacks() -> &'static [Stack] {
     &STACKS
 }
 
-/// Returns the stack called `name`.
+/// Returns the stack called `name`; `None` if there is none.
 pub fn stack(name: &str) -> Option<&'static Stack> {
     stacks().iter().find(|stack| stack.name == name)
 }

@@ -109,7 +109,7 @@ fn transaction(criterion: &mut Criterion) {
         let mut world = World::new(loss);
         criterion.bench_function(name, |bencher| bencher.iter(|| world.transaction()));
         world.run(world.now + Duration::from_secs(5));
-        assert!(world.replies > 0, "nothing came back");
+        assert!(world.replies > 0, "no reply arrived");
     }
 }
 

@@ -10,17 +10,19 @@ use crate::ecn_octets::EcnOctets;
 
 /// The three bits of the ACE field. RFC 9768 section 3.2.2.
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
-/// Value of both counters at the start. RFC 9768 section 3.2.1.
+/// Initial value of the packet counters r.cep and s.cep. RFC 9768 section 3.2.1.
 const INITIAL_COUNT: u32 = 5;
 /// The bits of the ACE field, and its largest value.
 const ACE_MASK: u32 = 0b111;
 /// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
 /// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
 const MAX_PENDING: u32 = 6;
-/// Average number of packets per acknowledgment above which long acknowledgments are normal. `ACK_COMP_THRESH`.
+/// If acknowledgments cover more packets than this on average, one that covers many packets and has no usable AccECN
+/// option does not suggest that the field has wrapped. `ACK_COMP_THRESH`.
 const ACK_COMPRESSION_THRESHOLD: u32 = 4;
-/// The field stands for the largest possible number of marks if the option reports at least half of that number's
-/// octets as marked: `TCP_ACCECN_SAFETY_SHIFT`.
+/// If the packets that the field reports explain the octets that the AccECN option reports as marked, the field is
+/// taken as wrapped only if these octets are at least 1/2^SAFETY_SHIFT of those of the largest possible number of
+/// full-sized packets. `TCP_ACCECN_SAFETY_SHIFT`.
 const SAFETY_SHIFT: u32 = 1;
 /// Fraction bits of the average, and of the weight of a new value: 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
 const FRACTION_BITS: u32 = 6;
@@ -36,11 +38,11 @@ pub(crate) struct AccurateEcn {
     agreed: bool,
     /// The codepoint of our packets.
     codepoint: Ecn,
-    /// Whether our SYNs also have the codepoint of `codepoint`.
+    /// Whether our SYN and SYN-ACK also carry `codepoint`.
     marks_syn: bool,
     /// The codepoint with which the peer's SYN or SYN-ACK arrived.
     handshake: Ecn,
-    /// Whether the next segment is the client's ACK of the handshake, which reflects `handshake`.
+    /// Whether our next segment is the ACK that completes the handshake, whose ACE field reports `handshake`.
     reflects: bool,
     /// Marked packets received (r.cep less its first value).
     received_marks: u32,
@@ -52,7 +54,8 @@ pub(crate) struct AccurateEcn {
     last_codepoint: Ecn,
     /// Average number of packets per acknowledgment, in 64ths.
     per_acknowledgment: u32,
-    /// Whether the path changes the field or the codepoints, so that our packets are not ECN-capable. `TCP_ACCECN_ACE_FAIL_RECV`.
+    /// Whether the path was found to change the ACE field or the codepoints; our packets are then not ECN-capable.
+    /// `TCP_ACCECN_ACE_FAIL_RECV`.
     is_broken: bool,
     /// Whether we send the AccECN option.
     has_option: bool,
@@ -194,8 +197,9 @@ impl AccurateEcn {
         (self.handshake, self.reflects) = (ecn, true);
     }
 
-    /// Handles duplicate data that begin at `start`. If the acknowledgment with our last option reported the
-    /// same data, it was lost. RFC 9768 section 3.2.3.2.2; `tcp_rcv_spurious_retrans`.
+    /// Handles duplicate data that begin at `start`. If our last segment with the option already reported this
+    /// duplicate, the path probably drops segments with the option, and we stop sending it. RFC 9768 section 3.2.3.2.2;
+    /// `tcp_rcv_spurious_retrans`.
     pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
         self.has_option &= self.option_with_duplicate != Some(start);
     }
@@ -238,7 +242,7 @@ impl AccurateEcn {
         self.pending_marks += 1;
     }
 
-    /// Handles the option of the SYN-ACK, or of its acknowledgment.
+    /// Handles the peer's option in its SYN-ACK or in the ACK of our SYN-ACK.
     pub(crate) fn on_first_option(&mut self, option: Option<&EcnCounters>) {
         if let (true, Some(option)) = (self.agreed, option) {
             self.octets.on_first_option(option);
@@ -250,8 +254,8 @@ impl AccurateEcn {
         (self.agreed && self.has_option).then(|| Box::new(EcnOctets::first_option()))
     }
 
-    /// Returns the number of counters that fit into `space` octets of options together with `blocks` SACK
-    /// blocks, and the remaining number of blocks.
+    /// Returns the number of counters that fit into `space` octets of options together with `blocks` SACK blocks, and
+    /// the remaining number of blocks. `None` if the segment has no such option.
     pub(crate) fn counters_that_fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         let is_due = self.agreed && self.has_option && self.octets.peer_sends_it();
         if is_due { self.octets.counters_that_fit(space, blocks) } else { None }
@@ -293,7 +297,7 @@ impl AccurateEcn {
         marked
     }
 
-    /// Returns the number of marks: `delta`, or a multiple of eight more if the field has wrapped.
+    /// Returns the number of marks: `delta`, plus a multiple of eight if the field has wrapped.
     fn resolve_wraps(&self, delta: u32, delivered: NewlyAcked, marked_octets: Option<u32>) -> u32 {
         let NewlyAcked { packets, octets, mss, is_exact } = delivered;
         let max = packets - ((packets - delta) & ACE_MASK);
@@ -314,7 +318,7 @@ impl AccurateEcn {
     }
 }
 
-/// Returns the codepoint that a field of the handshake reflects. `tcp_accecn_extract_syn_ect`.
+/// Returns the codepoint that the ACE field of a handshake segment reports. `tcp_accecn_extract_syn_ect`.
 const fn reflected(ace: u32) -> Ecn {
     match ace {
         0b010 => Ecn::NotCapable,
@@ -334,7 +338,8 @@ const fn with_ace(flags: Flags, value: u32) -> Flags {
     Flags(flags.without(ACE).0 | (value as u16) << 6)
 }
 
-/// Returns the ACE field that reports a codepoint of the handshake. RFC 9768 section 3.1.1, table 2.
+/// Returns the ACE field by which a handshake segment reports that the peer's segment arrived with this codepoint. RFC
+/// 9768 section 3.1.1, table 2.
 const fn reflection(ecn: Ecn) -> u32 {
     match ecn {
         Ecn::NotCapable => 0b010,

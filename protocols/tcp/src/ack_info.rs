@@ -20,7 +20,7 @@ pub(crate) struct AckInfo {
     pub(crate) syn_acked: bool,
     /// Whether some of the newly acknowledged data had been retransmitted.
     pub(crate) resent_acked: bool,
-    /// Whether data never retransmitted were delivered although recovery had begun.
+    /// Whether data were newly delivered that were sent before the phase of recovery began and never retransmitted.
     pub(crate) original_arrived: bool,
     /// Whether the segment echoes a congestion mark. RFC 3168 section 6.1.2.
     pub(crate) echoes: bool,
@@ -38,7 +38,7 @@ pub(crate) struct AckInfo {
     pub(crate) reneged: bool,
     /// Whether the retransmission timer restarts.
     pub(crate) restarts_timer: bool,
-    /// Newly delivered data, in units of the window.
+    /// Newly delivered data, in the unit of the congestion window.
     pub(crate) delivered: u32,
     /// Newly delivered octets of data.
     pub(crate) delivered_octets: u32,
@@ -46,11 +46,12 @@ pub(crate) struct AckInfo {
     pub(crate) acked_segments: u32,
     /// Segments newly considered lost.
     pub(crate) newly_lost: u32,
-    /// Data in flight before the acknowledgment, if the growth of the window depends on it.
+    /// Data in flight before the acknowledgment, in the unit of the congestion window; 0 if the window's growth does
+    /// not depend on them.
     pub(crate) prior_in_flight: u32,
     /// The latest round-trip sample.
     pub(crate) rtt: Option<Duration>,
-    /// When the oldest segment that is newly acknowledged was sent.
+    /// When the oldest newly acknowledged segment was sent.
     pub(crate) first_acked: Option<Time>,
     pub(crate) last_acked: Option<Time>,
     pub(crate) first_sacked: Option<Time>,

@@ -9,7 +9,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub struct Config {
-    /// Octets of a segment without options: the MTU less 40. Announced in the SYN. RFC 9293 section 3.7.1.
+    /// The maximum payload of a segment without options, in octets: the MTU minus 40. Announced in the SYN. RFC 9293
+    /// section 3.7.1.
     pub mss: u16,
     /// Offer selective acknowledgments. RFC 2018.
     pub sack: bool,
@@ -23,25 +24,26 @@ pub struct Config {
     pub window_scale: u8,
     /// The initial limit of unacknowledged and unsent data: in octets of payload, or in octets of memory if `packet_head` is set.
     pub send_buffer: ByteCount,
-    /// The limit to which the send buffer grows, to hold twice the congestion window; a smaller value
+    /// The limit to which the send buffer grows, to hold twice the congestion window; a value below `send_buffer`
     /// disables growth.
     pub send_buffer_max: ByteCount,
-    /// The memory of a packet's headers and of the structure after its data, in addition to 256 octets for its descriptor. In the
-    /// receive buffer the sum is rounded up to a power of two; the window then starts at half of that buffer and grows with large
-    /// segments. With 0 the buffers count payload only.
+    /// The memory of a packet's headers and of the structure after its data, in addition to 256 octets for its
+    /// descriptor. In the receive buffer, headers, data and structure together are rounded up to a power of two. The
+    /// window starts at half of the receive buffer and grows when large segments arrive. With 0 the buffers count
+    /// payload only.
     pub packet_head: ByteCount,
-    /// The initial limit of data that waits for the application, and so of the window. The unit is octets of payload,
-    /// or octets of memory if `packet_head` is set.
+    /// The initial limit of data that waits for the application, and thus of the advertised window. The unit is octets
+    /// of payload, or octets of memory if `packet_head` is set.
     pub receive_buffer: ByteCount,
-    /// The limit to which the receive buffer grows with the octets that the application reads per round
-    /// trip; a smaller value disables growth.
+    /// The limit to which the receive buffer grows with the octets that the application reads per round trip; a value
+    /// below `receive_buffer` disables growth.
     pub receive_buffer_max: ByteCount,
     /// Segments for which the enlarged receive buffer has room in addition to twice the octets read per round trip.
     pub receive_buffer_cushion: u32,
     /// Let out-of-order data enlarge the receive buffer, too.
     pub receive_buffer_for_early: bool,
-    /// If the round-trip time is below this, the growth of the receive buffer is proportional to the round-trip time, not to the increase
-    /// of the octets read per round trip; 0s is off.
+    /// If the round-trip time is below this, the growth of the receive buffer is proportional to the round-trip time,
+    /// not to the increase of the octets read per round trip; 0s disables this rule.
     pub receive_buffer_low_rtt: Duration,
     /// Increase the receiver's estimate of the round-trip time only while the application has read everything.
     pub receive_rtt_if_read: bool,
@@ -64,8 +66,8 @@ pub struct Config {
     pub acknowledge_on_read: bool,
     /// Answer an acknowledgment of data not yet sent, as RFC 9293 section 3.10.7.4 requires; otherwise drop it.
     pub answer_unsent_ack: bool,
-    /// Answer a pure acknowledgment that arrives after later segments, as its sequence number and timestamp show: RFC 7323 section 5.3
-    /// requires it; otherwise drop it.
+    /// Answer a pure acknowledgment whose sequence number and timestamp show that later segments have overtaken it, as
+    /// RFC 7323 section 5.3 requires; otherwise drop it.
     pub answer_old_ack: bool,
     /// Number of out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
     pub sack_compression: u32,
@@ -89,7 +91,7 @@ pub struct Config {
     pub initial_window: u32,
     /// Let an acknowledgment increase the window by at most one segment. RFC 5681 section 3.1.
     pub one_segment_per_ack: bool,
-    /// Outside of recovery, increase the window by a segment for each full segment's octets that are acknowledged, not with each
+    /// Outside of recovery, increase the window by a segment for every `mss` acknowledged octets, not with each
     /// acknowledgment. RFC 3465 with L of one segment.
     pub byte_counting: bool,
     /// Increase the window only with an acknowledgment that arrives while the window is fully used.
@@ -105,9 +107,10 @@ pub struct Config {
     pub accurate_ecn_option: bool,
     /// Accept ECN if the peer offers it.
     pub ecn_if_offered: bool,
-    /// Keep ECN even if a SYN did not offer it, as a retransmitted SYN does not; RFC 3168 section 6.1.1 forbids that.
+    /// Keep ECN even if one of the SYNs, such as a retransmitted one, did not offer it; RFC 3168 section 6.1.1 forbids
+    /// that.
     pub ecn_after_plain_syn: bool,
-    /// Leave the first slow start when the delay rises or the ACK train is as long as the round trip. CUBIC only.
+    /// Leave the first slow start when the delay rises or the ACKs of a round trip span half of it. CUBIC only.
     pub hystart: bool,
     /// Do not increase a window that is not used, and reduce it after a while. RFC 2861, RFC 7661.
     pub cwnd_validation: bool,
@@ -155,7 +158,8 @@ pub struct Config {
     pub rto_variance_floor: Duration,
     /// The tick of the timer clock; 0 is exact.
     pub clock_granularity: Duration,
-    /// Run timers in a hierarchical wheel: they expire one tick late, long timers at coarser steps, but never early.
+    /// Run timers in a hierarchical timer wheel: a timer never expires early, but up to one slot late. A slot is a tick
+    /// for short timers, and longer for long ones.
     pub timer_wheel: bool,
     /// Number of consecutive timeouts before the connection fails. RFC 1122 section 4.2.3.5 (R2).
     pub max_retries: u32,
@@ -165,12 +169,12 @@ pub struct Config {
     pub syn_linear_timeouts: u32,
     /// The duration of TIME-WAIT (2 MSL). RFC 9293 section 3.6.1.
     pub time_wait: Duration,
-    /// End a connection at once when its host loses the connection's address, because the system destroys the socket; otherwise it
-    /// continues until its retransmissions have failed.
+    /// End a connection at once when its host loses the connection's address, because the system destroys the socket;
+    /// otherwise the connection continues until its retransmissions have failed.
     pub address_loss_aborts: bool,
-    /// Convert `max_retries` to a time: the sum of that many timeouts, of which the first is this long and
-    /// each following one twice as long, up to `rto_max`; 0s counts timeouts instead. `syn_retries` and
-    /// `rto_initial` likewise. Linux: retransmits_timed_out.
+    /// Limit the time without an answer instead of the number of timeouts: to the sum of `max_retries` + 1 timeouts, of
+    /// which the first is this long and each following one twice as long, up to `rto_max`. A SYN has a limit of this
+    /// kind, too, from `syn_retries` and `rto_initial`. 0s: no limit of the time. Linux: retransmits_timed_out.
     pub max_retries_base: Duration,
     /// End the connection when retransmissions or window probes have had no answer for this time, whatever
     /// `max_retries` is; 0s is off. RFC 9293 section 3.8.3, RFC 5482. Linux: TCP_USER_TIMEOUT.
@@ -185,7 +189,7 @@ pub struct Config {
     pub keepalive_probes: u32,
 }
 
-/// The rule by which a small segment waits.
+/// When a small segment waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nagle {
@@ -223,12 +227,13 @@ pub enum RateHalving {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// By time: a segment sent later has been delivered. RFC 8985.
+    /// By time: a segment is lost if one that was sent sufficiently later has been delivered. RFC 8985.
     Rack,
-    /// By count: enough segments above it were selectively acknowledged. RFC 6675.
+    /// By count: a segment is lost if enough segments above it were selectively acknowledged. RFC 6675.
     Sack,
-    /// By distance: it lies enough segments below the highest one that was selectively acknowledged, and a retransmission is lost once
-    /// something sent after it was acknowledged. Forward acknowledgment (FACK), as Linux had it until 4.14.
+    /// By distance: a segment is lost if it lies enough segments below the highest one that was selectively
+    /// acknowledged. A retransmission is lost if a segment sent after it was acknowledged. Forward acknowledgment
+    /// (FACK), as Linux had it until 4.14.
     Fack,
     /// By duplicate and partial acknowledgments. RFC 6582.
     #[serde(rename = "newreno")]
@@ -248,7 +253,7 @@ pub enum RttEstimator {
 /// The `mss` for Ethernet's MTU over IPv4.
 pub const ETHERNET_MSS: u16 = 1460;
 
-/// The smallest segment with room for data after all options.
+/// The smallest `mss` with room for data after all options, in octets.
 const MIN_MSS: u16 = 88;
 
 impl Config {

@@ -176,7 +176,7 @@ impl Endpoint {
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 
-    /// Returns whether the peer has begun the handshake and it is not complete.
+    /// Returns whether the peer has started the handshake but not completed it.
     pub(crate) fn is_embryonic(&self) -> bool {
         self.machine.state() == State::SynReceived && self.machine.is_passive()
     }
@@ -226,9 +226,9 @@ impl Endpoint {
         self.reader.push_event(Event::Connected);
     }
 
-    /// Returns whether the SYN was lost in a congested network, so that the initial window is one segment (RFC 5681 section 3.1):
-    /// it was sent more than twice, because RFC 6928 section 2 tolerates one loss, and the peer does not echo the first one.
-    /// Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
+    /// Returns whether the SYN was lost in a congested network, so that the initial window is one segment (RFC 5681
+    /// section 3.1): it was sent more than twice, because RFC 6928 section 2 tolerates one loss, and the peer does not
+    /// echo the timestamp of the first one. Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
     fn syn_was_lost(&self) -> bool {
         let timeouts = self.episode.timeouts.syn_timeouts();
         let again = timeouts + self.negotiated.answers_again;

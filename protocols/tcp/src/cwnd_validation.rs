@@ -65,7 +65,7 @@ impl WindowUsage {
 }
 
 impl Endpoint {
-    /// Returns the data in flight, which counts against the window.
+    /// Returns the data in flight, in the unit of the congestion window, which limits them.
     pub(crate) fn in_flight(&self) -> u32 {
         let unit = self.config.congestion_unit;
         let in_flight = self.board.in_flight(unit);
@@ -121,7 +121,7 @@ impl Endpoint {
         }
     }
 
-    /// Reduces a window that was not full for an RTO half of the way to the used window. RFC 2861 section 3.
+    /// Reduces a window that was not full for an RTO: to the mean of the window and its used part. RFC 2861 section 3.
     fn shrink_unused_window(&mut self, now: Time) {
         if self.episode.phase() == Phase::Open && !self.cwnd.is_rate_based() {
             let used = self.usage.used.max(self.config.initial_window * self.cwnd.quantum());

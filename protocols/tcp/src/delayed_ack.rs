@@ -53,7 +53,7 @@ pub(crate) struct SegmentData {
     options: u32,
     /// Whether PSH is set.
     pushed: bool,
-    /// Whether FIN is set.
+    /// Whether PSH or FIN is set.
     ends: bool,
 }
 
@@ -118,7 +118,7 @@ impl DelayedAckState {
         self.quick > 0 && !self.is_interactive()
     }
 
-    /// Returns whether at most a FIN has arrived, so that there is no estimate of the delay.
+    /// Returns whether no data have arrived yet (at most a FIN), so that there is no estimate of the delay.
     fn is_new(&self) -> bool {
         self.delay.is_none()
     }
@@ -189,7 +189,7 @@ impl DelayedAckState {
             * (now.as_nanos() / tick - self.last_received.as_nanos() / tick)
     }
 
-    /// Adapts the delay to the gap before in-order data.
+    /// Adapts the delay to the time since the previous data, because in-order data have arrived.
     fn on_data(&mut self, now: Time, rto: Duration, window: u32) {
         self.scheduled = true;
         let gap = self.since_received(now);
@@ -204,13 +204,13 @@ impl DelayedAckState {
         } else if gap < delay {
             self.delay = Some((self.round_to_ticks(delay / 2) + gap).min(rto).min(self.max));
         } else if gap > rto {
-            // The peer should have restarted from a small window: let it grow quickly.
+            // The peer should have restarted from a small window: let that window grow quickly.
             self.go_quick(window, self.quick_segments);
         }
     }
 
-    /// Estimates the size of the peer's full-sized segments, to recognise every second one. SACK blocks
-    /// shorten the data; `always` are the octets of options in all segments. Linux: tcp_measure_rcv_mss.
+    /// Estimates the size of the peer's full-sized segments, to recognise every second one. SACK blocks shorten the
+    /// data; `always` is the number of option octets in every segment. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(
         &mut self,
         SegmentData { length, options, pushed, ends }: SegmentData,
@@ -283,7 +283,7 @@ impl DelayedAckState {
 }
 
 impl Endpoint {
-    /// Handles in-order data that uses this much memory.
+    /// Handles in-order data, whose packet uses `memory` octets of memory.
     pub(crate) fn data_received(&mut self, now: Time, text: SegmentData, memory: u32) {
         if text.is_empty() {
             return self.acks.schedule();
@@ -358,8 +358,8 @@ impl Endpoint {
         next > 0 && next >= 2 * window
     }
 
-    /// Handles a read of the application after a pause. Announces the window at once if it has doubled and is at least
-    /// as large as RFC 9293 section 3.8.6.2.2 requires.
+    /// Handles the first read after a pause in which the application read nothing. Announces the window at once if it
+    /// has doubled and is at least as large as RFC 9293 section 3.8.6.2.2 requires.
     pub(crate) fn room_made(&mut self, now: Time) {
         self.data_read(now);
         if self.buffer.is_counted() {

@@ -21,7 +21,7 @@ impl Endpoint {
         }
     }
 
-    /// Removes the duplicates that a cumulative acknowledgment covers, without SACK.
+    /// Without SACK, removes the duplicates that a cumulative acknowledgment covers from their count.
     pub(crate) fn duplicates_taken(&mut self, prior: u32, info: &mut AckInfo) {
         let left = prior.saturating_sub(info.acked_segments.saturating_sub(1));
         info.delivered += info.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
@@ -37,10 +37,10 @@ impl Endpoint {
         }
     }
 
-    /// Marks as lost the segments more than DupThresh below the highest reported one that were sent before
-    /// the phase began; in fast recovery also a retransmission if a segment sent after it is reported. Linux
-    /// 2.6.16: net/ipv4/tcp_input.c tcp_update_scoreboard, tcp_mark_head_lost, tcp_sacktag_write_queue (event
-    /// C).
+    /// Marks segments as lost that lie at least DupThresh segments below the highest SACKed one; during recovery, only
+    /// those sent before it began. In fast recovery, also marks each retransmission that was sent before the highest
+    /// SACKed segment was first sent. Linux 2.6.16: net/ipv4/tcp_input.c tcp_update_scoreboard, tcp_mark_head_lost,
+    /// tcp_sacktag_write_queue (event C).
     pub(crate) fn find_losses_by_distance(&mut self) {
         let Some(highest) = (0..self.board.len()).rev().find(|index| self.board.get(*index).sacked) else {
             return;

@@ -65,7 +65,7 @@ impl EcnState {
         self.negotiated || self.accurate.is_agreed()
     }
 
-    /// Returns whether marks are counted. RFC 9768.
+    /// Returns whether marks are counted instead of echoed. RFC 9768.
     pub(crate) fn are_counted(&self) -> bool {
         self.accurate.is_agreed()
     }
@@ -163,8 +163,8 @@ impl EcnState {
         self.accurate.option_of_syn_ack()
     }
 
-    /// Returns the number of AccECN counters that fit into `space` octets together with `blocks` SACK blocks,
-    /// and the remaining number of blocks.
+    /// Returns the number of AccECN counters that fit into `space` octets together with `blocks` SACK blocks, and the
+    /// remaining number of blocks. `None` if the segment has no AccECN option.
     pub(crate) fn fit_counters(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         self.accurate.counters_that_fit(space, blocks)
     }
@@ -184,9 +184,9 @@ impl EcnState {
         self.reduced = false;
     }
 
-    /// Returns the flags and the ECN codepoint of a segment. With RFC 3168 only `new` data are ECN-capable: not retransmissions (section
-    /// 6.1.5), window probes (6.1.6) or pure acknowledgments (6.1.4). A closed connection (`is_connected` is false) counts no marks: Linux:
-    /// `tcp_v4_timewait_ack`.
+    /// Returns the flags and the ECN codepoint of a segment. With RFC 3168 only `new` data are ECN-capable: not
+    /// retransmissions (section 6.1.5), window probes (6.1.6) or pure acknowledgments (6.1.4). A closed connection
+    /// (`is_connected` is false) counts no marks (Linux: `tcp_v4_timewait_ack`).
     pub(crate) fn on_send(&mut self, flags: Flags, new: bool, is_connected: bool) -> (Flags, Ecn) {
         if flags.contains(Flags::SYN) {
             return (flags, self.codepoint_of_syn(flags));
@@ -249,8 +249,8 @@ impl EcnState {
 }
 
 impl Endpoint {
-    /// Sends the delayed acknowledgment of the data before `nxt`, before the echo changes. RFC 8257 section
-    /// 3.2, figure 1. Its window already includes the data that change the echo. Linux:
+    /// If the data that arrive now change the echo, first sends the delayed acknowledgment of the data below `nxt`. RFC
+    /// 8257 section 3.2, figure 1. Its window already includes the data that change the echo. Linux:
     /// `dctcp_ece_ack_update`.
     pub(crate) fn acknowledge_before_marks(&mut self, now: Time, ecn: Ecn, nxt: SeqNum) {
         if self.marks.is_changed_by(ecn) {

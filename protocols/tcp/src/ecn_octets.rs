@@ -1,4 +1,4 @@
-//! The AccECN option: octets of data by the codepoint with which they arrived, which resolve ambiguities of
+//! The AccECN option counts octets of data by the codepoint with which they arrived. The counts resolve ambiguities of
 //! the ACE field's three bits. RFC 9768 section 3.2.3, as in Linux 7.3 (`include/net/tcp_ecn.h`,
 //! `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
 
@@ -114,8 +114,8 @@ impl EcnOctets {
         is_reliable
     }
 
-    /// Returns the number of counters that fit into `space` octets together with `blocks` SACK blocks, and
-    /// the remaining number of blocks, if the counters that must be sent fit. `tcp_options_fit_accecn`.
+    /// Returns the number of counters that fit into `space` octets together with `blocks` SACK blocks, and the
+    /// remaining number of blocks. `None` if the counters that must be sent do not fit. `tcp_options_fit_accecn`.
     pub(crate) fn counters_that_fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
         let mut fields = COUNTERS;
         loop {
@@ -152,7 +152,7 @@ impl EcnOctets {
     }
 }
 
-/// Returns the index of a codepoint's counter.
+/// Returns the index of a codepoint's counter; `None` for Not-ECT, which is not counted.
 const fn index(ecn: Ecn) -> Option<usize> {
     match ecn {
         Ecn::NotCapable => None,
@@ -162,7 +162,7 @@ const fn index(ecn: Ecn) -> Option<usize> {
     }
 }
 
-/// Returns a difference of 24 bits with its sign.
+/// Extends a signed 24-bit difference to 32 bits.
 const fn signed(difference: u32) -> i32 {
     ((difference << 8) as i32) >> 8
 }

@@ -79,7 +79,7 @@ pub struct Endpoint {
     turn_start: Option<Time>,
     /// Whether new data wait until the network layer has sent what it holds.
     pub(crate) is_throttled: bool,
-    /// Whether `accepts` has accepted a part of a write.
+    /// Whether `accepts` has accepted only a part of a write.
     partial: Cell<bool>,
     /// Whether the next write continues the part written last.
     pub(crate) continues_write: bool,
@@ -186,7 +186,7 @@ impl Endpoint {
         self.rtt.rto()
     }
 
-    /// Returns the peer; `None` before it is known.
+    /// Returns the peer's address and port; `None` before they are known.
     pub fn remote(&self) -> Option<(Address, u16)> {
         self.remote
     }
@@ -260,7 +260,7 @@ impl Endpoint {
         room
     }
 
-    /// Returns whether the next write is a part of the application's write.
+    /// Returns whether the next write is only the accepted part of the application's write, and resets this mark.
     pub(crate) fn take_partial(&self) -> bool {
         self.partial.take()
     }
@@ -271,7 +271,7 @@ impl Endpoint {
         self.queue.length() + blocks + self.board.memory()
     }
 
-    /// Returns the free space of the send buffer.
+    /// Returns the free space of the send buffer, in octets.
     fn send_space(&self) -> usize {
         (self.send_buffer as usize).saturating_sub(self.send_memory())
     }

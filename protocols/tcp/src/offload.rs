@@ -35,8 +35,8 @@ impl Endpoint {
         self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_OPTION_OCTETS) as usize
     }
 
-    /// Returns up to how many octets writes of the application fill one block before the next begins. Linux:
-    /// tcp_xmit_size_goal.
+    /// Returns the number of octets that one block holds; writes of the application fill it before the next block
+    /// begins. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
         let max = self.snd.bound_to_half_window(MAX_BLOCK) as usize;
@@ -48,7 +48,7 @@ impl Endpoint {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }
 
-    /// Returns whether data are marked as lost and not sent again.
+    /// Returns whether some of the data marked as lost have not been retransmitted.
     pub(crate) fn lost_data_wait(&self) -> bool {
         self.board.lost().segments > self.board.resent().segments
     }
@@ -154,8 +154,8 @@ impl Endpoint {
         if waits { needed - partial } else { needed }
     }
 
-    /// Returns whether a block waits for the next acknowledgment, which is expected soon and allows a larger part of
-    /// the block, and whether the congestion window is the cause. Linux: tcp_tso_should_defer.
+    /// Returns `Some` if a block waits for the next acknowledgment, which is expected soon and will allow a larger part
+    /// of the block; the value says whether the congestion window is the cause. Linux: tcp_tso_should_defer.
     fn is_deferred(&self, now: Time, length: usize, fin: bool, max: u32) -> Option<bool> {
         if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + MAX_WAIT < now {
             return None;

@@ -36,7 +36,7 @@ impl PacketMemory {
     }
 
     /// Returns the memory of a packet with its data in one buffer. If the packet arrived alone, its data were copied
-    /// into the buffer from pages. If it was `cut` from a block, they were created in the buffer.
+    /// into the buffer from pages. If the packet was `cut` from a block, its data were created in the buffer.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
         if self.overhead == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR_OCTETS }
     }

@@ -60,8 +60,8 @@ impl Endpoint {
         }
         let (in_flight, ssthresh, quantum) = (self.in_flight(), self.cwnd.ssthresh(), self.cwnd.quantum());
         if !self.config.prr {
-            // RFC 5681 section 3.2 and RFC 6675 section 5: at once, but the first retransmission is always
-            // sent, and so is the one after a partial acknowledgment (RFC 6582 section 3.2, step 3).
+            // RFC 5681 section 3.2 and RFC 6675 section 5: the window is reduced at once, but the first retransmission
+            // is always sent, and so is the one after a partial acknowledgment (RFC 6582 section 3.2, step 3).
             let partial = advanced && !self.negotiated.uses_sack();
             let resends = self.episode.phase() == Phase::Recovery;
             let first =

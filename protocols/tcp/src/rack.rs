@@ -15,7 +15,7 @@ const PERSISTENT_RECOVERIES: u32 = 16;
 /// The state of RACK: the latest delivery, and the reordering window.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// The time at which the most recently sent segment that was delivered was sent: RACK.xmit_ts.
+    /// When the most recently sent of the delivered segments was sent: RACK.xmit_ts.
     sent: Time,
     /// The end of that segment: RACK.end_seq.
     end: SeqNum,
@@ -58,7 +58,7 @@ impl Rack {
         self.dsack_seen = true;
     }
 
-    /// Repeats the search at the next acknowledgment, because lost marks were removed.
+    /// Repeats the search at the next acknowledgment, because segments are no longer marked as lost.
     pub(crate) fn search_again(&mut self) {
         self.advanced = true;
     }
@@ -131,8 +131,8 @@ impl Endpoint {
         wait
     }
 
-    /// Returns whether new data sent at `sent` and beyond `end` are not delivered: Linux searches copies in the order in which they
-    /// were sent, and ends the search there.
+    /// Returns whether data that were sent at time `sent` and end after `end` are undelivered: Linux searches segments
+    /// in the order in which they were sent, and ends its search at such data.
     fn has_undelivered_new(&self, sent: Time, end: SeqNum) -> bool {
         let mut all = (0..self.board.len()).map(|index| self.board.get(index));
         all.any(|segment| !segment.sacked && segment.sent == sent && segment.end().after(end))

@@ -153,7 +153,7 @@ impl Reassembly {
         self.blocks.clear();
     }
 
-    /// Inserts a piece, which joins the previous packet if there is room after that. Linux: tcp_ooo_try_coalesce.
+    /// Inserts a piece, which shares the buffer of the previous packet if that has room. Linux: tcp_ooo_try_coalesce.
     fn insert_piece(&mut self, index: usize, mut piece: Piece) {
         let length = piece.payload.len() as u32;
         if self.pieces.get(index.wrapping_sub(1)).is_some_and(|before| before.end() == piece.seq) {

@@ -268,7 +268,7 @@ impl Endpoint {
         self.size_buffer_for_early();
     }
 
-    /// Frees memory, because the receive buffer exceeds its limit.
+    /// Enlarges the receive buffer, or else reduces the window, if the buffer's memory exceeds its limit.
     fn make_room(&mut self) {
         if self.buffer.handle_excess(self.reassembly.memory(), self.advertised_mss()) {
             self.acks.slow_down();

@@ -143,7 +143,8 @@ impl Endpoint {
                 self.duplicates_taken(prior_sacked, info);
             }
         } else if let (true, Some(first), Some(oldest)) = (sampled, info.first_sacked, self.board.front()) {
-            // The sample is from data sent after the last (re)transmission of the oldest segment: the path is alive.
+            // Data sent after the latest copy of the oldest segment do not restart the timer, otherwise SACKs could
+            // postpone the timeout throughout recovery.
             info.restarts_timer = first < oldest.sent;
         }
     }

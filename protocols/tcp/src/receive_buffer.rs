@@ -20,7 +20,7 @@ pub(crate) struct ReceiveBuffer {
     limit: u32,
     /// The value up to which `limit` may grow. Linux: the maximum in tcp_rmem.
     max_limit: u32,
-    /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
+    /// The payload's share of the memory, in 1/256, as measured in the largest segments. Linux: scaling_ratio.
     payload_ratio: u32,
     /// The maximum window. Linux: window_clamp.
     clamp: u32,
@@ -118,8 +118,9 @@ impl ReceiveBuffer {
     }
 
     /// Returns the memory of a segment. A segment `cut` from a block has its own buffer. A segment that arrived alone
-    /// has the memory that its sender allocated, as with veth between network namespaces. With ixgbe every segment has
-    /// its own buffer: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
+    /// has the memory that its sender allocated, as with veth between network namespaces. With the driver ixgbe, a
+    /// segment that arrived alone has its own buffer, too, of half a page, 2304 octets (ixgbe_build_skb,
+    /// __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
             self.memory.with_data(octets, cut)
@@ -236,8 +237,8 @@ impl ReceiveBuffer {
         true
     }
 
-    /// Returns whether a window of such segments would fit into the largest buffer: the larger the window, the less memory per octet is
-    /// allowed. Linux: __tcp_grow_window.
+    /// Returns whether a window of segments with `octets` in `memory` would fit into the largest buffer: the larger the
+    /// window, the less memory per octet is allowed. Linux: __tcp_grow_window.
     fn would_fit(&self, octets: u32, memory: u32) -> bool {
         let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.max_limit) / 2);
         while self.earned <= window {

@@ -65,7 +65,7 @@ impl ReceiveSequence {
         if self.edge.after(self.nxt) { self.edge.distance_from(self.nxt) } else { 0 }
     }
 
-    /// Returns the sequence number after that window.
+    /// Returns the sequence number after the window that was last advertised.
     pub(crate) fn window_end(&self) -> SeqNum {
         self.nxt + self.window()
     }
@@ -80,8 +80,8 @@ impl ReceiveSequence {
         let current = self.window();
         let worthwhile = (buffer / 2).min(mss);
         let window = if free >= current + worthwhile { free } else { current };
-        // Rounded up, so that scaling does not take back a part of the offer; but not for every received
-        // octet, if there is no room for more. RFC 7323 section 2.4.
+        // Rounded up, so that scaling does not take back a part of the offer, unless the buffer has no room for the
+        // rounded window. RFC 7323 section 2.4.
         let unit = 1 << self.scale;
         let (up, room) = (window.div_ceil(unit), buffer.saturating_sub(unread));
         let field = if up <= room.div_ceil(unit) { up } else { window / unit }.min(u16::MAX.into());
@@ -89,7 +89,7 @@ impl ReceiveSequence {
         field as u16
     }
 
-    /// Notes RCV.NXT and the window in the segment to the peer.
+    /// Stores RCV.NXT and `window` as those of our last segment.
     fn offer(&mut self, window: u32) {
         (self.wup, self.wnd) = (self.nxt, window);
         self.edge = self.edge.latest(self.nxt + window);

@@ -56,7 +56,7 @@ impl Endpoint {
         }
     }
 
-    /// Makes the segments that are sent together from `index` on a separate block: as many as the window and
+    /// Makes a separate block of the segments that are sent together, starting at `index`: as many as the window and
     /// the rate allow. Linux: tcp_xmit_retransmit_queue.
     fn begin_block(&mut self, now: Time, index: usize) {
         if self.offloads() && !self.board.is_in_block_of_previous(index, now) {

@@ -16,7 +16,7 @@ const MIN_SEGMENT: u32 = 128;
 struct WindowNeed {
     /// Octets of room for small variations.
     cushion: u64,
-    /// The octets up to the end of the out-of-order data.
+    /// The octets from RCV.NXT to the end of the out-of-order data, or 0 if they do not count.
     out_of_order_octets: u64,
     /// The round trip below which the window grows with the round trip, in microseconds.
     low_rtt: u64,
@@ -72,8 +72,9 @@ impl RightSizing {
         self.round_trip = Some(self.round_trip.map_or(eighths, |old| old.min(eighths)));
     }
 
-    /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns
-    /// the required window. Linux: tcp_rcv_space_adjust.
+    /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns the
+    /// required window. `None` unless a round trip is over in which it has read more than in any before. Linux:
+    /// tcp_rcv_space_adjust.
     fn on_read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: WindowNeed) -> Option<u64> {
         let (start, began) = self.since;
         let micros = now.as_nanos() / 1000 - began.as_nanos() / 1000;
@@ -92,7 +93,7 @@ impl RightSizing {
         Some(wanted)
     }
 
-    /// Returns the required window if `read` octets are read in a round trip, at least the previous maximum.
+    /// Returns the required window, in octets, if `read` octets are read per round trip. `read` is at least `max_read`.
     fn window_for(&self, read: u32, need: WindowNeed) -> u64 {
         // Twice the octets read leaves room for a loss. The growth is doubled, because the acknowledgment
         // sent now applies to the round trip after the current one.

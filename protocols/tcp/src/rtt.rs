@@ -98,7 +98,7 @@ impl Rtt {
         }
     }
 
-    /// Updates the minimum with a round-trip time that may not be a sample for RTO.
+    /// Updates the minimum with a round-trip time, which may differ from the sample for RTO.
     pub(crate) fn observe_min(&mut self, rtt: Duration) {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
     }

@@ -14,7 +14,8 @@ pub(crate) struct DuplicateReports {
 }
 
 impl DuplicateReports {
-    /// Counts `segments`; returns false if they exceed those ever `resent`, because the network then duplicates packets.
+    /// Adds `segments`; returns false if the total exceeds the number of segments ever retransmitted (`resent`),
+    /// because the network then duplicates packets.
     fn count(&mut self, segments: u32, resent: u64) -> bool {
         self.segments += u64::from(segments);
         self.segments <= resent
@@ -22,7 +23,7 @@ impl DuplicateReports {
 }
 
 impl Endpoint {
-    /// Marks the segments that the blocks of `segment` report.
+    /// Marks our segments that the SACK blocks of the peer's `segment` report.
     pub(crate) fn tag(&mut self, now: Time, segment: &Segment, info: &mut AckInfo) {
         let blocks = &segment.options.sack;
         let duplicate =

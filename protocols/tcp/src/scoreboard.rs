@@ -109,7 +109,8 @@ impl SentSegment {
         self.seq + self.length()
     }
 
-    /// Returns whether it was sent before the segment that ended at `end` and was sent at `time`. RFC 8985 section 5.2.
+    /// Returns whether this segment was sent before the one that ends at `end` and was sent at `time`. RFC 8985 section
+    /// 5.2.
     pub(crate) fn sent_before(&self, time: Time, end: SeqNum) -> bool {
         time > self.sent || (time == self.sent && end.after(self.end()))
     }
@@ -332,7 +333,7 @@ impl Scoreboard {
         }
     }
 
-    /// Notes that what was retransmitted now was sent after new data.
+    /// Marks the segments that were retransmitted at `now` as sent after new data.
     pub(crate) fn note_new_data_before(&mut self, now: Time) {
         let resent = self.segments.iter_mut().filter(|segment| segment.resent && segment.sent == now);
         resent.for_each(|segment| segment.follows_new = true);
@@ -370,7 +371,7 @@ impl Scoreboard {
                 .is_some_and(|before| before.overhead == 0 && before.resent && before.sent == segment.sent)
     }
 
-    /// Removes all lost marks.
+    /// Removes the mark `lost` from all segments.
     pub(crate) fn clear_lost(&mut self) {
         for segment in &mut self.segments {
             segment.lost = false;
@@ -467,7 +468,7 @@ impl Scoreboard {
         }
     }
 
-    /// Merges the segment after `index`, which has the same marks, into it.
+    /// Merges segment `index` with the next one, which has the same marks.
     fn join_next(&mut self, index: usize) {
         let Some(next) = self.segments.remove(index + 1) else { return };
         let this = &mut self.segments[index];

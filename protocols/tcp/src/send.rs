@@ -16,7 +16,8 @@ pub(crate) enum Push {
     Normal,
     /// Data do not wait for more to fill a segment.
     Undelayed,
-    /// Like `Undelayed`, but at most two blocks, or what the rate allows in 1/1024 s; then lost data follow. F-RTO, RFC 5682.
+    /// Like `Undelayed`, but limited to two blocks or to what the rate allows in 1/1024 s, whichever is more; then lost
+    /// data follow. F-RTO, RFC 5682.
     FRto,
     /// Like `Undelayed`, but only the first block is sent.
     FirstBlock,
@@ -145,7 +146,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends segment by segment; returns how much was sent, and whether the congestion window prevents more.
+    /// Sends segment by segment; returns how much was sent, in the unit of the congestion window, and whether this
+    /// window prevents more.
     fn send_segments(&mut self, now: Time, push: Push) -> (u32, bool) {
         let mut sent = 0;
         let mut train = self.sendable_segments(now, push);
@@ -202,8 +204,8 @@ impl Endpoint {
         .then_some(next)
     }
 
-    /// Returns the size of the next segment if the peer's window allows all of it, or half of its largest
-    /// window is open: the sender's silly window syndrome avoidance, RFC 9293 section 3.8.6.2.1.
+    /// Returns the size of the next segment. `None` if the peer's window does not allow all of it and less than half of
+    /// the peer's largest window is open: the sender's silly window syndrome avoidance, RFC 9293 section 3.8.6.2.1.
     fn next_size(&self, usable: usize) -> Option<usize> {
         let full = self.queue.length().min(self.payload_limit());
         let worthwhile = 2 * usable >= self.snd.max_window() as usize;
@@ -285,7 +287,7 @@ impl Endpoint {
             self.board.trim_front(self.snd.una());
         }
         let open = match self.snd.window_from(self.board.get(index).seq) as usize {
-            // The segment that the peer waits for is sent regardless of its window, which it probes.
+            // The segment that the peer waits for is sent regardless of the peer's window; it probes that window.
             0 if index == 0 => usize::MAX,
             0 => return false,
             open => open,

@@ -39,7 +39,7 @@ enum Fin {
 }
 
 impl SendQueue {
-    /// Returns whether the application has not closed.
+    /// Returns whether the application may still write, because it has not closed the stream.
     pub(crate) fn is_open(&self) -> bool {
         self.fin == Fin::Open
     }
@@ -74,7 +74,7 @@ impl SendQueue {
         self.blocks.front().copied()
     }
 
-    /// Returns the number of free octets of the last block, if a block holds `max`.
+    /// Returns how many octets may be added to the last block if a block holds `max` octets; 0 if there is no block.
     pub(crate) fn room(&self, max: usize) -> usize {
         self.blocks.back().map_or(0, |last| max.saturating_sub(last.length))
     }

@@ -2,7 +2,7 @@
 
 use crate::State;
 
-/// The state of a connection, which changes only along the arrows of the figure.
+/// The state of a connection, which changes only along the arrows of RFC 9293, figure 5.
 #[derive(Debug)]
 pub(crate) struct StateMachine {
     state: State,
@@ -57,7 +57,7 @@ impl StateMachine {
         self.transition(&[State::FinWait1], State::FinWait2);
     }
 
-    /// Handles a FIN of the peer that arrived before the acknowledgment of ours.
+    /// Handles the peer's FIN while ours is unsent or unacknowledged.
     pub(crate) fn fin_received(&mut self) {
         let next = if self.state == State::FinWait1 { State::Closing } else { State::CloseWait };
         self.transition(&[State::Established, State::FinWait1], next);

@@ -35,7 +35,7 @@ pub(crate) enum ExpiredTimer {
     KeepAlive,
 }
 
-/// The timers of which only one runs at a time: when all data are sent and acknowledged, no data are paced.
+/// Two timers that never run at the same time: in TIME-WAIT no data are left to be paced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExclusiveTimer {
     /// Pacing allows a segment. Exact.
@@ -138,8 +138,8 @@ impl Clock {
         Slot { due, at, level: shift, inserted: now.as_nanos() }
     }
 
-    /// Returns the deadline of a timer that was set before: with the same tick it stays in its slot. Linux:
-    /// kernel/time/timer.c __mod_timer.
+    /// Returns the deadline of a timer that is set again: if it is due at the same tick as before, it stays in its
+    /// slot. Linux: kernel/time/timer.c __mod_timer.
     fn rearmed(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
         let slot = self.deadline(now, delay);
         let stays = last.filter(|last| self.wheel && last.due == slot.due && last.at > now);
@@ -241,7 +241,7 @@ impl Timers {
         (self.compressed_ack, self.hastened_ack) = (None, None);
     }
 
-    /// Starts TIME-WAIT, the only timer of the sender then. RFC 9293 section 3.6.1.
+    /// Starts the timer of TIME-WAIT, which replaces all other timers of the sender. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
         (self.sender, self.keepalive) = (None, None);
         self.exclusive = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));

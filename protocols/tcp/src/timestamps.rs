@@ -52,7 +52,8 @@ impl Timestamps {
         self.has_advanced = false;
     }
 
-    /// Updates TS.Recent if the segment spans the next octet to be acknowledged and is not older. RFC 7323 section 4.3.
+    /// Updates TS.Recent, unless the timestamp is older; the segment must span the next octet to be acknowledged. RFC
+    /// 7323 section 4.3.
     pub(crate) fn remember(&mut self, option: tcp::Timestamps) {
         self.has_advanced = before(self.recent, option.value);
         if !before(option.value, self.recent) {

@@ -16,7 +16,7 @@ pub enum Failure {
     ClosedByPeer,
     /// The peer's application closed a QUIC connection with an error code.
     ClosedByPeerApplication,
-    /// The application of this end aborted it.
+    /// The application of this end aborted the connection.
     Aborted,
     /// TCP reached its maximum number of retransmissions. RFC 9293 section 3.8.3.
     TimedOut,

@@ -1,6 +1,7 @@
 //! Messages over a byte stream. SCTP preserves message boundaries; an application of TCP must restore them.
 //!
-//! The workload derives the length of a message from its first octets. The framer cuts the stream accordingly, regardless of the segments.
+//! A function of the caller derives the length of a message from its first octets. The framer cuts the stream
+//! accordingly, regardless of the segments.
 
 use bytes::{Bytes, BytesMut};
 

@@ -68,7 +68,7 @@ impl ReceivingApplication {
         self.receive_rest(now, received, 0);
     }
 
-    /// Queues the end of a message of which the application has already read the first `octets` in parts.
+    /// Queues the end of a message of which the application has already read the first `in_part` octets.
     pub fn receive_rest(&mut self, now: Time, received: Received, in_part: usize) {
         let rest = received.payload.len() - in_part;
         self.queue(now, Item::Message(received, rest), rest);
@@ -136,7 +136,7 @@ impl ReceivingApplication {
     /// Wakes the application up if it is time. It then reads all queued data, unless it is busy; if it is, returns
     /// false.
     ///
-    /// Data counts as arrived at the wake-up, even if it was sent earlier.
+    /// Data counts as arrived one wake-up delay after its arrival, but at the latest now.
     pub fn wake_if_due(&mut self, now: Time) -> bool {
         let wakes = self.wakes_at.take_if(|at| *at <= now).is_some();
         if wakes {
@@ -177,7 +177,7 @@ impl ReceivingApplication {
         true
     }
 
-    /// Returns the next event for which the application is awake.
+    /// Returns the next event; `None` if there is none, or if it is data and the application sleeps or is busy.
     pub fn next_event(&mut self) -> Option<Event> {
         if !matches!(self.items.front()?, Item::Event(_))
             && !(self.awake && (self.reads || self.items_taken > 0))

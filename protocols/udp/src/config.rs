@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Whether messages are SIP requests.
+    /// Whether messages are SIP requests, which are repeated until they are answered.
     pub sip: Sip,
     /// T1: the estimated round-trip time. RFC 3261 section 17.1.1.1.
     pub t1: Duration,
     /// T2: the maximum time between two copies of a request other than INVITE. RFC 3261 section 17.1.2.2.
     pub t2: Duration,
-    /// Octets of a response.
+    /// Size of the response to a SIP request, in octets.
     pub response: ByteCount,
 }
 
@@ -26,7 +26,7 @@ pub enum Sip {
     Off,
     /// INVITEs: repeated after T1, then after twice the time, and so on. RFC 3261 section 17.1.1.2.
     Invite,
-    /// Other requests: like an INVITE, but after at most T2. RFC 3261 section 17.1.2.2.
+    /// Other requests: like an INVITE, but with at most T2 between two copies. RFC 3261 section 17.1.2.2.
     Request,
 }
 

@@ -28,7 +28,7 @@ type SocketAddress = (Address, u16);
 pub struct Endpoint {
     config: Config,
     local: SocketAddress,
-    /// The peer; a server learns it from the first datagram.
+    /// The peer's address and port; a server learns them from the first datagram.
     peer: Option<SocketAddress>,
     /// Outputs that are due now, in order.
     ready_outputs: VecDeque<Output>,
@@ -215,7 +215,7 @@ impl hol_transport::Endpoint for Endpoint {
         self.ready_outputs.pop_front().unwrap_or_else(next)
     }
 
-    /// Returns true: the network drops what it cannot carry.
+    /// Returns true, because UDP accepts every message; the network drops what it cannot carry.
     fn can_send(&self, _length: usize) -> bool {
         true
     }

@@ -6,11 +6,11 @@ pub enum Ecn {
     /// Not-ECT: the endpoints do not support ECN.
     #[default]
     NotCapable,
-    /// ECT(1); not sent here.
+    /// ECT(1): the packet may be marked instead of dropped. Our endpoints do not send it.
     Capable1,
     /// ECT(0): the packet may be marked instead of dropped.
     Capable,
-    /// CE: a queue has marked it.
+    /// CE: a queue has marked the packet.
     Congested,
 }
 
@@ -25,7 +25,7 @@ impl Ecn {
         }
     }
 
-    /// Returns the codepoint in the lower two bits of the former Type of Service.
+    /// Returns the codepoint in the lower two bits of the IP header's former Type of Service.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotCapable,

@@ -1,4 +1,4 @@
-//! Draws which of the two transports is better where, as a line of letters for each question.
+//! Draws which of two transports is better on which part of the axis: a line of letters for each search.
 
 use hol_measure::{Probe, Winner};
 use hol_report::survey::{Axis, NEGLIGIBLE};
@@ -15,7 +15,7 @@ pub(super) fn axis_letters(probes: &[Probe], logarithmic: bool) -> String {
     let place = |column: usize| {
         let share = column as f64 / (WIDTH - 1) as f64;
         match logarithmic {
-            // Zero has the first column.
+            // The first value may be zero, which has no logarithm.
             true if column == 0 => first.x,
             true => min.max(first.x) * (last.x / min.max(first.x)).powf(share),
             false => first.x + share * (last.x - first.x),
@@ -36,7 +36,7 @@ pub(super) fn axis_letters(probes: &[Probe], logarithmic: bool) -> String {
     (0..WIDTH).map(letter).collect()
 }
 
-/// Returns all lines below each other over the axis.
+/// Returns the lines of all searches, one below the other, with the range of the axis above and an explanation below.
 pub(super) fn map(lines: &[SearchResult], axis: &Axis) -> String {
     let order = axis.ascending();
     let (Some(first), Some(last), Some(line)) = (order.first(), order.last(), lines.first()) else {

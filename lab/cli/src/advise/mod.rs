@@ -62,7 +62,7 @@ pub struct Advise {
 struct SearchResult {
     axis: String,
     unit: &'static str,
-    /// The steps of the other axes, as text.
+    /// The values of the other axes, as text; empty if there are none.
     at: String,
     transport: String,
     than: String,
@@ -74,7 +74,7 @@ struct SearchResult {
     map: String,
 }
 
-/// A crossover in JSON: `before` holds up to `low`, `after` from `high` on.
+/// A crossover in JSON: the result `before` holds up to `low`, the result `after` from `high` on.
 #[derive(Debug, Serialize)]
 struct Crossover {
     /// The last value of the axis at which `before` holds.
@@ -86,7 +86,7 @@ struct Crossover {
 }
 
 impl Advise {
-    /// Searches every line, then prints the results.
+    /// Searches the axis for each pair of transports and each combination of the other axes, and prints the results.
     pub fn run(&self) -> Result<(), Failure> {
         let (source, experiment, axis) = self.load()?;
         let labels = transport_labels(&experiment);

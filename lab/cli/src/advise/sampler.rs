@@ -12,12 +12,12 @@ use super::search_answer::{ProbeNumbers, SearchAnswer};
 use super::{SearchResult, map, without_axis};
 use crate::failure::Failure;
 
-/// Number of tests for which the level of a comparison is corrected (Bonferroni), so that all of its verdicts hold jointly
-/// with 95 %.
+/// Number of tests for the Bonferroni correction of the significance level, so that all verdicts of a comparison hold
+/// jointly with 95 %.
 const TEST_COUNT: usize = 100;
 /// Minimum number of repetitions before a point is judged, so that rare events occur.
 const MIN_REPETITIONS: u32 = 64;
-/// Default maximum number of repetitions, unless 16 times those of the file are more.
+/// Default maximum number of repetitions; 16 times the repetitions of the file if that is more.
 const DEFAULT_MAX_REPETITIONS: u32 = 400;
 /// Maximum number of points sampled in addition to those of the file.
 const MAX_ADDED_POINTS: usize = 24;
@@ -28,7 +28,7 @@ const MAX_CONFIRMED_ENDS: usize = 16;
 pub(super) struct Sampler<'a> {
     pub source: &'a Source,
     pub axis: &'a Axis,
-    /// Precision of the crossover.
+    /// Precision of the crossover, as a share: `--precision`.
     pub precision: f64,
     /// Maximum number of repetitions of a point.
     pub max_repetitions: Option<usize>,
@@ -109,7 +109,8 @@ impl Sampler<'_> {
         })
     }
 
-    /// Adds repetitions at one value of the axis until the result is significant or the maximum is reached.
+    /// Adds repetitions at one value of the axis until the result is significant or the maximum is reached. With
+    /// `confirm`, performs the maximum at once.
     fn probe(
         &mut self,
         x: f64,

@@ -16,7 +16,7 @@ pub(super) struct SearchAnswer<'a> {
     pub measurements: &'a [ProbeNumbers],
 }
 
-/// The measurements at a probe in addition to the winner.
+/// The results at a probe, which is one value of the axis, in addition to the winner.
 pub(super) struct ProbeNumbers {
     /// Position of the probe on the axis.
     pub x: f64,

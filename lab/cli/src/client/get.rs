@@ -22,7 +22,7 @@ const BUFFER_SIZE: usize = 64 << 10;
 /// Maximum number of consecutive connections that break without transferring an octet.
 const MAX_BROKEN_CONNECTIONS: u32 = 5;
 
-/// Fetch the results of an experiment from a server into a directory, as `hol run` writes it.
+/// Fetch the results of an experiment from a server into a directory like those that `hol run` writes.
 #[derive(Debug, Args)]
 pub struct Get {
     /// Number of the experiment
@@ -70,7 +70,7 @@ impl Get {
             count += 1;
             Download::new(&out, REPORT_FILE)?.run(&server, &report)?;
         }
-        say(&format!("{} has {} files\n", out.display(), grouped(count)));
+        say(&format!("{} now contains {} files\n", out.display(), grouped(count)));
         Ok(())
     }
 }
@@ -81,12 +81,13 @@ struct Download {
     file: File,
     /// Octets downloaded so far.
     octets: u64,
-    /// The entity tag (ETag) of the file to which they belong.
+    /// The entity tag (ETag) of the version of the file to which the downloaded octets belong.
     entity_tag: Option<String>,
 }
 
 impl Download {
-    /// Creates the file `path` in `out`. The server chooses the name, so it must not lead out of the directory.
+    /// Creates the file `path` in `out`. The server chooses `path`, so a path that leads out of the directory is
+    /// refused.
     fn new(out: &Path, path: &str) -> Result<Self, Failure> {
         let relative = Path::new(path);
         if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -127,7 +128,8 @@ impl Download {
             _ => server.get(path, &[])?,
         };
         if answer.status() != StatusCode::PARTIAL_CONTENT {
-            // The server sends the whole file, because it is new or has changed: the octets so far do not belong to it.
+            // The server sends the whole file, because this is the first request or the file has changed. Octets of an
+            // earlier version are discarded.
             self.octets = 0;
             self.entity_tag =
                 answer.headers().get("etag").and_then(|version| Some(version.to_str().ok()?.to_owned()));

@@ -1,4 +1,4 @@
-//! The client of a server.
+//! The client of the API of `hol serve`.
 
 use std::path::PathBuf;
 

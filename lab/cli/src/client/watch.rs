@@ -33,7 +33,7 @@ pub struct Experiment {
     pub id: i64,
     name: String,
     state: String,
-    /// Why the experiment has this state, if there is a reason.
+    /// Why the experiment has this state; may be empty.
     why: String,
 }
 

@@ -54,7 +54,7 @@ pub(super) struct LinuxPlayer<'a> {
     pub(super) jobs: Option<usize>,
     /// The user's own options of packetdrill.
     pub(super) options: &'a [String],
-    /// Whether progress is not shown.
+    /// Whether to show no progress.
     pub(super) is_quiet: bool,
 }
 
@@ -94,7 +94,8 @@ impl LinuxPlayer<'_> {
         Ok(scripts.iter().map(|scripts| scripts.iter().map(runs).collect()).collect())
     }
 
-    /// Returns the experiment: a point for each script, given with its path on the node, and version of IP.
+    /// Returns an experiment with a point for each script and version of IP. Each script comes with its path on the
+    /// node.
     fn experiment(&self, folders: &[PathBuf], scripts: &[(&PathBuf, String)]) -> Result<Experiment, Failure> {
         let program = self.find_program()?;
         let mut files = Table::new();
@@ -125,7 +126,7 @@ impl LinuxPlayer<'_> {
             ("world", self.world.into()),
             ("transports", vec!["tcp"].into()),
             ("repetitions", Value::Integer(self.repetitions as i64)),
-            // In a network of IPv4 nodes have no IPv6.
+            // The nodes of an IPv4 network have no IPv6.
             ("network", table([("ip", "v6".into())]).into()),
             ("program", vec![Value::from(program)].into()),
             ("zip", zip.into()),
@@ -133,7 +134,8 @@ impl LinuxPlayer<'_> {
         Ok(Experiment::parse("packetdrill", &Source::new("packetdrill", file.to_string()))?)
     }
 
-    /// Returns the path of packetdrill: in the user's `PATH`, unless the user's path has a slash.
+    /// Returns the path of packetdrill: the given path if it contains a slash, otherwise the program of this name in
+    /// `PATH`.
     fn find_program(&self) -> Result<PathBuf, Failure> {
         let given = self.program.to_string_lossy();
         let found =
@@ -146,7 +148,8 @@ impl LinuxPlayer<'_> {
         })
     }
 
-    /// Returns packetdrill's options for a version of IP; the user's come last, because they win.
+    /// Returns packetdrill's options for a version of IP. The user's options come last, so that they override the
+    /// others.
     fn options_for(&self, (name, options): (&str, &str)) -> String {
         [&[format!("--ip_version={name} {options}")], self.options].concat().join(" ")
     }
@@ -192,7 +195,8 @@ fn first_error(result: &ProgramResult) -> (usize, String) {
     }
 }
 
-/// Returns the versions of IP over which a script runs: all, unless packetdrill's `options` or its text set one, or its name ends with one.
+/// Returns the versions of IP over which a script runs: all, unless packetdrill's `options` or the `text` of the script
+/// set one, or the `name` of the script ends in `v4` or `v6`.
 fn versions(options: &[String], name: &Path, text: &str) -> Vec<(&'static str, &'static str)> {
     let lines = options.iter().map(String::as_str).chain(text.lines());
     let mut set = lines.filter_map(|line| line.strip_prefix("--ip_version=")?.split_whitespace().next());
@@ -207,7 +211,8 @@ fn versions(options: &[String], name: &Path, text: &str) -> Vec<(&'static str, &
     VERSIONS.into_iter().filter(|(version, _)| is_wanted(version)).collect()
 }
 
-/// Returns the directory to copy for a path of the user: scripts name files next to them.
+/// Returns the directory to copy to the node for a path of the user: that of a script, because scripts name files next
+/// to them.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if path.is_file() && parent.as_os_str().is_empty() => Path::new("."),

@@ -339,7 +339,7 @@ fn constructs_not_read(constructs: &BTreeMap<String, usize>) -> String {
     let rest: usize = rows.iter().skip(MAX_CONSTRUCTS).map(|(_, count)| count).sum();
     let mut text = String::new();
     if !rows.is_empty() {
-        text += "\nnot read for\n";
+        text += "\nnot read because of\n";
     }
     for (construct, count) in rows.into_iter().take(MAX_CONSTRUCTS) {
         text += &format!("{count:7}  {construct}\n");

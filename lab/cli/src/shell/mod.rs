@@ -114,7 +114,7 @@ impl Shell {
         };
         if self.service.is_given() {
             if is_file {
-                let problem = "--server and --file: the experiment defines the programs; add them to it";
+                let problem = "--server and --file: the experiment defines the programs; add both there";
                 return Err(Failure::Usage(problem.to_owned()));
             }
             let programs = self.service.programs(table([
@@ -127,7 +127,8 @@ impl Shell {
         if !is_file {
             source.set("repetitions (the default)", "repetitions", "1")?;
         }
-        // The point is chosen before it is moved to another world: a world that is set is no axis, and points would have other numbers.
+        // The point is chosen before it is moved to another world: setting the world would remove the axis `world`, and
+        // points would have other numbers.
         self.conditions.apply_except_world(&mut source)?;
         let experiment = Experiment::parse_for_any_machine(&source.stem(), &source)?;
         let point = trace::point_by_number(experiment, self.point)?;
@@ -180,7 +181,7 @@ struct ShellSession {
     node: String,
     /// Exit code of the last line.
     exit_code: i32,
-    /// Snapshots by name: the node, and all steps up to it.
+    /// Snapshots by name: the node of the prompt at that time, and all steps until then.
     snapshots: BTreeMap<String, (String, Vec<CompletedStep>)>,
 }
 
@@ -251,7 +252,7 @@ impl ShellSession {
         Ok(())
     }
 
-    /// Stores the exit code of a line; if the line exceeded a limit, explains this.
+    /// Stores the exit code of a line; if the line exceeded a limit, prints an explanation.
     fn report_outcome(&mut self, reply: StepResult) -> Result<(), StepError> {
         if let Some(CommandOutcome { exit_code, exceeded_memory, .. }) = reply.outcome {
             self.exit_code = exit_code;
@@ -276,10 +277,13 @@ impl ShellSession {
     fn return_to(&mut self, name: &str) -> Result<(), StepError> {
         let Some((node, steps)) = self.snapshots.get(name) else {
             let known: Vec<&str> = self.snapshots.keys().map(String::as_str).collect();
-            let known =
-                if known.is_empty() { "none is".to_owned() } else { format!("{} are", known.join(", ")) };
+            let known = if known.is_empty() {
+                "there is none".to_owned()
+            } else {
+                format!("use {}", known.join(" or "))
+            };
             return Err(StepError::Refused(format!(
-                "no snapshot {name:?}; {known}, and `:snapshot` creates one"
+                "no snapshot {name:?}; {known}; `:snapshot NAME` creates one"
             )));
         };
         self.network.return_to(steps.clone())?;

@@ -38,13 +38,13 @@ pub enum StepError {
 /// A network in an interactive guest.
 pub struct Network {
     kernel: Kernel,
-    /// The scenario with the programs of its experiment only.
+    /// The scenario with the programs of the experiment, without placeholders.
     scenario: Scenario,
     seed: Seed,
-    /// Placeholder programs, one for each used node and each line that named a new file: the root image must contain it
-    /// from the start.
+    /// Placeholder programs, one for each used node and each line that named a new file. The root image must contain
+    /// these files from the start.
     placeholders: Vec<Program>,
-    /// Names of programs and files in lines so far.
+    /// Names of the programs and files that lines have named so far.
     known_names: BTreeSet<String>,
     /// Working directory of the first line.
     directory: PathBuf,
@@ -115,7 +115,7 @@ impl Network {
         self.scenario.interfaces().unwrap_or_default()
     }
 
-    /// Performs an action; also returns the captured packets, if it asks for them.
+    /// Performs an action; also returns the captured packets, which are empty unless the action is [`Action::Packets`].
     fn perform_with_packets(&mut self, action: Action) -> Result<(StepResult, Vec<u8>), StepError> {
         let (mut listener, mut step) =
             (StepListener::forwarding(self.output), Step { action, interrupt_times: Vec::new() });
@@ -145,9 +145,9 @@ impl Network {
 
     /// Replays all steps in a fresh guest, which then replaces the old one.
     ///
-    /// Times are not compared if computing takes time: the number of files in the guest changes how fast a program
-    /// finds its own, and the guest detects a replayed interrupt differently from a new one. A warning reports output
-    /// that differs.
+    /// A warning reports results that differ. Times are not compared if computing takes time: the number of files in
+    /// the guest changes how fast a program finds its files, and the guest detects a replayed interrupt differently
+    /// from a new one.
     fn replay(&mut self, steps: Vec<CompletedStep>) -> Result<(), KernelError> {
         let mut session = start_session(&self.kernel, &self.full_scenario(), self.seed)?;
         let mut done = Vec::new();

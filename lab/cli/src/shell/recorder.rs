@@ -17,8 +17,8 @@ use crate::terminal::note;
 /// The comment at the top of the file.
 const FILE_HEADER: &str = "\
 # A session of `hol shell`: a [[program]] for each line, at the time at which it started; `hol run` repeats it.
-# After each line there is `exit`, so that its last program is not the shell's own process, as in the session, or `exit 0` if the line failed,
-# because a run ends when a program fails.
+# Each line is followed by `exit`, so that the shell does not replace itself with the last program of the line; it did
+# not in the session. A line that failed is followed by `exit 0`, because a run ends when a program fails.
 
 ";
 
@@ -29,7 +29,7 @@ pub struct ExperimentRecorder {
     /// The experiment before the first step.
     table: Table,
     programs: Vec<Program>,
-    /// The node of the program that waits at the end.
+    /// The node of the `sleep` that replaces a `:wait` at the end of the session.
     node: String,
 }
 
@@ -84,7 +84,7 @@ impl ExperimentRecorder {
     }
 }
 
-/// Returns a line as a program.
+/// Returns a line of the session as a program; `None` for other steps.
 fn line_program(completed: &CompletedStep) -> Option<Program> {
     let (Action::Run(program), Some(outcome)) = (&completed.step.action, &completed.reply.outcome) else {
         return None;
@@ -98,7 +98,7 @@ fn line_program(completed: &CompletedStep) -> Option<Program> {
     })
 }
 
-/// Returns a change of links as an event.
+/// Returns a change of links as an event; `None` for other steps.
 fn link_event(completed: &CompletedStep) -> Option<EventSpec> {
     match (&completed.step.action, &completed.reply.refusal) {
         (Action::Change(event), None) => Some(EventSpec { at: completed.reply.start_time, ..event.clone() }),
@@ -106,7 +106,7 @@ fn link_event(completed: &CompletedStep) -> Option<EventSpec> {
     }
 }
 
-/// Returns a wait as a program, because a run lasts as long as its programs.
+/// Returns a `:wait` as a program, because a run lasts as long as its programs; `None` for other steps.
 fn wait_program(completed: &CompletedStep, node: &str) -> Option<Program> {
     let Action::Wait(_) = completed.step.action else { return None };
     let time = completed.reply.end_time - completed.reply.start_time;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// Number of times that the user has pressed Ctrl-C.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
-/// A line that has not ended at this interrupt is ended together with its guest.
+/// Number of the interrupt that ends the guest, if the line still runs then.
 const MAX_INTERRUPTS: u32 = 3;
 
 /// Makes Ctrl-C interrupt the running line instead of this program.

@@ -15,7 +15,7 @@ use crate::number::parse_positive_number;
 use crate::run::ExperimentArgs;
 use crate::terminal::say;
 
-/// Default duration of a part in s; each part waits in the queue.
+/// Approximate duration of a part in s, by default. Parts should not be short, because each of them waits in the queue.
 const PART_SECONDS: f64 = 600.0;
 /// Maximum number of parts: clusters allow 1,000 jobs in an array.
 const MAX_PARTS: usize = 1000;

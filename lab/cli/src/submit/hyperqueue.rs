@@ -1,4 +1,5 @@
-//! HyperQueue: a job definition file with a task for each part, and one that depends on them.
+//! HyperQueue: a job definition file with a task for each part, and a task that depends on these and joins their
+//! results.
 
 use serde::Serialize;
 

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote_path};
 
-/// Mount paths of the volume and of the experiment in the pods.
+/// Mount path of the volume in the pods.
 const VOLUME_PATH: &str = "/results";
+/// Mount path of the experiment in the pods.
 const EXPERIMENT_PATH: &str = "/experiment";
 
 /// The image and the volume of pods, and the experiment.
@@ -96,8 +97,9 @@ fn manifest(
     })
 }
 
-/// Returns the script that submits the parts. If the job waits, the script also waits for them and submits the job that merges; otherwise
-/// it prints that command. A Kubernetes job cannot depend on another.
+/// Returns the script that submits the parts. If the job waits, the script also waits for the parts and then submits
+/// the job that merges them, because a Kubernetes job cannot depend on another. Otherwise it prints the command for
+/// that.
 fn submit(job: &ClusterJob) -> String {
     let files = quote_path(&job.scripts());
     let begin = format!(
@@ -106,7 +108,7 @@ fn submit(job: &ClusterJob) -> String {
     );
     let merge = format!("kubectl create \"$@\" -o name -f {files}/merge.json");
     if !job.waits {
-        return format!("{begin}echo 'when it has ended: {}'\n", merge.replace("\"$@\" ", ""));
+        return format!("{begin}echo 'when it has ended, run: {}'\n", merge.replace("\"$@\" ", ""));
     }
     let over = |job| {
         format!(

@@ -19,7 +19,7 @@ use server::{ServerQueueOptions, Submission};
 
 const AFTER_HELP: &str = "\
 A cluster runs the experiment in parts, and a last job joins them as `hol merge` does, with the same result as on one machine.
-Its nodes need access to this directory and to this program, as on a shared file system; in Kubernetes they are a volume and an image.
+Its nodes need access to this directory and to this program, as on a shared file system (Kubernetes: --volume, --image).
 When repeated, the command runs only the missing parts.
 
   hol submit sweep.toml --to slurm --shards 40
@@ -84,7 +84,7 @@ impl Submit {
             return Ok(());
         }
         Err(Failure::Usage(format!(
-            "--to {}: one of these options is for {whose} only; omit it (`hol submit --help` lists them by destination)",
+            "--to {}: one of these options is for {whose} only; omit it (see `hol submit --help`)",
             self.to
         )))
     }

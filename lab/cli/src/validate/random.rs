@@ -263,7 +263,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Returns the summary; writes the covered keys, and the reasons for refused ones.
+    /// Returns the summary as text. Writes the keys that scenarios covered, and why worlds refused other keys, to two
+    /// files.
     fn summary(&self, outcomes: &[Outcome]) -> Result<String, Failure> {
         let mut coverage = Coverage::default();
         for outcome in outcomes {

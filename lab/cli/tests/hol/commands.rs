@@ -283,7 +283,7 @@ fn series_of_a_comparison_need_an_output_directory() {
     let dir = here();
     let compare = ["compare", "tcp", "sctp", "--workload", "bulk", "--count", "300", "--repetitions", "1"];
     let text = ok(dir.path(), &[&compare[..], &["--series", "5ms", "--out", "kept"]].concat());
-    assert!(text.contains("kept has the points") && text.contains("kbit/s"), "{text}");
+    assert!(text.contains("kept contains the results") && text.contains("kbit/s"), "{text}");
     let page = fs::read_to_string(dir.path().join("kept/report.html")).unwrap();
     assert!(page.contains("<h2>Over time</h2>"), "{page}");
     let (code, message) = failure(dir.path(), &[&compare[..], &["--series", "5ms"]].concat());

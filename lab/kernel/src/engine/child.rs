@@ -25,7 +25,7 @@ pub(super) fn bind_to_parent(command: &mut Command) {
     unsafe {
         command.pre_exec(move || {
             prctl::set_pdeathsig(Signal::SIGKILL)?;
-            // A parent that died before that sends no signal.
+            // A parent that died before this call sends no signal.
             if getppid() == parent { Ok(()) } else { Err(nix::Error::ESRCH.into()) }
         });
     }
@@ -34,7 +34,7 @@ pub(super) fn bind_to_parent(command: &mut Command) {
 /// Stops the process, or lets it continue.
 pub(super) fn set_paused(child: &Child, is_paused: bool) {
     let signal = if is_paused { Signal::SIGSTOP } else { Signal::SIGCONT };
-    // An error means that it has ended, which its exit status shows.
+    // An error means that the process has ended, which its exit status shows.
     let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
 }
 

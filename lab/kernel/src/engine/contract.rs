@@ -19,7 +19,8 @@ use crate::{KernelError, Provenance};
 
 /// A way to run a kernel.
 pub(crate) trait Engine: Debug + Sync {
-    /// Returns the engine and its mode for `image`, and for the user's programs on it. Does not boot a guest.
+    /// Returns the engine and its mode for `image`, or, if `with_programs`, for the user's programs on it. Does not
+    /// boot a guest.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError>;
 
     /// Returns an error that names the first feature of the scenario that the engine cannot run with `image`, apart from those that no

@@ -34,12 +34,11 @@ pub(super) struct AccessRules {
     pub(super) writable: Vec<PathBuf>,
 }
 
-/// Restricts `command`, and all that it starts, to these rules.
+/// Confines the process of `command`, and every process that it starts, by these rules.
 #[expect(
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
-/// Confines the process of `command`, and all that it starts, by these rules.
 pub(super) fn confine(command: &mut Command, rules: &AccessRules) -> io::Result<()> {
     let mut rules = Some(build_ruleset(rules).map_err(io::Error::other)?);
     let restrict = move || {

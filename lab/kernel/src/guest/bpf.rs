@@ -32,8 +32,9 @@ pub(super) enum Purpose {
     Packets,
     /// Replaces the return value of the kernel function with this BTF id.
     ReturnValue(u32),
-    /// Intercepts getsockopt(), or setsockopt().
+    /// Intercepts getsockopt().
     GetOption,
+    /// Intercepts setsockopt().
     SetOption,
 }
 
@@ -99,7 +100,7 @@ struct Attach {
 }
 
 impl Map {
-    /// Creates a map of one number.
+    /// Creates a map that holds one number.
     pub(super) fn number(value: u64) -> Result<Self, GuestError> {
         let create = Create { kind: ARRAY_MAP, key_size: 4, value_size: 8, max_entries: 1 };
         let map = Self(open(MAP_CREATE, &create, "create a counter for a filter")?);

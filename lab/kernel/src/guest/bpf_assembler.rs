@@ -75,7 +75,8 @@ impl Code {
         self.op(STORE_CONSTANT_WORD, 10, 0, -4, 0).look_up(map, -4)
     }
 
-    /// Sets register 0 to the address of the value for the key at `key` on the stack; ends with the default if there is none.
+    /// Sets register 0 to the address of the value in `map` for the key at offset `key` of the stack. The program
+    /// returns its default value if `map` lacks the key.
     pub(super) fn look_up(self, map: &Map, key: i16) -> Self {
         const MAP: u8 = 1;
         let code = self.op(CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
@@ -88,7 +89,7 @@ impl Code {
         self.op(COPY_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
     }
 
-    /// Appends a multiplication.
+    /// Multiplies register 1 by a constant. Clobbers register 2.
     pub(super) fn multiply(self, by: u64) -> Self {
         self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
     }
@@ -99,12 +100,12 @@ impl Code {
         code.op(COPY_REGISTER, register, 2, 0, 0)
     }
 
-    /// Appends a jump over the next instructions that is taken unless a register is below a value.
+    /// Makes the program return its default value unless register `one` is below register `other`.
     pub(super) fn unless_below(self, one: u8, other: u8) -> Self {
         self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
     }
 
-    /// Appends a jump to the end with the default.
+    /// Makes the program return its default value, by a jump to its end.
     pub(super) fn pass(self) -> Self {
         self.pass_if(JUMP, 0, 0)
     }
@@ -120,19 +121,20 @@ impl Code {
         self.op(SET, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
     }
 
-    /// Appends a return of the default value, which is executed if the register does not equal `value`.
+    /// Makes the program return its default value unless the register equals `value`.
     pub(super) fn pass_unless(mut self, register: u8, value: i32) -> Self {
         self.jumps_to_end.push(self.instructions.len());
         self.op(IF_UNEQUAL, register, 0, 0, value)
     }
 
-    /// Appends a return of the default value that is taken if a condition holds.
+    /// Makes the program return its default value if the jump `condition` is taken for the registers `one` and `other`.
     pub(super) fn pass_if(mut self, condition: u8, one: u8, other: u8) -> Self {
         self.jumps_to_end.push(self.instructions.len());
         self.op(condition, one, other, 0, 0)
     }
 
-    /// Resolves all jumps to the end; the verifier rejects an unreachable end.
+    /// Returns the instructions with all jumps to the end resolved. Without such a jump no end is added, because the
+    /// verifier rejects unreachable code.
     pub(super) fn finish(self) -> Result<Vec<u64>, GuestError> {
         if self.jumps_to_end.is_empty() {
             return Ok(self.instructions);

@@ -21,6 +21,6 @@ pub(super) fn wait(time: Duration) -> nix::Result<()> {
     set_timerslack(slack.unsigned_abs().into())
 }
 
-/// The type of an instant.
+/// The type of an instant of virtual time.
 #[expect(clippy::disallowed_types, reason = "in here the clock is the machine's virtual one")]
 pub(super) type Clock = std::time::Instant;

@@ -68,7 +68,8 @@ pub(super) struct Outcome {
     pub(super) output: ProgramOutput,
 }
 
-/// Runs the measured flow, which is the first one, or programs instead of it, and all others until the measured one has ended.
+/// Runs all flows until the first one, which is measured, has ended. If the scenario runs only programs, these take the
+/// place of the measured flow.
 pub(super) fn run(
     flows: &Flows<'_>,
     scenario: &Scenario,

@@ -14,7 +14,7 @@ use super::clock::Clock;
 use super::topology::Topology;
 use crate::netem::BuildableNetwork;
 
-/// The number of datagrams back to back, from which the rate is derived.
+/// The number of datagrams that are sent back to back to derive the rate from their arrivals.
 const TRAIN_LENGTH: u64 = 10;
 /// The number of attempts; the fastest counts, because the kernel may have been busy.
 const MAX_ATTEMPTS: usize = 3;

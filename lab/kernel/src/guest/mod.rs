@@ -101,22 +101,24 @@ fn allow_large_buffers() -> Result<(), GuestError> {
     namespace::set("net/core/rmem_max", "6291456")
 }
 
-/// Makes Linux sum up the memory statistics of each processor once a day instead of once a second, which delayed packets of that moment by
-/// 0.1 ms, because computing takes time. A kernel for one processor has no such statistics.
+/// Makes Linux sum up the memory statistics of each processor once a day instead of once a second, because summing up
+/// takes virtual time and delayed the packets of that moment by 0.1 ms. A kernel for one processor has no such
+/// statistics.
 fn stop_counting_pages() -> Result<(), GuestError> {
     const STAT_INTERVAL: &str = "vm/stat_interval";
     let counts = Path::new("/proc/sys").join(STAT_INTERVAL).exists();
     if counts { namespace::set(STAT_INTERVAL, "86400") } else { Ok(()) }
 }
 
-/// Allows every available congestion control on all nodes: in other namespaces than the first one Linux forbids DCTCP, which starves other
-/// flows.
+/// Allows every available congestion control on all nodes: in all namespaces except the first, Linux forbids DCTCP,
+/// because it starves other flows.
 fn allow_every_controller() -> Result<(), GuestError> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     namespace::set("net/ipv4/tcp_allowed_congestion_control", available.trim())
 }
 
-/// Waits until Linux trusts a clock source, which takes 6.1 longer than 6.12; before that, timers expire only at ticks.
+/// Waits until Linux trusts a clock source, which takes Linux 6.1 longer than 6.12; before that, timers expire only at
+/// ticks.
 fn await_exact_timers() -> Result<(), GuestError> {
     const POLL_INTERVAL: Duration = Duration::from_millis(100);
     let exact =

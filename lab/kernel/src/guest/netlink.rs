@@ -19,7 +19,7 @@ impl RoutingSocket {
         self.0.list(message, take).map_err(|error| format!("cannot list the queues: {error}").into())
     }
 
-    /// Sends a request and waits for its acknowledgment; `doing` describes it in an error.
+    /// Sends a request and waits for its acknowledgment; `doing` describes the request in an error.
     pub(super) fn request(&self, message: Message, doing: &str) -> Result<(), GuestError> {
         self.0.execute(message).map_err(|error| format!("cannot {doing}: {error}").into())
     }

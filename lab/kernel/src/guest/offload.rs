@@ -27,7 +27,7 @@ struct Value {
     data: u32,
 }
 
-/// Disables all offloads of `interface` in this namespace, and verifies it.
+/// Disables all offloads of `interface` in this namespace, and verifies that they are off.
 pub(super) fn turn_off(interface: &str) -> Result<(), GuestError> {
     // The order is reversed, because segmentation needs scatter-gather, which needs checksums.
     for (name, set, get) in OFFLOADS.iter().rev() {

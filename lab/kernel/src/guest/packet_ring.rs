@@ -92,7 +92,7 @@ impl Ring {
         (0..self.frame_count()).map_while(|index| Frame::read(self.frame(index)?))
     }
 
-    /// Returns a frame that the kernel has filled.
+    /// Returns the frame with this index; `None` if the kernel has not filled it yet.
     fn frame(&self, index: usize) -> Option<&[u8]> {
         #[expect(unsafe_code, reason = "the kernel writes into this memory too")]
         // SAFETY: the frame is within the mapping and aligned. The first field contains whether the frame belongs to this process; if so,
@@ -107,7 +107,8 @@ impl Ring {
 }
 
 impl<'r> Frame<'r> {
-    /// Parses a frame of linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet at the offset in the former.
+    /// Parses a frame of linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet at the offset that the
+    /// header contains.
     fn read(octets: &'r [u8]) -> Option<Self> {
         const LENGTH_OFFSET: usize = 8;
         const NETWORK_OFFSET: usize = 14;
@@ -152,7 +153,7 @@ fn map(socket: &OwnedFd, length: usize) -> nix::Result<NonNull<u8>> {
     Ok(memory)
 }
 
-/// Binds a packet socket to an interface; `protocol` selects the packets that it receives, 0: none.
+/// Binds a packet socket to an interface; `protocol` selects the packets that the socket receives, and 0 selects none.
 pub(super) fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> nix::Result<()> {
     let address = sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,

@@ -50,8 +50,8 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
     }
 
-    /// Adds an endpoint that each connection announces to its peer (ADD_ADDR, RFC 8684 section 3.4.1), which joins the connection through
-    /// that address's link. If the path is a backup, the reply to MP_JOIN has the flag B (section 3.2).
+    /// Adds an endpoint whose address each connection announces to its peer (ADD_ADDR, RFC 8684 section 3.4.1), so that
+    /// the peer can add a subflow to it. If the path is a backup, the reply to MP_JOIN has the flag B (section 3.2).
     pub(super) fn signal(&self, address: IpAddr, is_backup: bool) -> Result<(), GuestError> {
         const SIGNAL_FLAG: u32 = 1;
         const BACKUP_FLAG: u32 = 4;

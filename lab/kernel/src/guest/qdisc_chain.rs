@@ -37,7 +37,7 @@ impl Port {
     }
 }
 
-/// A detour through two interfaces of the router, for a queue that cannot be in front of the other stages.
+/// A detour through two interfaces of the router, for a queue that cannot be on the same interface as the other stages.
 #[derive(Debug)]
 pub(super) struct Detour {
     /// The interface with the queue.
@@ -61,11 +61,12 @@ pub(super) struct Chain {
     settings: Settings,
     /// Whether the rate is 0.
     is_stopped: bool,
-    /// Of the transmitter and of the queue, if the rate may become 0.
+    /// The wakers of the transmitter's and of the queue's interface; empty unless the rate may become 0.
     wakers: Vec<Waker>,
     /// The number of changes, from which seeds and handles are derived.
     changes: u32,
-    /// Programs, by index of their stage, that continue to count after the link was down.
+    /// The BPF programs that count packets, by index of their stage. A program keeps its count while the link is down,
+    /// and is then installed again.
     counters: BTreeMap<usize, Program>,
 }
 
@@ -98,7 +99,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Prepares the chain, whose stages are in `router`, for a rate that becomes 0.
+    /// Opens the wakers that a chain needs if its rate may become 0; its stages are in the namespace `router`.
     pub(super) fn open_wakers(&mut self, router: &Namespace) -> Result<(), GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
@@ -107,8 +108,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Returns the disciplines whose statistics are those of the link's queue, with a netlink socket of its
-    /// own.
+    /// Returns the disciplines whose statistics are those of the link's queue, with a netlink socket to read them.
     pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LinkQueueStatistics, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
@@ -178,7 +178,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Changes the stages whose settings differ, which keep their packets.
+    /// Changes the stages whose settings differ; these stages keep their packets.
     fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), GuestError> {
         let old = std::mem::replace(&mut self.stages, stages);
         let differs = |place: &usize| old.get(*place) != self.stages.get(*place);

@@ -45,7 +45,8 @@ struct QdiscPosition {
     octets_beyond_ip: u64,
 }
 
-/// A counter that continues when the kernel's restarts at zero, because a link that was down has new disciplines.
+/// A counter that continues when the kernel's counter restarts at zero, because a link that comes up again has new
+/// disciplines.
 #[derive(Debug, Default)]
 struct MonotonicCount {
     /// The kernel's counter when it was last read.
@@ -63,8 +64,9 @@ impl MonotonicCount {
 }
 
 impl LinkQueueStatistics {
-    /// Creates the statistics of a link with these `stages`: the first ones are on the interface of its detour, if there is one, the others
-    /// on the link's own. The octets of a packet's link-layer header are `overhead` on the detour, because it has a size table (tc-stab(8)), and an
+    /// Creates the statistics of a link with these `stages`. If the link has a detour, the stages before
+    /// `Stage::Transit` are on the detour's interface, and the others on the link's own. The link-layer header of a
+    /// packet counts as `overhead` octets on the detour, because the detour has a size table (tc-stab(8)), and as an
     /// Ethernet header on the link's own interface.
     pub(super) fn new(
         routing: RoutingSocket,
@@ -135,7 +137,7 @@ fn positioned(discipline: Discipline) -> Option<((u32, usize), Discipline)> {
 pub(super) struct QueueSampler(Arc<Mutex<Vec<Sample>>>);
 
 impl QueueSampler {
-    /// Starts a thread that samples at multiples of `interval` since the `beginning`; it ends with the machine.
+    /// Starts a thread that samples at multiples of `interval` since the `beginning`; the thread ends with the machine.
     pub(super) fn start(
         mut links: Vec<LinkQueueStatistics>,
         interval: Duration,

@@ -31,8 +31,9 @@ impl Event {
         }
     }
 
-    /// Returns the rank of events at the same time: links first, as in the model; removals before additions, because Linux's SCTP pauses
-    /// while it waits for the peer to accept the last change; routes last, as in the model.
+    /// Returns the rank of this event among those at the same time. Changes of links come first, as in the model.
+    /// Removals come before additions, because Linux's SCTP pauses while it waits for the peer to accept the last
+    /// change. Changes of routes come last, as in the model.
     fn rank(&self) -> u8 {
         match self {
             Self::Change(_) => 0,
@@ -97,7 +98,7 @@ impl Schedule {
         Ok(None)
     }
 
-    /// Replaces the link changes; the first of them have already happened.
+    /// Replaces all link changes of the run by `changes`, and skips the first ones, which have already happened.
     pub(super) fn replace_changes(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.link_changes;

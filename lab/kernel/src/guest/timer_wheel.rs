@@ -8,9 +8,10 @@ use std::time::Duration;
 use super::GuestError;
 use super::clock::wait;
 
-/// The number of jiffies after which slots of levels 0 to 3 begin at the same time; these are timers of up to 131 s at 250 Hz.
+/// The number of jiffies after which slots of levels 0 to 3 begin at the same time; these levels hold timers of up to
+/// 131 s at 250 Hz.
 const SLOT_PERIOD: u64 = 4096;
-/// The time from then to the start of the run, in ns, so that the kernel has counted the tick.
+/// The time from the beginning of these slots to the start of the run, in ns, so that the kernel has counted the tick.
 const START_DELAY: u64 = 1_000;
 
 /// The state of the kernel's tick.

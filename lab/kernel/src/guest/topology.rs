@@ -94,7 +94,7 @@ impl Topology {
         std::mem::take(&mut self.chains)
     }
 
-    /// Returns the queues of each link direction, by its index in the network.
+    /// Returns the queue statistics of each link direction, by its index in the network.
     pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LinkQueueStatistics>, GuestError> {
         let mut link_queues: Vec<Option<LinkQueueStatistics>> = self.chains.iter().map(|_| None).collect();
         let of_routers = self.routers.iter().zip(plan.network.segments());
@@ -105,7 +105,7 @@ impl Topology {
             };
             links.into_iter().map(move |link| (router, link))
         });
-        // Chains are at the index at which their link direction was added, not at that of its number.
+        // Chains are in the order in which their link directions were added, which is not that of `LinkId`s.
         for (chain, (router, link)) in self.chains.iter().zip(places) {
             link_queues[usize::from(link.0)] = Some(chain.queue_statistics(&router.namespace)?);
         }
@@ -336,7 +336,8 @@ impl Topology {
         Ok(())
     }
 
-    /// Adds the routes of routers to the next node, on a LAN through its shared link; also those for packets after a change of route.
+    /// Adds to each router its routes to the next nodes, on a LAN through the shared link, including the routes that
+    /// packets take after a change of route.
     fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), GuestError> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {

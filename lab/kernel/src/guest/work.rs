@@ -160,7 +160,7 @@ fn set_sysctls(
     Ok((settled, (!lacking.is_empty()).then_some(caution)))
 }
 
-/// Returns whether the kernel has the feature but is older than the sysctl.
+/// Returns whether the kernel lacks the sysctl `name` but has its directory, and so the feature without the setting.
 fn is_older_than(name: &str) -> bool {
     setting(name).is_none() && Path::new(&setting_path(name)).parent().is_some_and(Path::exists)
 }

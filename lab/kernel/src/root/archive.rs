@@ -25,7 +25,8 @@ struct Manifest {
     layers: Vec<PathBuf>,
 }
 
-/// Adds the contents of the archive at `path`. The tree refers to the returned directories, so keep them.
+/// Adds the contents of the archive at `path` to the tree. The tree refers to files in the returned directories, so
+/// keep these until the image is written.
 pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
     let whole = unpack(path)?;
     let Ok(manifest) = fs::read(whole.path().join(MANIFEST_FILE)) else {
@@ -52,7 +53,8 @@ pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, 
     Ok(unpacked)
 }
 
-/// Returns the path of this name in the directory, unless it leads out of it, also through links.
+/// Returns the path of `name` in `directory`; `None` if it does not exist, or leads out of the directory, also through
+/// links.
 fn path_within(directory: &Path, name: &Path) -> Option<PathBuf> {
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let path = fs::canonicalize(directory.join(name)).ok().filter(|_| is_plain)?;

@@ -202,7 +202,8 @@ impl DependencyCollector<'_> {
         self.add_root_links();
     }
 
-    /// Returns the packages whose files a directory of settings links to, such as /etc/nginx/modules-enabled.
+    /// Returns the packages of the files to which the links in a directory of settings lead. An example of such a
+    /// directory is /etc/nginx/modules-enabled.
     fn linked_packages(&self, place: &Path) -> Vec<String> {
         const MIN_COMPONENTS: usize = 4;
         if !place.starts_with("/etc") || place.components().count() < MIN_COMPONENTS || !place.is_dir() {
@@ -241,7 +242,7 @@ impl DependencyCollector<'_> {
     }
 }
 
-/// Returns whether everybody may read a file; of a link, its target.
+/// Returns whether everybody may read a file, or, for a link, the target of the link.
 fn is_for_everybody(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }

@@ -49,7 +49,7 @@ impl Root {
     }
 }
 
-/// Returns whether programs need the same image; the environment of a program is not part of it.
+/// Returns whether programs need the same image; the environment of a program is not part of the image.
 fn need_same_files(one: &[Program], other: &[Program]) -> bool {
     fn needs(Program { node, command, directory, files, .. }: &Program) -> impl PartialEq + '_ {
         (node, command, directory, files)

@@ -15,7 +15,7 @@ const GUEST_ARCHITECTURES: [&str; 2] = ["amd64", "all"];
 pub(super) struct Packages {
     database: PathBuf,
     packages: BTreeMap<String, Package>,
-    /// The packages that provide a virtual package.
+    /// The packages that provide each virtual package, by the name of the virtual package.
     providers: BTreeMap<String, Vec<String>>,
     /// The essential packages, which need not be declared as dependencies. Debian policy 3.8
     essential: Vec<String>,

@@ -39,7 +39,7 @@ pub(super) const DIRECTORY_MODE: u32 = 0o755;
 const TEMPORARY_DIRECTORIES: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 /// The bits of a mode that are permissions.
 const PERMISSION_BITS: u32 = 0o7777;
-/// The number of links in a row above which they are considered a loop. path_resolution(7).
+/// The number of symbolic links in one path above which they are considered a loop. path_resolution(7).
 const MAX_LINKS: usize = 40;
 
 impl Tree {
@@ -68,7 +68,7 @@ impl Tree {
         self.insert(place.into(), Entry::Generated(octets));
     }
 
-    /// Adds a link to a path of the machine.
+    /// Adds a symbolic link at `place` to the path `target`.
     pub(super) fn add_link(&mut self, place: &str, target: &Path) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Link(target.to_owned()));

@@ -1,5 +1,5 @@
-//! Time series: a Parquet file for each run (docs/results.md), with the windows, round-trip times and flights of senders, the queues, and
-//! the deliveries of flows. Column names contain units.
+//! Time series: a Parquet file for each run (docs/results.md), with the congestion windows, round-trip times and octets
+//! in flight of senders, the queues, and the deliveries of flows. Column names contain units.
 
 mod delivered;
 mod read;

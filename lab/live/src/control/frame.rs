@@ -34,7 +34,7 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
 pub(crate) struct Outbox<S> {
     stream: S,
     key: Key,
-    /// The number of the next frame; its HMAC covers it.
+    /// The number of the next frame, which the frame's HMAC covers.
     next: u64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Outbox<S> {
 pub(crate) struct Inbox<S> {
     stream: S,
     key: Key,
-    /// The number of the next frame; its HMAC covers it.
+    /// The number of the next frame, which the frame's HMAC covers.
     next: u64,
 }
 

@@ -14,7 +14,7 @@ use crate::placement::Placement;
 /// Maximum number of samples reported of a run: one more than allowed, so that the run is rejected as in every world.
 pub(crate) const MAX_SAMPLES: usize = Sample::MAX_PER_RUN as usize + 1;
 
-/// A message of the host with the experiment.
+/// A message from the host with the experiment to another host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// Keepalive.
@@ -80,7 +80,7 @@ pub(crate) enum Reply {
     /// Report of the server of a flow that runs on this host.
     #[serde(rename = "News")]
     ServerReport(usize, PeerReport),
-    /// Samples of the host's senders, by flow: some of them, sent before the results.
+    /// Some of the samples of the host's senders, by flow; all samples are sent before the results.
     #[serde(rename = "Seen")]
     Samples(Vec<(usize, CompactSenderSample)>),
     /// The results of the ends on the host.

@@ -1,7 +1,7 @@
 //! A process that restores the path after the router's process has ended for any reason.
 //!
-//! It holds one end of a pipe whose other end the router's process has; the kernel closes that end with the
-//! process.
+//! This guardian holds one end of a pipe, and the router's process the other. When the router's process ends, the
+//! kernel closes its end.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::shape;
 
-/// The process that guards the path; it ends when this is dropped.
+/// The process that guards the path; dropping this value ends the process.
 #[derive(Debug)]
 pub(super) struct Guardian(Child);
 

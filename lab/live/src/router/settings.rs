@@ -3,7 +3,7 @@
 use hol_network::{LossSpec, NetworkSpec, Settings, Topology};
 use hol_traffic::{Filter, ShapedLink, Stage, Unsupported};
 
-/// Keys of networks that are more than one constant path.
+/// Keys of networks that a router cannot emulate: it emulates one constant path.
 const UNSUPPORTED_KEYS: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
 /// Returns the link from the client to the server and the one back, or an error that names the first

@@ -84,7 +84,8 @@ fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item
     })
 }
 
-/// Returns the counters of the packets that passed two interfaces since setup. An emulator counts the losses of those inside it.
+/// Returns the counters of the packets that passed two interfaces since setup. The counters of the outermost emulator
+/// of an interface include the losses in the emulators inside it.
 pub(super) fn counters(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
     let all = list_disciplines()?;
     let of = |interface: &Interface| {

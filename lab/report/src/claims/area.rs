@@ -7,11 +7,11 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use crate::region::Requirement;
 
-/// The claim that each of `transports` meets the requirement at more points than another.
+/// The claim that each of `transports` meets the requirement at more points than `reference` does.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
-    /// Labels of the transports about which the claim is.
+    /// Labels of the transports to which the claim applies.
     pub(super) transports: Vec<String>,
     #[serde(rename = "than")]
     reference: String,
@@ -24,7 +24,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         Finding::combine(self.transports.iter().map(|transport| self.compare(view, transport)))
     }

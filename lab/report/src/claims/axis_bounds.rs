@@ -18,7 +18,7 @@ pub struct WithinAxis {
     pub(super) at: Filter,
     /// The ends of the axis, in the unit of the metric (ms or kbit/s).
     axis: [f64; 2],
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
 }
@@ -79,7 +79,8 @@ impl WithinAxis {
     }
 
     fn position(&self, mean: Bounds) -> AxisPosition {
-        // A mean that equals the end of the axis lies on it: the round-trip time and a little serialisation delay.
+        // The ends are extended by 1 %: a mean that the paper shows on the end, such as the round-trip time, also
+        // contains a little serialisation delay.
         let [low, high] = [self.axis[0] * 0.99, self.axis[1] * 1.01];
         if mean.low >= low && mean.high <= high {
             AxisPosition::Inside

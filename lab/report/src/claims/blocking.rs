@@ -26,10 +26,10 @@ pub struct HeadOfLineCheck {
     messages: u64,
 }
 
-/// Numbers of messages in a run that waited.
+/// Numbers of messages in a run that could have waited for another file, and that did.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Waits {
-    /// Messages that arrived while a message of another file was missing.
+    /// The number of messages that arrived while a message of another file was missing.
     exposed: usize,
     /// The number of these messages that waited for the missing message.
     waited: usize,
@@ -78,7 +78,8 @@ impl HeadOfLineCheck {
     }
 }
 
-/// Counts messages that waited for another file: they were delivered after all earlier messages of their own file had arrived.
+/// Counts the messages that waited for another file: they were delivered some time after all messages of their own
+/// file, up to them, had arrived.
 fn count_waits(records: &[Record], files: usize) -> Waits {
     // The time at which all messages so far had arrived, for each file.
     let mut arrived = vec![Time::ZERO; files];

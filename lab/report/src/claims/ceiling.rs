@@ -21,7 +21,7 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reached = |cell: &&Cell| {
             let (mean, ceiling) = (cell.mean_of(Metric::Throughput)?, cell.flows.as_ref()?.ceiling_kbps?);

@@ -20,10 +20,11 @@ pub struct FasterTransport {
     /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
-    /// The fraction of the points at which it has to be significantly faster; at no point may it be significantly slower.
+    /// The fraction of the points at which the transport has to be significantly faster; at no point may it be
+    /// significantly slower.
     #[serde(default = "default_share")]
     share: f64,
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
     /// Whether a transport with mostly aborted runs is worse than a transport whose runs complete; otherwise such
@@ -41,7 +42,7 @@ pub struct DifferentMeans {
     /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
 }
@@ -68,8 +69,8 @@ enum Gain {
 }
 
 impl FasterTransport {
-    /// Evaluates the claim: fails if one point is worse by more than the margin, or if too few points could be better
-    /// even if all undecided ones were; holds if enough points are better.
+    /// Evaluates the claim. It fails if the transport is significantly worse at one point, by more than a negligible
+    /// difference, or if too few points are better even with all undecided ones. It holds if enough points are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let other = |cell: &Cell| view.compared_cell(cell, &self.reference);
@@ -120,8 +121,9 @@ impl FasterTransport {
         Finding { holds, ..Finding::unknown(text) }.with_used_repetitions(used, all).with_rows(rows)
     }
 
-    /// Returns the difference of two means. The p-value of times is that of their ratio, whose repetitions are closer
-    /// to a normal distribution, so that a few more timeouts do not change the result.
+    /// Returns the difference of two means. For times, the p-value is that of their ratio, unless ratio and difference
+    /// disagree on the faster transport. Ratios are closer to a normal distribution, so a few more timeouts do not
+    /// change the result.
     fn compare(&self, cell: &Cell, other: &Cell) -> Option<Comparison> {
         let difference = compare(self.metric, cell, other, 0.0)?;
         let is_time = self.metric.info().unit == "ms";

@@ -22,7 +22,7 @@ pub struct LateConnects {
 }
 
 impl LateConnects {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let shares: Vec<(usize, usize, &Cell)> = view
             .cells_of(&self.transports, &self.at)

@@ -19,7 +19,7 @@ pub struct DelayComponents {
 }
 
 impl DelayComponents {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut cells = view.cells_of(&self.transports, &self.at);
         cells.retain(|cell| cell.stop_reason.is_none());

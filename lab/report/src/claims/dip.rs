@@ -38,7 +38,7 @@ enum RequiredPoints {
 }
 
 impl Dip {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let fall = |cell: &&Cell| {
             let other = view.compared_cell(cell, &self.reference)?;

@@ -25,7 +25,7 @@ pub struct EquivalentTransports {
     /// The largest difference that counts as zero, as a fraction of the mean.
     #[serde(default)]
     margin_share: f64,
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
 }
@@ -50,7 +50,7 @@ pub struct EquivalentWorkloads {
 }
 
 impl EquivalentTransports {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
             let reference = view.compared_cell(cell, &self.reference)?;
@@ -63,7 +63,7 @@ impl EquivalentTransports {
 }
 
 impl EquivalentWorkloads {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let at = Filter { workload: Some(self.workload.clone()), ..self.at.clone() };
         let reference = Filter { workload: Some(self.reference_workload.clone()), ..self.at.clone() };

@@ -45,7 +45,7 @@ impl Finding {
         self
     }
 
-    /// Adds lines of numbers.
+    /// Sets the further results, one line each.
     pub fn with_rows(mut self, rows: Vec<String>) -> Self {
         self.rows = rows;
         self

@@ -18,7 +18,7 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let excess = |cell: &Cell| Some(cell.mean()?.mean - cell.conditions.rtt_ms());
         let cells = view.cells_of(&self.transports, &self.at);

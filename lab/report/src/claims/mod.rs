@@ -71,14 +71,14 @@ pub struct Answer {
     /// The beginning of the sentence: `At 1 % loss`.
     #[serde(rename = "when")]
     pub condition: String,
-    /// The transport, without the stack.
+    /// The label of the transport, without the suffix of the stack.
     pub transport: String,
-    /// The transport with which it is compared.
+    /// The label of the transport with which it is compared.
     #[serde(rename = "than")]
     pub reference: String,
-    /// The point.
+    /// The point at which the transports are compared.
     pub at: Filter,
-    /// The metric.
+    /// The metric that is compared.
     #[serde(default)]
     pub metric: Metric,
     /// The largest difference that counts as zero, in the unit of the metric.
@@ -130,7 +130,7 @@ pub struct SideCheck {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Check {
-    /// Means are lower than another transport's.
+    /// A transport is faster than another: its times are lower, or its throughput is higher.
     Faster(comparison::FasterTransport),
     /// Two transports' means differ.
     Differ(comparison::DifferentMeans),
@@ -172,7 +172,7 @@ pub enum Check {
     Aborts(measurement_scale::AbortedRuns),
     /// No measurement is aborted.
     Completes(measurement_scale::CompletedRuns),
-    /// The points exist.
+    /// Every transport has points.
     Covers(measurement_scale::Coverage),
     /// Every message used the stream that it should, and streams kept their order.
     Streams(streams::Streams),
@@ -182,15 +182,15 @@ pub enum Check {
     Lines(line_counts::Lines),
     /// A swept key matters more than the choice of transport.
     MattersMore(variance::FactorEffect),
-    /// Repetitions differ more than elsewhere.
+    /// Confidence intervals are wider, as a share of the mean, than at other axis values.
     WiderInterval(interval_width::WiderIntervals),
     /// Connecting takes too long.
     ConnectsLate(connect_time::LateConnects),
     /// A product of numbers has the value that the paper states.
     Product(paper_text::Product),
-    /// The duration of all runs, one after the other.
+    /// All runs, one after the other, take at most a given time.
     Lasts(paper_text::TotalDuration),
-    /// The text alone decides.
+    /// The paper's text alone decides the claim.
     Reading(paper_text::Interpretation),
     /// The model and the kernel agree, point by point.
     WorldsAgree(world_agreement::WorldAgreement),
@@ -202,7 +202,7 @@ pub enum Check {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotHere {
-    /// What would be needed.
+    /// What would be needed to decide the claim.
     reason: String,
 }
 

@@ -20,7 +20,7 @@ pub struct MonotoneMeans {
     pub(super) at: Filter,
     along: OrderAxis,
     direction: Direction,
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
 }
@@ -80,7 +80,7 @@ impl OrderAxis {
         }
     }
 
-    /// Returns a name for the curve of a point: the conditions that all of its points share.
+    /// Returns a name for the curve to which a point belongs: the conditions that all points of the curve share.
     fn curve_name(&self, cell: &Cell) -> String {
         let conditions = &cell.conditions;
         match self {
@@ -96,7 +96,7 @@ impl OrderAxis {
 }
 
 impl MonotoneMeans {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut curves: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
         for cell in view.cells_of(&self.transports, &self.at) {
@@ -151,7 +151,7 @@ struct Step {
 }
 
 impl QuantileOrder {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let (Some(slowest), Some(fastest)) = (self.transports.first(), self.transports.last()) else {
             return Finding::no_points();

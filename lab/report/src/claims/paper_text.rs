@@ -29,7 +29,7 @@ pub struct Product {
 #[serde(deny_unknown_fields)]
 pub struct Interpretation {
     holds: bool,
-    /// The reason.
+    /// Why the claim holds, or does not.
     reason: String,
 }
 

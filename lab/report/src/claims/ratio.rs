@@ -20,13 +20,13 @@ pub struct Ratio {
     pub(super) at: Filter,
     /// The smallest and the largest ratio that agree with the paper.
     between: [f64; 2],
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
 }
 
 impl Ratio {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let factor = |cell: &Cell| factor(self.metric, cell, view.compared_cell(cell, &self.reference)?);
@@ -54,7 +54,7 @@ impl Ratio {
     }
 }
 
-/// Returns the ratio over repetitions with the same losses; `None` if the points have no common value.
+/// Returns the mean ratio over repetitions with the same losses; `None` if no repetition has a value at both points.
 fn factor(metric: Metric, cell: &Cell, of: &Cell) -> Option<Interval> {
     let pairs = cell.of_runs(metric).into_iter().zip(of.of_runs(metric));
     let factors: Vec<f64> = pairs.filter_map(|(one, other)| Some(one? / other?)).collect();

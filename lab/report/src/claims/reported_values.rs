@@ -18,7 +18,7 @@ pub struct ReportedValues {
     /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
-    /// The metric.
+    /// The metric to which the claim refers.
     #[serde(default)]
     metric: Metric,
     /// The swept key along which values are reported.
@@ -49,8 +49,8 @@ impl Value {
 }
 
 impl ReportedValues {
-    /// Evaluates the claim: holds if the whole interval of every mean is near its reported value, fails if the whole
-    /// interval of one is not.
+    /// Evaluates the claim. It holds if the confidence interval of every mean lies within the tolerance around its
+    /// reported value, and fails if the interval of one mean lies completely outside.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells(&self.transport, &self.at);
         if cells.is_empty() {
@@ -70,7 +70,7 @@ impl ReportedValues {
         Finding { holds, ..Finding::unknown(text) }.with_rows(rows)
     }
 
-    /// Returns whether the point has the reported value, and a line with both numbers.
+    /// Returns whether the point has the reported value (`None`: undecided), and a line with both numbers.
     fn judge(&self, cell: &Cell) -> (Option<bool>, String) {
         let unit = self.metric.info().unit;
         let point = format!("{} at {}", self.transport, cell.describe_conditions());

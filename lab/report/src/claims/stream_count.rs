@@ -32,7 +32,7 @@ struct StreamCountResult {
 }
 
 impl EnoughStreams {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let Some(many) = self.transports.last() else { return Finding::no_points() };
         let references = view.cells(many, &self.at);

@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use super::Finding;
 
-/// The claim that every message uses the stream that follows from its number, and that no stream delivers
-/// out of order; in a separate run of each transport.
+/// The claim that every message uses the stream that follows from its number, and that no stream delivers out of order.
+/// Each transport is checked in a run of its own.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Streams {

@@ -22,7 +22,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Evaluates the claim on one stack.
+    /// Evaluates the claim on the stack of `view`.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let measured: Vec<(&Cell, Interval)> = view
             .cells(&self.transport, &self.at)

@@ -1,4 +1,4 @@
-//! The points of one stack, by the names of the transports without the stack.
+//! The points of one stack, selected by names of transports without the suffix of the stack.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use hol_lab::Metric;
 /// The points of one stack.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// All points.
+    /// The points of all stacks.
     pub data: &'a Dataset,
     /// The stack.
     pub stack: &'a StackView,
@@ -42,7 +42,7 @@ impl<'a> View<'a> {
             ComparedWith::Transport(transport) => return self.with_same_conditions(cell, transport),
             ComparedWith::Axes(values) => values,
         };
-        // The other conditions follow from the axes.
+        // Comparing the axes suffices, because the other conditions follow from them.
         let mut axes = cell.conditions.axes.clone();
         for (key, value) in &mut axes {
             *value = values.get(key).unwrap_or(value).clone();
@@ -63,9 +63,9 @@ impl<'a> View<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum ComparedWith {
-    /// A label, without the stack.
+    /// The label of a transport, without the suffix of the stack.
     Transport(String),
-    /// Keys with their values, as written.
+    /// Swept keys with the values to compare with, as written.
     Axes(BTreeMap<String, String>),
 }
 

@@ -5,7 +5,7 @@ use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures
 use crate::data::{Cell, Dataset, Filter, last_key_part};
 use crate::plot::{Axis, Scale, Series, SeriesStyle, number};
 
-/// Returns the figure that `spec` describes; `None` if the data have no point of it.
+/// Returns the figure that `spec` describes; `None` if the data contain none of its points.
 pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option<Figure> {
     let filter = spec.filter();
     let mut panels: Vec<PanelData> = study
@@ -152,7 +152,8 @@ fn curves(
     }
 }
 
-/// Returns the labels without suffix: the labels of the figure, or all labels that the data have on this stack.
+/// Returns the labels of the transports without the suffix of the stack: those that the figure names, or all that the
+/// data have on this stack.
 fn labels(
     spec: &FigureSpec,
     view: &StackView,
@@ -196,7 +197,7 @@ fn reference(points: &[(f64, f64)]) -> Option<Series> {
     (!points.is_empty()).then_some(series)
 }
 
-/// Merges the panels of all stacks into one; the later stacks are dashed.
+/// Merges the panels of all stacks into one; the curves of later stacks are dashed.
 fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
     let mut all = Vec::new();
     for (index, panel) in panels.into_iter().enumerate() {

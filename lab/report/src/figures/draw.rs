@@ -1,36 +1,36 @@
-//! Draws a figure: its panels side by side on the paper's axes.
+//! Draws a figure: its panels side by side, or in a grid. All lengths are in px.
 
 use super::{Curves, Figure, PanelData};
 use crate::plot::{
     self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, draw_key, draw_mark_key, side_labels,
 };
 
-/// The width, in px.
+/// The width of a figure, in px.
 const WIDTH: f64 = 880.0;
-/// The height, in px.
+/// The height of a figure without a grid, in px.
 const HEIGHT: f64 = 340.0;
-/// The minimum margin left of the first panel, for tick labels and the name of the axis.
+/// The minimum margin left of the first panel, for tick labels and the name of the axis, in px.
 const LEFT_MARGIN: f64 = 56.0;
 /// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
-/// The margin below the panels, for tick labels and the name of the axis.
+/// The margin below the panels, for tick labels and the name of the axis, in px.
 const BOTTOM_MARGIN: f64 = 46.0;
-/// The minimum margin right of a panel, for the names of its curves.
+/// The minimum margin right of a panel, for the names of its curves, in px.
 const NAMES_WIDTH: f64 = 110.0;
-/// The width of the line that leads from a curve to its name.
+/// The width of the line that leads from a curve to its name, in px.
 const LEADER_WIDTH: f64 = 18.0;
-/// The width of a letter of a name.
+/// The width of a letter of a name, in px.
 const LETTER_WIDTH: f64 = 7.0;
-/// The gap between two panels with a common key.
+/// The gap between two panels with a common key, in px.
 const PANEL_GAP: f64 = 58.0;
 
 /// The largest number of columns in a grid of panels.
 const GRID_COLUMNS: usize = 3;
 /// The height of a panel in a grid, in px.
 const GRID_PANEL_HEIGHT: f64 = 170.0;
-/// The margin below each panel of a grid.
+/// The margin below each panel of a grid, in px.
 const GRID_PANEL_MARGIN: f64 = 62.0;
-/// The height of a line of names above a grid.
+/// The height of a line of names above a grid, in px.
 const LEGEND_LINE_HEIGHT: f64 = 24.0;
 
 /// Draws a figure: few panels in a row with the names beside the curves; many panels, or long names, in a
@@ -59,9 +59,10 @@ fn right_margins(figure: &Figure) -> Vec<f64> {
     figure.panels.iter().enumerate().map(one).collect()
 }
 
-/// Returns the largest width of a panel. A panel with few names is narrow, so that a telephone shows all of them.
+/// Returns the largest width of a panel. A panel whose horizontal axis has few names is narrow, so that a telephone
+/// shows all of them.
 fn max_panel_width(figure: &Figure) -> f64 {
-    /// The maximum width, in px.
+    /// The maximum width of a panel, in px.
     const MAX_WIDTH: f64 = 560.0;
     let Scale::Names(names) = &figure.x.scale else { return MAX_WIDTH };
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
@@ -235,7 +236,7 @@ fn label_curve_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     side_labels(svg, panel, &ends);
 }
 
-/// Returns the name of a curve and where it leaves the panel.
+/// Returns the name of a curve and where it leaves the panel; `None` if no point of the curve is in the panel.
 fn curve_end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f64, f64))> {
     let measured = series.points.iter().map(|point| (point.x, point.value.value));
     // A reference line has no points.

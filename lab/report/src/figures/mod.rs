@@ -32,7 +32,7 @@ pub struct Figure {
     pub is_ccdf: bool,
     /// Label of the figure in a list from which the reader chooses one figure; empty if the figure is always shown.
     pub choice_label: String,
-    /// The metric.
+    /// The metric that the figure shows.
     pub metric: Metric,
     /// The horizontal axis.
     pub x: Axis,

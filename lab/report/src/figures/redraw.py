@@ -4,7 +4,7 @@ MARKERS = {"disc": "o", "ring": "o", "square": "s", "diamond": "D", "up": "^", "
 
 
 def panels(path):
-    """The rows of the file by panel and series, in their order."""
+    """Returns the rows of the file by panel and series, in their order."""
     found = {}
     with open(path, newline="", encoding="utf-8") as file:
         for row in list(csv.reader(file))[1:]:
@@ -13,7 +13,7 @@ def panels(path):
 
 
 def number(text):
-    """A cell without a number is unknown."""
+    """Converts a cell to a number; an empty cell is unknown (NaN)."""
     return float(text) if text else float("nan")
 
 
@@ -84,7 +84,7 @@ def draw(source, width):
     return figure
 
 
-# Fonts are embedded as outlines that a text search finds.
+# TrueType fonts (type 42) keep the text of the figures searchable.
 plt.rcParams.update({"font.size": LETTERS, "legend.fontsize": LETTERS - 1, "pdf.fonttype": 42, "ps.fonttype": 42})
 here = Path(__file__).resolve()
 for name, width in SIZES.items():

@@ -6,7 +6,7 @@ use super::draw::entries;
 use super::{Curves, Figure};
 use crate::plot::{Axis, Marker, Scale, literal_colour};
 
-/// The part that is the same for all figures.
+/// The part of the script that is the same for all figures.
 const COMMON_SCRIPT: &str = include_str!("redraw.py");
 
 /// Returns the script that draws `figure`.

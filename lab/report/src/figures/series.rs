@@ -32,7 +32,7 @@ fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
     Point { x, value, n, missing, collapsed: cell.collapsed_runs_of(metric) }
 }
 
-/// Returns a curve over the time of the runs at one point.
+/// Returns the curve of a metric over the time since the start of the runs of one point.
 pub fn over_time(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell) -> Series {
     let point = |(x, values): (f64, Vec<f64>)| {
         let (n, missing) = (values.len(), cell.timelines.len() - values.len());
@@ -77,7 +77,7 @@ fn band(cell: &Cell, ms: f64, step_ms: f64, share: f64) -> (f64, f64, f64) {
     (ms, (share - half).max(LOGARITHMIC_ZERO), (share + half).min(1.0))
 }
 
-/// Describes how much was measured for a figure, and how many of these values are not in the means.
+/// Describes how much was measured for a figure, and how many repetitions have no value and are not in the means.
 pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c Cell>) -> String {
     let cells: Vec<&Cell> = cells.collect();
     let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();

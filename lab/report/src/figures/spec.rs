@@ -13,7 +13,7 @@ use hol_lab::Metric;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyFigures {
-    /// The stacks; the first one decides the verdicts of claims.
+    /// The stacks, the current one first; the verdicts of claims depend on this order.
     #[serde(rename = "view")]
     pub views: Vec<StackView>,
     /// Transports whose distributions are drawn with the closed form.
@@ -31,7 +31,7 @@ pub struct StudyFigures {
     /// Points whose delay is shown by component.
     #[serde(rename = "split", default)]
     pub splits: Vec<Filter>,
-    /// Points with a waterfall of a page.
+    /// Points of which one page is drawn as a waterfall.
     #[serde(rename = "waterfall", default)]
     pub waterfalls: Vec<Filter>,
     /// Experiments that are shown as a table of means.
@@ -68,7 +68,7 @@ pub struct FigureSpec {
     pub experiment: String,
     /// The quantities of both axes.
     pub kind: Kind,
-    /// Labels without the stack's suffix; empty: all.
+    /// Labels of the transports, without the stack's suffix; empty: all.
     #[serde(default)]
     pub transports: Vec<String>,
     /// Loss in percent, to select one point (CCDF) or one curve (over streams).
@@ -79,7 +79,7 @@ pub struct FigureSpec {
     /// The swept key of the horizontal axis, such as `workload.interval`, if `kind` is `axis`.
     #[serde(default)]
     pub over: String,
-    /// The metric.
+    /// The metric that the figure shows.
     #[serde(default)]
     pub metric: Metric,
     /// Values of other swept keys, to select points.
@@ -88,9 +88,9 @@ pub struct FigureSpec {
     /// A reference line of the paper: positions and values.
     #[serde(default)]
     pub reference: Vec<(f64, f64)>,
-    /// The paper's horizontal axis.
+    /// The ends of the paper's horizontal axis.
     pub x: [f64; 2],
-    /// The paper's vertical axis.
+    /// The ends of the paper's vertical axis.
     pub y: [f64; 2],
     /// Whether all stacks are in one panel.
     #[serde(default)]
@@ -113,17 +113,17 @@ pub enum Number {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Mean response time over packet loss.
+    /// The metric over packet loss.
     Loss,
-    /// Mean response time over the number of streams, one curve for each loss.
+    /// The metric over the number of streams, one curve for each loss.
     Streams,
-    /// Mean response time over the rate.
+    /// The metric over the rate of messages.
     Rate,
     /// The metric over the round-trip time of the path without queues.
     RoundTrip,
     /// The metric over the time since the start of a run, at one point.
     Time,
-    /// The complementary distribution of the response time.
+    /// The complementary distribution (CCDF) of the metric, which is a time.
     Ccdf,
     /// The metric over any swept key.
     Axis,
@@ -149,8 +149,8 @@ impl fmt::Display for Number {
 }
 
 impl StudyFigures {
-    /// Removes the stacks to which none of the `labels` belongs, and returns them; removes the variants,
-    /// too.
+    /// Removes and returns the stacks to which no transport in `labels` belongs. Also removes the variants to which
+    /// none belongs.
     pub fn take_absent_stacks(&mut self, labels: &[&str]) -> Vec<StackView> {
         let has = |view: &StackView| labels.iter().any(|label| label.ends_with(&view.suffix));
         self.variants.retain(has);

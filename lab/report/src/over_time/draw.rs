@@ -1,9 +1,10 @@
-//! Draws runs over time: five panels below each other with a common time axis, narrow enough for a phone.
+//! Draws runs over time: five panels below each other with a common time axis, narrow enough for a phone. All lengths
+//! are in px.
 
 use super::{Line, OverTime, Run};
 use crate::plot::{Anchor, Scale, SeriesStyle, Svg, number};
 
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 310.0;
 /// The left margin, in px.
 const LEFT_MARGIN: f64 = 46.0;
@@ -11,11 +12,11 @@ const LEFT_MARGIN: f64 = 46.0;
 const PANEL_WIDTH: f64 = super::line::COLUMNS as f64;
 /// The height of a panel, in px.
 const PANEL_HEIGHT: f64 = 74.0;
-/// The height above each panel, for its name.
+/// The height above each panel, for its name, in px.
 const NAME_HEIGHT: f64 = 22.0;
-/// The height above all panels, for the transport.
+/// The height above all panels, for the transport, in px.
 const TOP_MARGIN: f64 = 20.0;
-/// The bottom margin, for the tick labels and the name of the axis.
+/// The bottom margin, for the tick labels and the name of the axis, in px.
 const BOTTOM_MARGIN: f64 = 36.0;
 /// The size of a mark of a loss, in pixels.
 const MARK_SIZE: f64 = 6.0;

@@ -128,7 +128,7 @@ fn over_time(
     }))
 }
 
-/// Returns the longest queue over all runs, except for the queues of the receiver's host: no packet of the flow leaves
+/// Returns the longest queue over all runs, except for the queues of the receiver's host: no data of the flow leave
 /// through them.
 fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s ObjectTotals)>) -> Option<SampledObject> {
     let mut weights = BTreeMap::<&SampledObject, u64>::new();
@@ -156,7 +156,7 @@ fn receiver(point: &Point, sender: &SampledObject) -> Option<String> {
     Some(format!("{}:", name.split(':').next()?))
 }
 
-/// Returns the limit of a queue in packets.
+/// Returns the limit of a queue in packets; `None` if its limit is in octets.
 fn queue_limit(point: &Point, name: &str) -> Option<u64> {
     let network = Topology::new(&point.network).ok()?;
     let line = network.queues().iter().position(|queue| queue == name)?;

@@ -10,7 +10,7 @@ use crate::report::Report;
 /// The largest number of lines that a claim shows for each stack; the CSV files have all.
 const MAX_LINES: usize = 24;
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     if report.judged_claims.is_empty() {
         return String::new();

@@ -5,7 +5,7 @@ use hol_lab::fidelity::KnownDifference;
 use crate::plot::escape;
 use crate::report::Report;
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let Some(fidelity) = &report.provenance.fidelity else { return String::new() };
     let known = fidelity.known.iter().map(|KnownDifference { description, size, condition, .. }| {

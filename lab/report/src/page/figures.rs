@@ -8,7 +8,7 @@ use crate::figures::Figure;
 use crate::plot::escape;
 use crate::report::Report;
 
-/// Returns the main figure of a study: the first one over the conditions.
+/// Returns the main figure of a study: the first one that is not a distribution.
 fn headline(report: &Report) -> Option<&Figure> {
     report.figures.iter().find(|figure| !figure.is_ccdf && !report.claims.question.is_empty())
 }
@@ -18,7 +18,7 @@ pub fn main_figure(report: &Report) -> String {
     headline(report).map(figure_html).unwrap_or_default()
 }
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     if report.figures.is_empty() {
         return String::new();
@@ -70,7 +70,7 @@ fn theory(report: &Report) -> String {
     kinds.join("; ")
 }
 
-/// Returns the distributions, which are collapsed because there are many, unless there is nothing else.
+/// Returns the distributions in a part of the page that is collapsed, unless `open`, because there may be many.
 fn distributions(figures: &[&Figure], open: bool) -> String {
     let (Some(first), Some(last)) = (figures.first(), figures.last()) else { return String::new() };
     let numbers = match figures.len() {
@@ -114,7 +114,7 @@ fn figure_html(figure: &Figure) -> String {
     )
 }
 
-/// Returns the diagrams of one lost message.
+/// Returns the diagrams of runs with one lost message as HTML; empty if the report has none.
 pub fn diagrams(report: &Report) -> String {
     if report.diagrams.is_empty() {
         return String::new();

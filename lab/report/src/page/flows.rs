@@ -7,14 +7,14 @@ use crate::plot::escape;
 use crate::report::Report;
 use hol_lab::Metric;
 
-/// The number of points shown at once.
+/// The largest number of points in a table that is not collapsed.
 const POINTS_SHOWN: usize = 24;
 
 const TABLE_HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>background flow, kbit/s</th>\
                     <th>fairness (Jain)</th><th>connected after, ms</th><th>runs</th><th>not connected</th>\
                     <th>not finished</th></tr>";
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     // The table of all points contains these metrics.
     if !report.surveys.is_empty() {

@@ -26,8 +26,8 @@ use crate::report::Report;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Opens the target of a link, and everything before printing; shows one of several choices; sorts and filters points.
-/// The page is usable without it.
+/// The script of the page: it opens collapsed parts that are the target of a link or are printed, shows one of several
+/// choices, and sorts and filters points. The page is usable without it.
 const SCRIPT: &str = concat!(include_str!("open.js"), include_str!("choose.js"));
 
 pub(crate) use survey::map_id;
@@ -39,7 +39,7 @@ pub(crate) struct Section {
     pub(crate) body: String,
 }
 
-/// Returns the section as HTML.
+/// Returns the page as HTML.
 pub fn html(report: &Report) -> String {
     let sections: Vec<Section> = [
         ("summary", "Summary", summary::html(report)),

@@ -5,7 +5,7 @@ use crate::over_time::{OverTime, Run};
 use crate::plot::{Svg, escape, number};
 use crate::report::Report;
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let figures: Vec<(String, String)> =
         report.over_time.iter().map(|drawn| (drawn.conditions.clone(), figure(drawn))).collect();

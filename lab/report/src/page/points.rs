@@ -60,7 +60,7 @@ const OUTAGE_COLUMNS: [Column; 6] = [
     Column { head: "event to error, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
 ];
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     report.surveys.iter().map(|survey| table(report, survey)).collect()
 }
@@ -89,7 +89,7 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
     format!(
         "<div class=\"points\"><p class=\"soft\">The mean and the median run summarise the repetitions. A run has collapsed if it ended early, \
          fell more than a second behind its schedule, or had a growing backlog; on a path whose rate changes, falling behind \
-         does not count if the load does not exceed the mean rate of the path. Without a steady state the mean depends on the length of the runs. All other times are quantiles over the messages of all runs (figures of the 99th percentile show the mean of the runs' own); a message that never arrived counts as infinitely late.</p><div class=\"scroll\"><table class=\"numbers \
+         does not count if the load does not exceed the mean rate of the path. Without a steady state the mean depends on the length of the runs. All other times are quantiles over the messages of all runs (figures of the 99th percentile show the mean of the percentiles of the runs); a message that never arrived counts as infinitely late.</p><div class=\"scroll\"><table class=\"numbers \
          sortable\"><caption>{} points</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></div>",
         cells.len()
     )

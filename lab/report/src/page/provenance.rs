@@ -15,7 +15,7 @@ hol report DIR</pre>";
 const REAL_TIME_NOTE: &str = "<p>This world uses a real clock, so the same command measures again, with different results. Write this page again with:</p>
 <pre>hol report DIR</pre>";
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let Provenance {
         version,

@@ -4,7 +4,7 @@ use crate::plot::escape;
 use crate::region::Region;
 use crate::report::Report;
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     report.regions.iter().map(region_html).collect()
 }

@@ -1,4 +1,4 @@
-//! The components of a message's delay beyond propagation, as bars.
+//! The components of a message's delay beyond propagation, as bars. All lengths are in px.
 
 use hol_measure::{DelayComponent, MeanDelayBreakdown};
 
@@ -9,15 +9,15 @@ use crate::report::Report;
 
 /// The height of a bar, in px.
 const BAR_HEIGHT: f64 = 14.0;
-/// The height of a bar with the gap below it.
+/// The height of a bar with the gap below it, in px.
 const LINE_HEIGHT: f64 = 20.0;
-/// The least margin for the names of transports.
+/// The least margin for the names of transports, in px.
 const LEFT_MARGIN: f64 = 110.0;
 /// The average width of a letter, in px.
 const LETTER_WIDTH: f64 = 6.8;
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
-/// The width right of the longest bar, for its time.
+/// The width right of the longest bar, for its time, in px.
 const TIME_WIDTH: f64 = 90.0;
 
 /// Returns the description of a delay component for the legend, where the propagation delay is subtracted.
@@ -39,7 +39,7 @@ const fn meaning_with_propagation(component: DelayComponent) -> &'static str {
     }
 }
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let drawn = selected_points(report, &report.study_figures.splits).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
@@ -84,7 +84,7 @@ struct Bars {
     components: Vec<[f64; 5]>,
     /// The propagation delay of each point in ms; `None` if one of them has none, because its path changes.
     propagation: Option<Vec<f64>>,
-    /// Returns the description of a component.
+    /// The function that returns the description of a component.
     meaning: fn(DelayComponent) -> &'static str,
 }
 

@@ -12,14 +12,14 @@ use crate::figures::StackView;
 use crate::plot::{escape, number};
 use crate::report::Report;
 
-/// One comparison on one stack.
+/// The comparison of one answer on one stack, with both means in the unit of the metric.
 struct StackComparison {
     comparison: Comparison,
     mean: f64,
     other_value: f64,
 }
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let mut text = worlds::summary(report);
     if !report.provenance.complete {
@@ -136,7 +136,7 @@ fn counted(count: usize, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
-/// Returns the results of the table's comparisons on one stack.
+/// Counts the comparisons of the table of answers on one stack by their results; `None` if none is possible.
 fn tally(report: &Report, stack: &StackView) -> Option<String> {
     let verdicts: Vec<ComparedPoint> = report
         .claims

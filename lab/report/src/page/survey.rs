@@ -7,7 +7,7 @@ use crate::plot::escape;
 use crate::report::Report;
 use crate::survey::SurveyResults;
 
-/// The number of sentences shown at once.
+/// The largest number of sentences in a list that is not collapsed.
 const SENTENCES_SHOWN: usize = 8;
 
 /// Returns the sentences of the answer.
@@ -36,7 +36,7 @@ fn sentence(text: &str) -> String {
         .collect()
 }
 
-/// Returns the maps.
+/// Returns the maps of the best transport as HTML.
 pub fn maps(report: &Report) -> String {
     let mut text = String::new();
     for survey in &report.surveys {

@@ -7,7 +7,7 @@ use crate::plot::{escape, number};
 use crate::report::Report;
 use hol_lab::Metric;
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let mut text = String::new();
     for name in &report.study_figures.tables {

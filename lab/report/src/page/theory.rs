@@ -32,7 +32,7 @@ struct TheoryComparison {
     expected: f64,
 }
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let experiments: Vec<&str> =
         report.study_figures.closed_form_experiments.iter().map(String::as_str).collect();
@@ -101,7 +101,7 @@ impl TheoryComparison {
     }
 }
 
-/// Selects one of a point's values.
+/// Selects the mean or the plateau of a point.
 type ValueSelector = for<'r> fn(&'r Row<'_>) -> &'r TheoryComparison;
 
 fn agreement(rows: &[Row<'_>], of: ValueSelector) -> String {

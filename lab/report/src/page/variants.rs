@@ -11,7 +11,7 @@ use crate::report::Report;
 /// A variant and the results of its checks.
 type Row<'a> = (&'a StackView, Vec<Finding>);
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let (layout, trials) = (&report.study_figures, &report.claims.trials);
     let tried = |variant| {

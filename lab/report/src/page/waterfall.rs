@@ -1,4 +1,5 @@
-//! A waterfall: the delay components of each file of a page, for every transport on a common time axis.
+//! A waterfall: the delay components of each file of a page, for every transport on a common time axis. All lengths are
+//! in px.
 
 use std::fmt::Write;
 
@@ -10,15 +11,15 @@ use crate::data::Cell;
 use crate::plot::{Anchor, Scale, Svg, draw_component_key, escape, number};
 use crate::report::Report;
 
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
 /// The left margin, in px.
 const LEFT_MARGIN: f64 = 150.0;
-/// The width of the longest page.
+/// The width of the longest page, in px.
 const MAX_PAGE_WIDTH: f64 = 640.0;
-/// The position of the first page, below the legend.
+/// The position of the first page, below the legend, in px.
 const TOP_MARGIN: f64 = 36.0;
-/// The gap between two pages.
+/// The gap between two pages, in px.
 const PAGE_GAP: f64 = 14.0;
 /// The height that the bars of a page share, as long as they stay distinguishable.
 const PAGE_HEIGHT: f64 = 130.0;
@@ -27,7 +28,7 @@ const MIN_BAR_HEIGHT: f64 = 2.0;
 /// The maximum height of a bar, in px.
 const MAX_BAR_HEIGHT: f64 = 9.0;
 
-/// Returns the section.
+/// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let drawn = selected_points(report, &report.study_figures.waterfalls).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn

@@ -59,7 +59,7 @@ fn links(report: &Report, kernel: &KernelResults, wanted: impl Fn(Agreement) -> 
     claims.map(link).collect()
 }
 
-/// Returns how many points both measured, and whether they agree.
+/// Returns how many points were measured in both worlds, and at how many the worlds agree.
 fn points(kernel: &KernelResults) -> String {
     let mut text = format!("{} points were measured in both worlds", kernel.shared_points);
     for validation in &kernel.validations {

@@ -13,7 +13,7 @@ pub struct Ccdf {
     pub points: Vec<(f64, f64)>,
     /// The confidence band (time in ms, lower, upper): 95 % limits of the share.
     pub band: Vec<(f64, f64, f64)>,
-    /// The closed form, drawn dashed.
+    /// The closed form (time in ms, share that takes longer), drawn dashed.
     pub theory: Vec<(f64, f64)>,
 }
 

@@ -5,9 +5,9 @@ use super::{Panel, Series, Svg};
 
 /// The distance in pixels below which curves coincide: about the width of a line.
 const COINCIDENCE_DISTANCE: f64 = 1.5;
-/// The fraction of the points that may be further apart.
+/// The fraction of the points at which coinciding curves may be further apart.
 const MAX_FAR_SHARE: f64 = 0.1;
-/// The length in pixels of each of several coinciding curves before the next one is drawn.
+/// The length in pixels of a dash of one of several coinciding curves, after which the next curve has a dash.
 const DASH_LENGTH: usize = 7;
 
 /// Draws lines, then all marks above them.
@@ -53,7 +53,7 @@ fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
     max > 1 && xs.iter().filter(near).count() as f64 >= (1.0 - MAX_FAR_SHARE) * max as f64
 }
 
-/// Returns the dash pattern of one of `count` coinciding curves, with gaps for the others.
+/// Returns the dash pattern of the curve with index `turn` among `count` coinciding ones, with gaps for the others.
 fn dash_pattern(turn: usize, count: usize) -> String {
     format!("0 {} {DASH_LENGTH} {}", DASH_LENGTH * turn, DASH_LENGTH * (count - 1 - turn))
 }

@@ -8,7 +8,7 @@ const MARK_HEIGHT: f64 = 9.0;
 /// The marks at a panel's edges so far.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeMarks {
-    /// The position of each mark, rounded to a pixel, and its edge.
+    /// The horizontal position of each mark in whole pixels, and whether the mark is at the upper edge.
     positions: Vec<(i64, bool)>,
 }
 

@@ -26,7 +26,7 @@ pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, SeriesStyle,
     }
 }
 
-/// Draws a key of lines, markers and names, from `at` downwards.
+/// Draws a key of lines, markers and names, from `at` downwards; `theory` adds an entry for the closed form.
 pub fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)], theory: bool) {
     let mut y = at.1;
     for (label, style) in entries {
@@ -45,7 +45,7 @@ pub fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]
     }
 }
 
-/// The height of a line of the key of delay components.
+/// The height of a line of the key of delay components, in px.
 const KEY_LINE_HEIGHT: f64 = 17.0;
 
 /// Returns the height of the key of delay components in a drawing of this width.

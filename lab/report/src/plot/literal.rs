@@ -10,9 +10,8 @@ use super::theme;
 /// A property and its value.
 type Declaration = (&'static str, String);
 
-/// Replaces the classes of a drawing, which [`super::Svg`] has written, with the attributes that the style
-/// sheet defines for them. Browsers find the colours of a dark screen in a style sheet behind the title,
-/// likewise literal.
+/// Replaces the classes of a drawing, which [`super::Svg`] has written, with the attributes that the style sheet
+/// defines for them. A style sheet after the title has the colours for dark screens, also as literals.
 pub fn literal(drawing: &str) -> String {
     let [light, dark] = Palette::both();
     let mut differing: Vec<String> = Vec::new();
@@ -66,7 +65,7 @@ pub fn literal(drawing: &str) -> String {
     text
 }
 
-/// Returns the colour of a class such as `c-blue` on paper.
+/// Returns the colour of a class such as `c-blue` in the light palette.
 pub fn literal_colour(class: &str) -> String {
     let [light, _] = Palette::both();
     light.style(&[class], "var(--ink)").0
@@ -88,7 +87,7 @@ fn class_of(tag: &str) -> (&str, Vec<&str>, &str) {
 struct Palette(Vec<(&'static str, &'static str)>);
 
 impl Palette {
-    /// Returns the palettes of light and dark.
+    /// Returns the light and the dark palette.
     fn both() -> [Self; 2] {
         let block = |from: &str| {
             let start = theme::CSS.find(from).map_or(0, |at| at + from.len());
@@ -99,7 +98,7 @@ impl Palette {
         [Self(block(":root{")), Self(block("prefers-color-scheme:dark){:root{"))]
     }
 
-    /// Returns a value without variables and `currentColor`.
+    /// Returns `value`, or what it stands for if it is a variable or `currentColor`; `colour` is the current colour.
     fn resolve(&self, value: &str, colour: &str) -> String {
         let value = if value == "currentColor" { colour } else { value };
         let name = value.strip_prefix("var(").and_then(|rest| rest.strip_suffix(')'));

@@ -7,7 +7,7 @@ use super::{Anchor, Marker, Svg};
 pub enum Mark {
     /// Some runs collapsed: a ring around the point.
     Collapsed,
-    /// There is no value: ∅ at the upper edge, which is not a marker.
+    /// There is no value: ∅ at the upper edge, a shape that no marker has.
     NoValue,
     /// The value is above the axis: a triangle at its upper end.
     Above,

@@ -7,14 +7,14 @@ pub enum Scale {
     Linear {
         /// The value at the start of the axis.
         min: f64,
-        /// The value at its end.
+        /// The value at the end of the axis.
         max: f64,
     },
     /// Equal steps for equal ratios.
     Log {
         /// The value at the start of the axis, above zero.
         min: f64,
-        /// The value at its end.
+        /// The value at the end of the axis.
         max: f64,
     },
     /// As [`Scale::Log`], with a separate position for zero before a break.
@@ -33,13 +33,13 @@ pub enum Scale {
 
 /// The position of zero on a scale of the kind `LogFromZero`, as a fraction of the axis.
 const ZERO_POSITION: f64 = 0.04;
-/// The position at which the logarithmic part of such a scale begins, as a fraction of the axis.
+/// The position at which the logarithmic part of a scale of the kind `LogFromZero` begins, as a fraction of the axis.
 const LOG_START: f64 = 0.1;
 
 /// A tick of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// The value.
+    /// The value at the tick.
     pub value: f64,
     /// Its label; empty for a minor tick.
     pub label: String,

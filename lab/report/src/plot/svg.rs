@@ -34,7 +34,7 @@ impl Svg {
         Self { id: id.to_owned(), width, height, title: title.to_owned(), body: String::new() }
     }
 
-    /// Returns the name that distinguishes this drawing's clip paths from those of others.
+    /// Returns the name of the drawing, which is unique on its page. With `.svg`, it is also the name of the file.
     pub fn id(&self) -> &str {
         &self.id
     }

@@ -3,7 +3,7 @@
 use super::{Region, RegionPoint, TransportRegion};
 use crate::plot::{Anchor, Svg, number};
 
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
 /// The left margin, in px.
 const LEFT_MARGIN: f64 = 62.0;
@@ -57,7 +57,7 @@ impl Region {
         TOP_MARGIN + CELL_HEIGHT * self.axes[1].steps.len() as f64 + BOTTOM_MARGIN
     }
 
-    /// Returns the value of an axis at an index.
+    /// Returns the value of an axis (0: horizontal, 1: vertical) at a step, counted from the lowest value.
     fn value(&self, axis: usize, step: usize) -> String {
         let axis = &self.axes[axis];
         number(axis.position(axis.ascending()[step]))

@@ -1,4 +1,4 @@
-//! The region of a plane in which a transport meets a requirement.
+//! The region in the plane of two swept keys in which a transport meets a requirement.
 
 mod draw;
 
@@ -14,7 +14,7 @@ use hol_lab::Metric;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
-    /// The metric.
+    /// The metric that has to reach the threshold.
     pub metric: Metric,
     /// Threshold, in the unit of the metric.
     pub from: f64,

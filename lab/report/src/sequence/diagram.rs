@@ -5,7 +5,7 @@ use hol_base::Time;
 use super::{Arrow, Delivery, Trace};
 use crate::plot::{Anchor, Svg};
 
-/// The width, in px.
+/// The width of a diagram, in px.
 const WIDTH: f64 = 910.0;
 /// The horizontal position of the client's line, in px.
 const CLIENT_X: f64 = 190.0;
@@ -15,13 +15,13 @@ const SERVER_X: f64 = 530.0;
 const TOP_MARGIN: f64 = 56.0;
 /// The vertical distance in pixels that stands for the shortest one-way delay.
 const DELAY_HEIGHT: f64 = 90.0;
-/// The position of the first bar.
+/// The position of the first bar, in px.
 const BARS_X: f64 = SERVER_X + 14.0;
-/// The width of a bar with the gap beside it.
+/// The width of a bar with the gap beside it, in px.
 const BAR_WIDTH: f64 = 11.0;
-/// The position of the names of deliveries.
+/// The position of the names of deliveries, in px.
 const NAMES_X: f64 = SERVER_X + 140.0;
-/// The minimum distance between two names.
+/// The minimum distance between two names, in px.
 const LINE_HEIGHT: f64 = 12.0;
 
 /// Draws a trace under its heading.
@@ -70,7 +70,7 @@ fn frame(svg: &mut Svg, bottom: f64) {
     svg.text("note", (BARS_X + 15.0, 38.0), Anchor::Start, "arrived and waiting: head-of-line blocking");
 }
 
-/// Returns the shortest one-way delay in ms, rounded to tenths of its order of magnitude, which gives the time scale.
+/// Returns the shortest one-way delay in ms, rounded down to two significant digits; it gives the time scale.
 fn shortest_delay_ms(trace: &Trace) -> f64 {
     let delays =
         trace.arrows.iter().filter_map(|arrow| Some(arrow.arrived?.since(arrow.sent).as_millis_f64()));

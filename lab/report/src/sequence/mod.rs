@@ -41,7 +41,7 @@ pub struct Diagram {
     pub svg: Svg,
 }
 
-/// Runs one lost message over TCP, and over SCTP with one and with eight streams, and draws the diagrams.
+/// Draws the diagrams of runs with one lost message: over TCP, and over SCTP with one and with eight streams.
 pub fn diagrams() -> Result<Vec<Diagram>, RunError> {
     DIAGRAMS
         .iter()

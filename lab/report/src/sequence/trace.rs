@@ -102,7 +102,7 @@ fn network_that_drops(packet: usize) -> NetworkSpec {
 /// Collects the packets that two hosts send and receive, up to the size of a diagram.
 #[derive(Debug)]
 pub struct PacketCollector {
-    /// The client and the server.
+    /// The names of the client and the server.
     hosts: [String; 2],
     packets: Vec<TracedPacket>,
     /// Number of packets that were omitted because the diagram was full.
@@ -208,8 +208,8 @@ impl PacketObserver for PacketCollector {
 }
 
 impl Trace {
-    /// Creates the trace from the first message to the last, of a run with these records whose messages have
-    /// `size` octets, if all have the same size.
+    /// Creates the trace of a run with these records, from its first message to its last. `size` is the size of a
+    /// message in octets, if all messages have the same size.
     pub fn new(collector: &PacketCollector, records: &[Record], size: Option<u32>) -> Self {
         let first =
             records.first().and_then(|record| record.request).map_or(Time::ZERO, |leg| leg.first_sent);

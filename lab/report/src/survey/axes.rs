@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use super::quantity::Numbers;
 use crate::data::last_key_part;
 
-/// Keys that advance together and have more than one value.
+/// An axis of an experiment: keys that change together and have more than one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// Dotted names of the keys, in the order of the file.
     pub keys: Vec<String>,
     /// The values of the keys at each step, as written.
     pub steps: Vec<Vec<String>>,
-    /// The steps as numbers, and the index of the key with these numbers, if there is one.
+    /// The index of the key that orders the steps, and its values as numbers; `None` if the steps have no order.
     pub numbers: Option<(usize, Numbers)>,
 }
 
-/// Reconstructs the axes from points, each a list of keys and values. The axes form a grid; some of them are zipped.
+/// Reconstructs the axes from points, each a list of keys and values. The axes form a grid; an axis may consist of
+/// several zipped keys.
 ///
 /// Keys belong to the same axis if not every combination of their values exists.
 pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
@@ -51,8 +52,8 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
     groups.into_iter().map(axis).filter(|axis| axis.steps.len() > 1).collect()
 }
 
-/// Returns the first key whose numbers distinguish the steps, if all other keys advance with it; otherwise the steps have no order for a
-/// line.
+/// Returns the first key whose numbers distinguish the steps, if all other keys advance with it. `None`: the steps have
+/// no order, so no line joins them.
 fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
     let read = |key: usize| Numbers::read(&steps.iter().map(|step| step[key].as_str()).collect::<Vec<_>>());
     let all: Vec<Option<Numbers>> = (0..keys).map(read).collect();

@@ -24,15 +24,15 @@ pub enum Outcome {
     Better,
     /// The challenger is significantly worse, or only the reference carries the load.
     Worse,
-    /// Significantly equivalent.
+    /// The transports are significantly equivalent.
     Same,
-    /// The repetitions do not decide it.
+    /// The repetitions do not decide which transport is better.
     Undecided,
     /// Neither transport carries the load, or one of them has no meaningful value.
     Unknown,
 }
 
-/// The comparison of a challenger with a reference.
+/// The comparison of one transport, the challenger, with another one, the reference, under the same conditions.
 #[derive(Debug, Clone)]
 pub struct Contest<'d> {
     pub(super) challenger: &'d Cell,
@@ -62,7 +62,8 @@ fn are_equal(values: &[f64], metric: Metric) -> bool {
 }
 
 impl<'d> Contest<'d> {
-    /// Compares the repetitions with the same losses; two are the same only if no difference can be detected.
+    /// Compares the repetitions with the same losses. The transports count as the same only if they differ by less than
+    /// the resolution of the metric.
     pub fn new(metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
         Self::compare(metric.resolution(), metric, challenger, reference)
     }
@@ -110,7 +111,8 @@ impl<'d> Contest<'d> {
         means.or_else(|| self.carrier.map(|carrier| carrier.p))
     }
 
-    /// Returns whether more repetitions would only add precision: the p-value is a tenth of the significance level.
+    /// Returns whether more repetitions would only add precision: nothing is random, or random events have occurred and
+    /// a p-value is below a tenth of the significance level.
     pub fn is_decisive(&self) -> bool {
         let is_sure = self.p < DECISIVE_P || self.p_equivalent < DECISIVE_P;
         self.is_exact() || (is_sure && !self.has_no_events())
@@ -184,8 +186,8 @@ impl<'d> Contest<'d> {
         ours - theirs
     }
 
-    /// Returns the means of both over the pairs of repetitions in which both have a value; NaN if there is none, or if
-    /// they are not compared.
+    /// Returns the means of challenger and reference over the pairs of repetitions in which both have a value; NaN if
+    /// there is no such pair, or no comparison.
     pub(super) fn means_of_pairs(&self) -> (f64, f64) {
         let [ours, theirs] = [self.challenger, self.reference].map(|cell| match self.is_unsteady {
             true => cell.of_completed_runs(|run| run.latency.mean_ms()),
@@ -215,8 +217,9 @@ impl<'d> Contest<'d> {
         self.comparison.is_none() && self.carrier.is_some()
     }
 
-    /// Returns the difference of the means in percent of the reference, as a table shows it, unless the typical ratio of
-    /// two runs is nearly the same: a few long times move the mean of ratios less than the ratio of means.
+    /// Returns the difference of the means in percent of the reference, as a table shows it. It may differ from the
+    /// typical ratio of two runs, because a few long times move the ratio of means more than the mean of ratios. `None`
+    /// if both are nearly the same, or if no ratios are compared.
     pub(super) fn ratio_of_means(&self) -> Option<f64> {
         let typical = 100.0 * self.comparison.filter(|_| self.is_ratio)?.difference.mean.exp_m1();
         let (ours, theirs) = self.means_of_pairs();

@@ -41,13 +41,14 @@ impl Contest<'_> {
         Some(format!("its mean over {runs} is {} % {word}", number(two_digits(share.abs()))))
     }
 
-    /// Names what a percentage holds for, where the ratio of the means differs.
+    /// Returns ` in a typical run` if the stated percentage differs from the ratio of the means; otherwise an empty
+    /// text.
     fn typical(&self) -> &'static str {
         if self.ratio_of_means().is_some() { " in a typical run" } else { "" }
     }
 
-    /// Describes a difference that may have either sign: `the mean response time of sctp is 3 % lower (95 % CI 1 % higher to 7 % lower)`.
-    /// `runs` follows the interval.
+    /// Describes a difference that may have either sign: `the mean response time of sctp is 3 % lower (95 % CI 1 %
+    /// higher to 7 % lower)`. The text `runs` is added after the interval.
     pub fn describe_unclear_difference(&self, runs: &str) -> String {
         let Some(size) = self.difference_size() else { return self.describe_difference() };
         let is_higher = self.comparison.is_some_and(|comparison| comparison.difference.mean > 0.0);
@@ -98,7 +99,8 @@ impl Contest<'_> {
         is_same.then(|| format!("the first {} MB", number(digits(ours, 2))))
     }
 
-    /// Describes how many repetitions ended early, if any; their signs had to agree.
+    /// Describes in how many repetitions a run did not finish, if any; a sign test over all repetitions had to confirm
+    /// the result.
     fn describe_early_ends(&self) -> String {
         if self.is_unsteady {
             return "; there is no steady state, so the conclusion, which is the same in both halves of the runs, holds only for runs of this length".to_owned();

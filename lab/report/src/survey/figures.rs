@@ -24,7 +24,7 @@ pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     )
 }
 
-/// Numbers figures from `first`.
+/// Numbers the figures, starting with `first`.
 pub fn with_numbers(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
     for (number, figure) in (first..).zip(&mut figures) {
         figure.id = format!("fig{number:02}");
@@ -239,22 +239,23 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     combinations.into_iter().map(figure).filter(|figure| figure.panels.iter().any(has_curves)).collect()
 }
 
-/// Returns the smallest share of a few messages at a point, as a power of ten.
+/// Returns the lower end of the axis of shares: the share of ten messages at the point with the most messages, rounded
+/// down to a power of ten, from 1e-6 to 0.01.
 fn min_share(survey: &Survey<'_>) -> f64 {
     let max = survey.cells().map(|cell| cell.latency.offered()).max().unwrap_or(1);
     10f64.powf((10.0 / max as f64).log10().floor()).clamp(1e-6, 0.01)
 }
 
-/// Returns the range of values for an axis.
+/// Returns the smallest and the largest value; `None` without values.
 pub(super) fn range_of(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (min, max) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     (min <= max).then_some((min, max))
 }
 
-/// The number of letters with room below an axis.
+/// The number of letters of a name that fit below an axis.
 const MAX_LETTERS_BELOW: usize = 24;
 
-/// Returns the number of letters with room above each of some panels, of which at most three are in a row.
+/// Returns the number of letters that fit above a panel if there are `panels` panels, at most three in a row.
 const fn letters_above(panels: usize) -> usize {
     if panels > 2 { 34 } else { 44 }
 }

@@ -16,7 +16,7 @@ pub struct Headline {
     pub outages: Vec<String>,
     /// The comparison of each transport with the first transport, one sentence each.
     pub main_sentences: Vec<String>,
-    /// One sentence for each line, if there are several.
+    /// One sentence for each combination of values of the axes other than the horizontal one, if there are several.
     pub lines: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     text + "."
 }
 
-/// Returns whether losses are part of the verdict: not if there is no comparison.
+/// Returns whether lost messages are described with the outcome: only if there are any, and a comparison.
 fn counts_losses(contest: &&Contest<'_>) -> bool {
     contest.outcome() != Outcome::Unknown && contest.describe_losses().is_some()
 }

@@ -10,27 +10,27 @@ use crate::plot::{Anchor, SeriesStyle, Svg, number};
 const LEFT_MARGIN: f64 = 78.0;
 /// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
-/// The position of the first entry of the key.
+/// The position of the first entry of the key, in px.
 const KEY_POSITION: (f64, f64) = (16.0, 8.0);
-/// The height of a line of the key.
+/// The height of a line of the key, in px.
 const LINE_HEIGHT: f64 = 18.0;
 /// The bottom margin, in px.
 const BOTTOM_MARGIN: f64 = 46.0;
-/// The width, in px.
+/// The width of a drawing, in px.
 const WIDTH: f64 = 880.0;
-/// The largest width of a cell of the map.
+/// The largest width of a cell of the map, in px.
 const MAX_CELL_WIDTH: f64 = 96.0;
-/// The height of a cell.
+/// The height of a cell, in px.
 const CELL_HEIGHT: f64 = 34.0;
 
 /// How certain it is that the best transport is best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Certainty {
-    /// Significantly better than every other transport.
+    /// The transport is significantly better than every other one.
     Sure,
-    /// Equivalent to the second best: within [`NEGLIGIBLE`].
+    /// The transport is equivalent to the second best: they differ by less than [`NEGLIGIBLE`].
     Tie,
-    /// The repetitions do not decide it.
+    /// The repetitions do not decide which transport is best.
     Unsure,
 }
 

@@ -163,7 +163,7 @@ impl<'d> Survey<'d> {
         }
     }
 
-    /// Returns the metric of this name: that of a program, or a built-in one.
+    /// Returns the metric of this name: one that a program reports, or else a built-in one.
     fn metric(&self, name: &str) -> Metric {
         let own = defined(self.cells()).into_iter().find(|defined| defined.name == name).map(Metric::Defined);
         own.or_else(|| Metric::named(name)).unwrap_or_default()
@@ -197,7 +197,7 @@ impl<'d> Survey<'d> {
     }
 }
 
-/// Returns the metrics of programs that points have.
+/// Returns the metrics that programs report at these points.
 pub(crate) fn defined<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<DefinedMetric> {
     let mut all: Vec<DefinedMetric> = Vec::new();
     for (metric, _) in cells.flat_map(|cell| &cell.values) {
@@ -210,7 +210,7 @@ pub(crate) fn defined<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<DefinedM
     all
 }
 
-/// Returns the first metric of programs that has a value.
+/// Returns the first metric that a program reports and that has a value.
 fn first_defined_metric(cell: &Cell) -> Option<Metric> {
     let is_defined = |metric: Metric| matches!(metric, Metric::Defined(_));
     let mut known = cell.values.iter();

@@ -10,7 +10,7 @@ use hol_lab::Metric;
 /// Margins before the event and after the backlog, as a share of the time between them.
 const MARGIN_SHARE: f64 = 0.25;
 
-/// Returns the figures; none if the path was not disrupted.
+/// Returns the figures; none if the path was not disrupted, or if there would be too many.
 pub fn outage_curves(survey: &Survey<'_>) -> Vec<Figure> {
     let combinations = survey.combinations(0);
     if combinations.len() > MAX_DISTRIBUTIONS {

@@ -77,7 +77,7 @@ fn describe_backlog(cell: &Cell) -> String {
     {
         text += &match first == last {
             true if lost == 0 => format!(", and arrive {first} after the event"),
-            true => format!("; what arrives of them does so {first} after the event"),
+            true => format!("; those that are delivered arrive {first} after the event"),
             false => format!("; the first arrives {first} after the event, the last {last} after it"),
         };
     }

@@ -16,7 +16,7 @@ pub(super) struct QuantileComparison {
     pub(super) percent: f64,
 }
 
-/// Compares the quantile `p` (0 to 1) of paired repetitions; `None` if fewer than two have one.
+/// Compares the quantile `p` (0 to 1) of paired repetitions; `None` if no pair has one.
 pub(super) fn compare_quantile(challenger: &Cell, reference: &Cell, p: f64) -> Option<QuantileComparison> {
     let of = |cell: &Cell| cell.of_completed_runs(|run| run.latency.quantile(p).map(|at| at.as_millis_f64()));
     let pairs = of(challenger).into_iter().zip(of(reference));

@@ -7,7 +7,7 @@ use hol_lab::Quantity;
 pub struct Numbers {
     /// The unit, such as `ms`; may be empty.
     pub unit: &'static str,
-    /// Numbers of the values, in the order of the file.
+    /// The values in this unit, in the order of the file.
     pub values: Vec<f64>,
 }
 
@@ -27,7 +27,7 @@ impl Numbers {
         Some(Self { unit, values: read.iter().map(|(_, value)| clean(value / factor)).collect() })
     }
 
-    /// Returns whether no two are equal.
+    /// Returns whether all values differ.
     pub fn are_distinct(&self) -> bool {
         (1..self.values.len()).all(|index| !self.values[..index].contains(&self.values[index]))
     }
@@ -61,7 +61,8 @@ impl Numbers {
         if counts { rounded.round() } else { rounded }
     }
 
-    /// Returns whether a logarithmic axis suits the values: they span more than a decade.
+    /// Returns whether a logarithmic axis suits the values: none is negative, and the largest is at least 20 times the
+    /// smallest positive one.
     pub fn span_decades(&self) -> bool {
         let positive = self.values.iter().copied().filter(|value| *value > 0.0);
         let (min, max) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));

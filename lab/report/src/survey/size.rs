@@ -21,7 +21,7 @@ impl Size {
         if half > 0.0 { (-half.log10().floor()).clamp(0.0, 3.0) as usize } else { 0 }
     }
 
-    /// Formats the size.
+    /// Formats the difference itself, without its unit.
     pub(super) fn value(&self) -> String {
         format!("{:.*}", self.digits(), self.value)
     }

@@ -1,4 +1,4 @@
-//! Draws a network: nodes and LANs as boxes, links and memberships as lines between them.
+//! Draws a network: nodes and LANs as boxes, links and memberships as lines between them. All lengths are in px.
 
 use hol_network::{Medium, NodeId, Segment, Topology};
 
@@ -10,13 +10,13 @@ use crate::plot::{Anchor, Svg};
 const MARGIN: f64 = 30.0;
 /// The height of the heading, in px.
 const HEADING_HEIGHT: f64 = 40.0;
-/// Half the minimum width of a box.
+/// Half the minimum width of a box, in px.
 const MIN_BOX_HALF_WIDTH: f64 = 34.0;
-/// Half the width of a letter.
+/// Half the width of a letter, in px.
 const LETTER_HALF_WIDTH: f64 = 3.4;
-/// Height of a line of text.
+/// Height of a line of text, in px.
 const LINE_HEIGHT: f64 = 14.0;
-/// The distance of parallel links at their midpoints.
+/// The distance of parallel links at their midpoints, in px.
 const LINK_DISTANCE: f64 = 70.0;
 
 /// Draws the network; `id` is unique on its page.

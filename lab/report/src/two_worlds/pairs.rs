@@ -91,7 +91,7 @@ pub fn are_alike(model: &Point, kernel: &Point) -> bool {
     model.messages_in(0) == kernel.messages_in(0)
 }
 
-/// Describes points by experiment, as `exp1: TCP (2006), SCTP-1 (2006) (14 points)`.
+/// Describes points by experiment: `exp1: 14 points of TCP (2006), SCTP-1 (2006)`.
 pub fn describe_points(points: &[&Point]) -> Vec<String> {
     let mut by_experiment: BTreeMap<&str, (Vec<&str>, usize)> = BTreeMap::new();
     for point in points {

@@ -4,7 +4,7 @@ use hol_measure::{Bounds, CONFIDENCE, RankSum};
 
 use super::runs::Runs;
 
-/// The largest accepted deviation of the model from the kernel: the larger of the two fields.
+/// The largest accepted deviation of the model from the kernel; the larger one of the two fields applies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
     /// Deviation in the value's unit.
@@ -33,11 +33,12 @@ pub struct Check {
     pub difference: Bounds,
     /// The ranks of the kernel's runs among the model's.
     pub ranks: RankSum,
-    /// The largest acceptable difference.
+    /// The largest acceptable difference, in the unit of the values.
     pub tolerance: f64,
-    /// The ends of the kernel's interval, or the lowest and the highest run if the runs are too few for an interval.
+    /// The ends of the confidence interval of the kernel's median, or the lowest and the highest run if the runs are
+    /// too few for an interval.
     kernel_range: (f64, f64),
-    /// The one-sided uncertainty of the kernel's median.
+    /// The one-sided uncertainty of the kernel's median, in the unit of the values.
     uncertainty: f64,
     /// The number of the kernel's repetitions.
     repetitions: usize,
@@ -60,7 +61,7 @@ impl Check {
         })
     }
 
-    /// Returns the difference in units of the tolerance.
+    /// Returns the absolute difference as a multiple of the tolerance.
     pub fn excess(&self) -> f64 {
         self.difference.value.abs() / self.tolerance
     }
@@ -99,8 +100,8 @@ impl Check {
     }
 }
 
-/// Returns model minus kernel. Each median is inside its own interval with half the error probability, so the
-/// difference is inside the sum.
+/// Returns model minus kernel. The intervals of both medians have half the error probability each, so the difference is
+/// inside the sum of both intervals with the usual confidence.
 fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     let each = f64::midpoint(CONFIDENCE, 1.0);
     let [kernel, model] = [kernel, model].map(|runs| Bounds::of_median(&runs.values, each));
@@ -112,9 +113,9 @@ fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     })
 }
 
-/// Returns the longer side of the kernel's interval, or the side that is expected from the model's many repetitions if
-/// that is longer: eight runs may all miss an event that occurs in one of four runs. If the runs are too few for an
-/// interval, the distance to the extreme runs is used.
+/// Returns the longer side of the kernel's interval, or that of the model's interval scaled to the kernel's number of
+/// repetitions if this is longer: eight runs may all miss an event that occurs in one of four runs. If the runs are too
+/// few for an interval, the distance to the extreme runs is used.
 fn uncertainty(kernel: &Runs, model: &Runs) -> Option<f64> {
     let longer_side = |runs: &Runs| {
         let (value, (low, high)) = (runs.median?.value, runs.range()?);

@@ -21,13 +21,13 @@ pub struct ComparedPoint {
     pub model_transport: TransportSpec,
     /// The kernel's measurements.
     pub kernel: PointMeasurements,
-    /// The model's results.
+    /// The model's measurements.
     pub model: PointMeasurements,
     /// Comparison of the mean response times of both worlds' median runs; `None` if a world has none.
     pub mean: Option<Check>,
-    /// Comparison of their 99th percentiles; `None` if a world has no median run.
+    /// Comparison of the 99th percentiles of both worlds' median runs; `None` if a world has no median run.
     pub p99: Option<Check>,
-    /// Comparison of their throughputs in kbit/s; `None` if a world has no median run.
+    /// Comparison of the throughputs of both worlds' median runs, in kbit/s; `None` if a world has no median run.
     pub throughput: Option<Check>,
     /// The number of collapsed runs.
     pub collapses: Collapses,
@@ -41,7 +41,8 @@ pub struct ComparedPoint {
     pub wasserstein_ms: Option<f64>,
     /// The repetition in which the kernel is furthest from the model's mean, to be examined first.
     pub furthest_repetition: u32,
-    /// The rank of each repetition of the kernel among the model's.
+    /// The share of the model's runs that each repetition of the kernel exceeds; empty if the model's runs hardly
+    /// differ.
     pub ranks: Vec<f64>,
     /// The conditions of the network and the workload.
     pub conditions: Conditions,
@@ -118,7 +119,8 @@ impl ComparedPoint {
         self.checks().any(|check| check.is_imprecise())
     }
 
-    /// Returns the largest judged difference in units of its tolerance; infinite if a world has no value.
+    /// Returns the largest judged difference as a multiple of its tolerance; infinite if a value is missing and the
+    /// worlds do not agree.
     pub fn excess(&self) -> f64 {
         let known = self.checks().map(|check| check.excess()).fold(0.0, f64::max);
         if self.agrees() || self.checks().count() == self.judged_checks().len() {

@@ -9,17 +9,17 @@ use crate::plot::{
     side_labels,
 };
 
-/// The width, in px.
+/// The width of a figure, in px.
 const WIDTH: f64 = 880.0;
-/// The height, in px.
+/// The height of a figure, in px.
 const HEIGHT: f64 = 340.0;
-/// The margin left of the first panel, for tick labels and the name of the axis.
+/// The margin left of the first panel, for tick labels and the name of the axis, in px.
 const LEFT_MARGIN: f64 = 62.0;
 /// The top margin, in px.
 const TOP_MARGIN: f64 = 34.0;
-/// The margin below the panels, for tick labels and the name of the axis.
+/// The margin below the panels, for tick labels and the name of the axis, in px.
 const BOTTOM_MARGIN: f64 = 46.0;
-/// The margin right of a panel, for the names of its curves.
+/// The margin right of a panel, for the names of its curves, in px.
 const NAMES_WIDTH: f64 = 118.0;
 /// The end of the vertical axis in round trips; values above it are triangles at the edge.
 const ROUND_TRIPS: f64 = 6.0;
@@ -47,15 +47,15 @@ impl Validation {
         names
     }
 
-    /// Returns the median runs of an experiment, lines for the model and marks for the kernel, with the name of the drawing; `None` if
-    /// nothing varies.
+    /// Draws the median runs of an experiment over packet loss or rate: lines for the model, marks for the kernel.
+    /// `None` if neither varies.
     pub fn figure(&self, experiment: &str) -> Option<Svg> {
         let points: Vec<&ComparedPoint> =
             self.points.iter().filter(|compared| compared.point.experiment == experiment).collect();
         drawing(&format!("beside-{experiment}"), &points)
     }
 
-    /// Returns a few transports of the first experiment; `None` without them.
+    /// Draws a few transports of the first experiment; `None` if there is nothing to draw.
     pub fn overview(&self) -> Option<Svg> {
         let experiment = *self.experiments().first()?;
         let mine = |compared: &&ComparedPoint| {
@@ -160,7 +160,7 @@ fn series<'c>(
     Series::new(label, SeriesStyle::of_transport(label), points)
 }
 
-/// Returns the distributions of both worlds at a point.
+/// Draws the distributions of both worlds at a point.
 pub(super) fn distributions(id: &str, compared: &ComparedPoint) -> Svg {
     let mut svg = Svg::new(id, WIDTH, HEIGHT, &format!("Distribution at {}", compared.point));
     let curves = [

@@ -74,7 +74,8 @@ fn repetitions(compared: &ComparedPoint) -> String {
     }
 }
 
-/// Describes the direction in which the kernel's runs are counted.
+/// Returns the heading of the column that counts how often a run of the kernel is slower (or faster) than one of the
+/// model.
 fn describe_direction(validation: &Validation) -> &'static str {
     if validation.metric == Metric::Throughput { "Linux faster" } else { "Linux slower" }
 }

@@ -8,7 +8,7 @@ use hol_measure::{Bounds, CONFIDENCE};
 /// One value per run, in the order of the repetitions, and the median.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runs {
-    /// The values; infinite if a run has none, which is worse than any value.
+    /// The values; a run without one has an infinite value that is worse than all others.
     pub values: Vec<f64>,
     /// The median with its 95 % interval, which is distribution-free and lies between two runs; infinite ends with fewer than six runs.
     /// `None` without runs, or if most have no value.

@@ -5,11 +5,11 @@ use super::ComparedPoint;
 /// Numbers of points by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// All points.
+    /// Number of points.
     pub points: usize,
-    /// Points at which model and kernel agree.
+    /// Number of points at which model and kernel agree.
     pub agree: usize,
-    /// Points whose uncertainty exceeds the tolerance.
+    /// Number of points whose uncertainty exceeds the tolerance.
     pub imprecise: usize,
     /// Number of points whose uncertainty exceeds the tolerance and that agree.
     pub imprecise_and_agree: usize,

@@ -1,4 +1,4 @@
-//! Authentication: passwords, and the keys that replace them afterwards.
+//! Authentication: passwords for logging in, and the keys of sessions, tokens and shared links.
 
 pub mod attempts;
 pub mod key;

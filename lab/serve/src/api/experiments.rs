@@ -52,7 +52,7 @@ struct Selection {
     search: Option<String>,
     /// Maximum number of experiments: 100 by default, at most 1000.
     limit: Option<usize>,
-    /// Only experiments with a smaller number than this, the last of the previous list.
+    /// Only experiments with a smaller number than this, which is the last number of the previous list.
     before: Option<i64>,
 }
 

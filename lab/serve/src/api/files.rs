@@ -23,10 +23,11 @@ use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
 use crate::server::{Server, SharedServer};
 
-/// The report contains our script and style, but text that users wrote. In a sandbox it cannot send requests to this server.
+/// Policy of the report. It contains our script and style, but also text that users wrote, so a sandbox prevents it
+/// from sending requests to this server.
 const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; \
     script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
-/// Files of an experiment may contain anything.
+/// Policy of the files of an experiment, which may contain anything.
 const FILE_POLICY: &str = "sandbox; default-src 'none'";
 
 pub fn routes() -> OpenApiRouter<SharedServer> {

@@ -1,4 +1,4 @@
-//! The REST API. The OpenAPI description of each handler, an attribute, also defines its route.
+//! The REST API. An attribute of each handler contains its OpenAPI description, which also defines its route.
 
 mod drafts;
 mod events;

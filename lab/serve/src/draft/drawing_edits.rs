@@ -116,8 +116,8 @@ fn put_network(
     Ok(())
 }
 
-/// Returns whether the table needs no lists of nodes and links: the links are the same as before, and
-/// all between `client` and `server`.
+/// Returns whether the drawing has only the nodes `client` and `server` and the same links as before. The table then
+/// needs no lists of nodes and links.
 fn connects_default_nodes(old: &Graph, new: &Graph) -> bool {
     let ends = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).eq(DEFAULT_NODES);
     let shape = |graph: &Graph| {

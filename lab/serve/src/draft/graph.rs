@@ -218,7 +218,8 @@ impl Graph {
         }
     }
 
-    /// Sets positions from the text. The name of a LAN's position has a prefix with a blank, which names of nodes cannot have.
+    /// Sets the positions of nodes and LANs from the text. The position of a LAN has the name `lan NAME`, which is
+    /// never the name of a node, because names of nodes contain no blank.
     fn set_positions(&mut self, places: &Positions) {
         let at = |name: &str| places.get(name).map_or((None, None), |(x, y)| (Some(*x), Some(*y)));
         self.nodes.iter_mut().for_each(|node| (node.x, node.y) = at(&node.name));
@@ -272,7 +273,7 @@ fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     std::iter::once(measured).chain(beside).collect()
 }
 
-/// Returns the specification of a transport in the list, which may be a table with a label.
+/// Returns the specification of a transport from an entry of `transports`, which may be a table with a label.
 fn transport_spec(value: &toml_edit::Value) -> Option<String> {
     let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
     spec.as_str().map(str::to_owned)

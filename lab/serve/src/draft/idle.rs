@@ -7,7 +7,7 @@ use super::file::File;
 use super::ns;
 use crate::experiment::Format;
 
-/// Keys of an experiment file that use a network.
+/// Top-level keys that only an experiment with traffic has.
 const TRAFFIC_KEYS: [&str; 8] =
     ["transports", "workload", "background", "onward", "program", "sweep", "zip", "figure"];
 
@@ -20,10 +20,11 @@ pub fn network(text: &str, format: Format, permission: &Permission) -> Option<Ne
     File::read(text, permission).network().ok()
 }
 
-/// Returns the text with placeholder traffic, which a shell never starts, if the text describes a network of at least
-/// two nodes without traffic.
+/// Adds placeholder traffic to a text that describes a network without traffic. Returns `None` if the text has traffic,
+/// is invalid, or has no two nodes that are connected.
 ///
-/// `hol shell` opens the network of an experiment, and an experiment must have traffic.
+/// `hol shell` opens the network of an experiment, and an experiment must have traffic. A shell never starts the
+/// placeholder.
 pub fn with_placeholder_traffic(text: &str, format: Format, permission: &Permission) -> Option<String> {
     let settings = match format {
         Format::Toml => text.to_owned(),

@@ -12,7 +12,8 @@ use toml_edit::{DocumentMut, Item};
 use super::file::{File, NAME_NS};
 use super::positions;
 
-/// Prefix of comments for settings without an equivalent in ns, which the `#hol` lines repeat.
+/// Prefix of a comment about a setting without an equivalent in ns. Such comments are removed, because `#hol` lines
+/// contain these settings.
 const MISSING_SETTING: &str = "# ns has no ";
 
 /// The experiment file of an empty script: defaults of ns and Emulab.
@@ -225,7 +226,7 @@ fn inexpressible_settings_of(
 /// express.
 fn check_equivalent(file: &File, script: &str) -> Result<(), String> {
     let Ok(experiment) = &file.experiment else {
-        // Of an incomplete text, only the network can be compared.
+        // If the text is incomplete, only the networks can be compared.
         let again = File::read(
             to_experiment_file(script, &file.permission).map_err(|e| e.to_string())?,
             &file.permission,

@@ -87,7 +87,7 @@ impl Question {
     }
 }
 
-/// Returns the default of a key for which `hol compare` has another default than an experiment file.
+/// Returns the default of a key in experiment files, if `hol compare` has another default.
 fn default_of_file(key: &str) -> Option<&'static str> {
     match key {
         "workload.kind" => Some("simco"),
@@ -101,7 +101,7 @@ fn is_within(key: &str, table: &str) -> bool {
     key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Returns whether a transport has no settings of its own, which `hol compare` could not express.
+/// Returns whether `hol compare` can express an entry of `transports`: it has only a specification and a label.
 fn is_plain_transport(value: &Value) -> bool {
     value.as_inline_table().is_none_or(|table| table.iter().all(|(key, _)| ["spec", "label"].contains(&key)))
 }

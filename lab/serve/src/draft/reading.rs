@@ -45,7 +45,8 @@ pub struct Reading {
     pub question: Option<Question>,
     /// Number of points, runs and messages.
     pub plan: Option<PlanSize>,
-    /// Whether the draft has no traffic, so that its nodes run while the experiment is swapped in.
+    /// Whether the draft is a network without traffic. While such an experiment is swapped in, users can run commands
+    /// on its nodes.
     pub is_idle: bool,
     /// Parts of the draft that this machine cannot run.
     pub cannot: Vec<Unsupported>,

@@ -45,7 +45,7 @@ pub fn tables(item: Option<&Item>) -> Vec<&dyn TableLike> {
 /// Keys whose values are always strings: the name of a node may be `1`.
 const TEXT_KEYS: [&str; 6] = ["name", "from", "to", "kind", "transport", "title"];
 
-/// Returns the value of a field like [`value`], but names are strings, and rates may have the units of ns.
+/// Returns the value of a field like [`parse_value`], but names are strings, and rates may have the units of ns.
 fn value_of(key: &str, text: &str) -> Value {
     let last = key.rsplit('.').next().unwrap_or(key);
     match last {

@@ -21,7 +21,8 @@ const MAX_LINE_LENGTH: u64 = 64 << 10;
 /// Maximum number of octets of the project's files that are copied for an experiment: the size of a project's folder.
 const MAX_COPIED_OCTETS: u64 = 1 << 30;
 
-/// Name of the directory of these copies, next to the experiment file, where `hol` looks for `project:PATH`.
+/// Name of the directory with copies of the project's files, next to the experiment file. `hol` looks there for
+/// `project:PATH`.
 const COPIES_DIRECTORY: &str = "project";
 
 /// Name of the file with the commands of a shell, as an experiment.
@@ -71,7 +72,8 @@ impl RunnerCommand {
         journal.is_ok_and(|journal| matches!(journal.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }
 
-    /// Starts the process of an experiment. `line` gets each line that it writes, and `exit` its exit status after the last line.
+    /// Starts the process of an experiment. `line` gets each line that the process writes; after the last line, `exit`
+    /// gets the exit status.
     pub fn start(
         &self,
         experiment: &Experiment,
@@ -275,7 +277,7 @@ fn read_lines(stream: impl Read, line: impl Fn(String)) {
 
 /// Appends a line to a log of limited size.
 pub fn append_to_log(dir: &Path, line: &str) {
-    /// Octets from which on nothing is appended.
+    /// Size in octets from which on no more lines are appended.
     const MAX_LOG_SIZE: u64 = 1 << 20;
     let write = || -> io::Result<()> {
         let mut file = File::options().create(true).append(true).open(dir.join("log"))?;

@@ -28,7 +28,7 @@ use crate::store::Entry;
 /// Interval of the checks for idle experiments, and for processes that have not ended in time.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Seconds between updates of an experiment's usage. In this time it can write some hundred MB to a fast disk.
+/// Seconds between updates of an experiment's usage. The experiment can write some hundred MB to a fast disk meanwhile.
 const USAGE_INTERVAL: f64 = 1.0;
 
 /// Seconds in which a process must save its results before it is killed.
@@ -37,7 +37,7 @@ const END_TIMEOUT: f64 = 20.0;
 /// Number of times that the process of an experiment may be killed without a completed run before the experiment fails.
 const MAX_KILLS: u32 = 5;
 
-/// Maximum number of characters of a process's last message, which is the reason of a failure.
+/// Maximum number of characters of a process's last message, which is stored as the reason for a failure.
 const MAX_REASON_LENGTH: usize = 300;
 
 /// The process of an experiment, and its status.
@@ -47,7 +47,7 @@ struct Job {
     project: i64,
     cores: u32,
     stopwatch: Stopwatch,
-    /// Time of its last line of output, by `stopwatch`.
+    /// Time of the last line of output, by `stopwatch`.
     last_output_at: f64,
     /// Whether the process has reported progress.
     has_reported: bool,
@@ -68,7 +68,8 @@ struct Scheduler {
     server: Arc<Server>,
     sender: Sender<SchedulerMessage>,
     jobs: BTreeMap<i64, Job>,
-    /// For each experiment, how many times in a row its process was killed, and the number of runs completed by then.
+    /// For each experiment: how many times its process was killed since the last completed run, and the number of runs
+    /// completed by then.
     kill_counts: BTreeMap<i64, (u32, u64)>,
     /// Whether something has changed, so that the queue has to be decided again.
     queue_needs_check: bool,
@@ -199,7 +200,8 @@ impl Scheduler {
         }
     }
 
-    /// Asks the processes of experiments that should not run to end, and kills them if they do not.
+    /// Ends the processes of experiments that should no longer run: asks them to end, and kills those that do not end
+    /// in time.
     fn end_unwanted_processes(&mut self) {
         for (id, job) in &mut self.jobs {
             let wanted = self
@@ -208,7 +210,7 @@ impl Scheduler {
                 .entry(*id)
                 .is_ok_and(|entry| entry.is_some_and(|entry| holds_cores(entry.experiment.state)));
             match job.asked_to_end_at {
-                // The queue may start it again when this process has ended.
+                // The queue may start the experiment again when this process has ended.
                 None if !wanted => {
                     ask_to_end(&self.server, *id, job);
                     job.asked_to_end_at = Some(job.stopwatch.seconds());
@@ -380,7 +382,7 @@ impl Scheduler {
         self.server.apply_event(id, event, &why);
     }
 
-    /// Returns the event when a shell has ended: a user ended it, or it failed to start.
+    /// Returns the event to apply after a shell has ended: a failure if the shell did not start, otherwise a swap-out.
     fn event_of_ended_shell(&self, id: i64) -> (Event, String) {
         let state = self.server.store.entry(id).ok().flatten().map(|entry| entry.experiment.state);
         match state {
@@ -392,7 +394,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns the event after a process was killed: a restart, unless it was killed too often without progress.
+    /// Returns the event to apply after a process was killed: a restart, or a failure if it was killed too often
+    /// without completing a run.
     fn event_of_killed_process(&mut self, id: i64, runs: u64) -> (Event, String) {
         let (times, done) = self.kill_counts.entry(id).or_default();
         *times = if runs > *done { 1 } else { *times + 1 };

@@ -29,7 +29,8 @@ pub const fn is_reported(from: State, to: State) -> bool {
     }
 }
 
-/// Returns the mail about an experiment that was in state `from`; with its `text`, includes tables of its nodes and links, as Emulab does.
+/// Returns the mail about a change from the state `from` to the present state of `experiment`. With a `text`, the mail
+/// contains tables of the nodes and links, as mails of Emulab do.
 pub fn mail_content(
     from: State,
     experiment: &Experiment,

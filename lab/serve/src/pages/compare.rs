@@ -39,7 +39,7 @@ struct ComparedExperiment {
     id: i64,
     name: String,
     title: String,
-    /// Settings in which the experiments differ, without those that have several values here.
+    /// Settings in which the experiments differ, without those that have several values in this experiment.
     differing: SettingsByKey,
     #[serde(skip)]
     settings: SettingsByKey,

@@ -26,7 +26,7 @@ pub struct HomeQuery {
     state: String,
     project: String,
     owner: String,
-    /// Only experiments with a smaller number than this, the last of the previous page.
+    /// Only experiments with a smaller number than this, which is the last number of the previous page.
     before: Option<i64>,
 }
 

@@ -57,7 +57,7 @@ const RUN_FIELDS: [Field; 4] = [
 pub struct NewExperimentQuery {
     /// Number of the experiment whose text is copied.
     of: Option<i64>,
-    /// If given, the page changes the text of that experiment.
+    /// If given, the page changes the text of experiment `of` instead of copying it.
     edit: Option<u8>,
 }
 

@@ -1,7 +1,7 @@
 //! The names of directories in the state directory.
 //!
-//! A number may be reused by an empty database, or by an older one that was restored. The name has a random mark,
-//! too, so that a user cannot see the files of an earlier owner of the number.
+//! The name of a directory consists of its owner's number and a random mark. A new database, or an older one that was
+//! restored, may use the number again; the mark prevents the new owner from seeing the files of the earlier one.
 
 use rusqlite::{OptionalExtension, Transaction};
 

@@ -17,7 +17,7 @@ pub struct Entry {
     pub project: i64,
     /// Number of the owner.
     pub owner: i64,
-    /// Number of the leader of its project.
+    /// Number of the leader of the project.
     pub leader: i64,
     /// Time of the last state change, in seconds since 1970.
     pub changed_at: i64,

@@ -80,8 +80,8 @@ impl Store {
         let _ = self.reserve.fill();
     }
 
-    /// Runs `work` in a transaction. If the disk is full, releases the reserve and tries again: for transactions that
-    /// free space, or end what occupies it.
+    /// Runs `work` in a transaction. If the disk is full, releases the reserve and tries again. Only for deletions,
+    /// and for state changes of experiments, which may end what fills the disk.
     fn transact_on_full_disk<T>(
         &self,
         work: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,

@@ -85,7 +85,8 @@ pub struct Key {
     pub expires: String,
 }
 
-/// SQL query for a project by its name, for its members.
+/// SQL query for the numbers of the project called ?1 and of its leader, if the project is approved and user ?2 is an
+/// admitted member.
 const PROJECT_OF_MEMBER: &str = "SELECT p.id, p.leader FROM projects p JOIN members m ON m.project = p.id
     WHERE p.name = ?1 AND m.user = ?2 AND m.is_admitted AND p.is_approved";
 

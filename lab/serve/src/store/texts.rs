@@ -18,7 +18,7 @@ pub struct Text {
     pub format: Format,
     /// The whole text.
     pub text: String,
-    /// Name of the user who wrote it.
+    /// Name of the user who wrote this version.
     pub author: String,
     /// Time of submission, RFC 3339.
     pub created: String,
@@ -43,8 +43,8 @@ impl Store {
         statement.query_map([id], text)?.collect()
     }
 
-    /// Replaces the text of experiment `id`, if its state allows it; returns the change, or the state that does not
-    /// allow it; `None` if the experiment does not exist.
+    /// Replaces the text of experiment `id`. Returns the change, or the state that does not allow a new text; `None` if
+    /// the experiment does not exist.
     pub fn write_text(
         &self,
         id: i64,

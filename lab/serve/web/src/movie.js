@@ -118,7 +118,7 @@ export class Movie {
   draw() {
     const { now } = this;
     this.clock.textContent = `${(now / NS_PER_MS).toFixed(now < 1000 * NS_PER_MS ? 2 : 0)} ms`;
-    // Hops are in the order of `queued`, so a hop in progress was queued no longer ago than the longest hop lasts.
+    // Hops are in the order of `queued`. Hops that were queued longer ago than the longest hop lasts have ended.
     const from = lowerBound(this.run.hops, now - this.longestHop - FALL_NS);
     const hopsNow = hopsInProgress(this.run.hops.slice(from, from + 4000), now);
     const waiting = new Map();

@@ -6,7 +6,7 @@ import { Axes } from "./axes.js";
 const NO_POINT = " (no point)";
 
 export class PointChoice {
-  // `plan` requests the plan from the server. `changed` is called with the chosen point, or undefined if the values have none.
+  // `plan` requests the plan from the server. `changed` is called with the chosen point, or undefined if no point has the chosen values.
   constructor(place, plan, changed = () => {}) {
     Object.assign(this, { place, plan, changed });
     this.axes = null;

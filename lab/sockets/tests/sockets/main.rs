@@ -20,7 +20,7 @@ fn loopback() -> EndAddresses {
     EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 }
 }
 
-/// Returns an parameters of 30 messages at 1000/s over the loopback interface.
+/// Returns the parameters of a flow of 30 messages at 1000/s over the loopback interface.
 fn parameters(transport: &str, kind: &str) -> FlowParameters {
     let mut workload: WorkloadSpec = toml::from_str(&format!("kind = '{kind}'")).unwrap();
     if let Some(load) = workload.load_mut() {

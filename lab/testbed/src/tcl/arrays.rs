@@ -40,7 +40,7 @@ impl<H: Host> Interpreter<H> {
         })
     }
 
-    /// Returns the names of procedures that match a pattern, or those of all commands that match it.
+    /// Returns the names of procedures that match a pattern; `with_commands`, of all commands that match it.
     fn commands_named(&mut self, at: usize, pattern: &str, with_commands: bool) -> Outcome {
         let mut names: BTreeSet<String> = self.procedures.keys().cloned().collect();
         self.budget.charge_octets(at, names.iter().map(|name| ENTRY_OCTETS + name.len()).sum())?;

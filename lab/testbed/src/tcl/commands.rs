@@ -23,7 +23,8 @@ impl<H: Host> Interpreter<H> {
         Some(match (words[0].text.as_str(), &words[1..]) {
             ("set" | "append", [name]) => self.read(name),
             ("set", [name, value]) => {
-                // Nodes and links are called like the variable that holds them, unless it is a procedure's own.
+                // A node or link gets the name of the variable that holds it, unless the variable is local to a
+                // procedure.
                 let (scope, own) = self.variables.resolve(&name.text);
                 if !matches!(scope, Scope::Call(_)) {
                     self.host.name_after_variable(&own, &value.text);
@@ -87,7 +88,7 @@ impl<H: Host> Interpreter<H> {
         if let Some(value) = self.variables.get(name) {
             return Ok(value.to_owned());
         }
-        // The environment is that of the machine, on which nothing may depend.
+        // The environment differs between machines, and no result may depend on it.
         if name.trim_start_matches("::").starts_with("env(") {
             return Ok(MEASURED_VALUE.to_owned());
         }

@@ -167,7 +167,7 @@ impl<H: Host> Interpreter<H> {
         let [value, cases @ ..] = rest else { return usage(at, SYNTAX) };
         let listed: Vec<Word>;
         let cases = match cases {
-            // The positions of the patterns and commands are in the list.
+            // All patterns and commands in a list get the position of the list.
             [only] => {
                 let word = |text: Cow<'_, str>| Word { text: text.into_owned(), at: only.at, verbatim: None };
                 listed = list_of(only)?.into_iter().map(word).collect();
@@ -191,7 +191,7 @@ impl<H: Host> Interpreter<H> {
             }
         }
         let Some(first) = first else { return Ok(String::new()) };
-        // A body of - is that of the next pattern.
+        // A body `-` stands for the body of the next pattern.
         match pairs[first..].iter().find(|[_, body]| body.text != "-") {
             Some([_, body]) => self.evaluate(body.script()),
             None => usage(at, SYNTAX),
@@ -223,7 +223,8 @@ impl<H: Host> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// `foreach names list … commands`: with several lists, one iteration for each element of the longest.
+    /// Executes `foreach names list … commands`; with several lists, the number of iterations is that of the longest
+    /// list.
     fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
         const SYNTAX: &str = "foreach name list {commands}";
         let (pairs, []) = pairs.as_chunks() else { return usage(body.at, SYNTAX) };

@@ -1,5 +1,5 @@
-//! Evaluates expressions: `$i < 2 * ($n - 1)`, during parsing; `is_evaluated` is false in a branch that is not
-//! taken.
+//! Evaluates expressions such as `$i < 2 * ($n - 1)` while it parses them; `is_evaluated` is false in a branch that is
+//! not taken.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,8 @@ const EXPRESSION_COST: usize = 32;
 /// Maximum length of a number in an expression, in octets.
 const LONGEST_NUMBER: usize = 100;
 
-/// Binary operators and their precedence; an operator comes before its prefixes.
+/// Binary operators and their precedence. The longest operator has to be found first, so an operator comes before those
+/// with which it begins: `**` before `*`.
 const OPERATORS: [(&str, u8); 23] = [
     ("||", 1),
     ("&&", 2),
@@ -98,7 +99,7 @@ impl<H: Host> Interpreter<H> {
         let mut expression = Expression { interpreter: self, parser: Parser::new(text) };
         let value = expression.choice(true)?;
         match expression.parser.peek() {
-            // A number is written as such: 010 is 8.
+            // A number is returned in decimal form: 010 becomes 8.
             None => match Number::parse(&value) {
                 Some(number) => Ok(number.to_string()),
                 None if value == MEASURED_VALUE => Ok(value),
@@ -237,7 +238,7 @@ impl<H: Host> Expression<'_, '_, H> {
             let problem = format!("numbers of {LONGEST_NUMBER} octets and more are not supported");
             return Err(Stop::Limit(WordError { at, problem }));
         }
-        // The longest number is followed by an operator, as in 1eq1, or by an error.
+        // The longest number at the start counts; an operator must follow it, as in 1eq1.
         let (end, whole) = (self.parser.offset, text.clone());
         while Number::parse(&text).is_none() && !text.is_empty() {
             Number::refuse_unsupported(&text, at)?;
@@ -296,7 +297,7 @@ impl<H: Host> Expression<'_, '_, H> {
             ("int" | "wide" | "entier" | "round", [Whole(own)]) => Whole(*own),
             ("int" | "wide" | "entier", [Real(own)]) => whole(own.trunc())?,
             ("round", [Real(own)]) => whole(own.round())?,
-            // Tcl rounds them down and up.
+            // Tcl converts such a number to a real one, rounded down or up.
             ("floor" | "ceil", [Whole(own)]) if own.unsigned_abs() > 1 << 53 => return Err(too_large(at)),
             ("abs", [Whole(own)]) => Whole(own.checked_abs().ok_or_else(|| too_large(at))?),
             ("isqrt", [own]) if own.real() < 0.0 => return wrong(at, "a negative number has no root"),
@@ -324,7 +325,8 @@ impl<H: Host> Expression<'_, '_, H> {
         .to_string())
     }
 
-    /// `rand()`, or `srand(7)`, which sets the seed: expr(n), and `ExprRandFunc` of Tcl 8.6.
+    /// Returns the result of `rand()`, or of `srand(7)`, which first sets the seed: expr(n), and `ExprRandFunc` of Tcl
+    /// 8.6.
     fn random(&mut self, at: usize, seed: Option<i64>) -> Number {
         let interpreter = &mut *self.interpreter;
         if let Some(seed) = seed {

@@ -14,7 +14,8 @@ use super::{COMMANDS, Text, Word, WordError, suggestion};
 const MAX_NESTING: usize = 60;
 /// Maximum nesting of brackets, in all commands that are executed together.
 const MAX_BRACKETS: usize = 100;
-/// Maximum number of octets of the scripts inside of which a command is executed: their parsed commands take memory.
+/// Maximum number of octets of all scripts that are nested in each other: the parsed commands of the outer ones stay in
+/// memory.
 const MAX_NESTED: usize = 4 << 20;
 /// The length of a command's result is divided by this before it is charged: a result is only copied, which takes less
 /// time than other work.
@@ -42,7 +43,7 @@ pub(crate) trait Host {
     fn class_of(&self, object: &str) -> Option<String>;
     /// Notes that a script draws a random number of Tcl without a seed.
     fn note_unseeded(&mut self, at: usize);
-    /// Notes that a script sets a variable of a host's object that is the script's own.
+    /// Notes that a script sets a variable of its own in an object of the host.
     fn note_script_variable(&mut self, words: &[Word]);
     /// Checks a method that a script defines for the host's class `class` itself, or, if `extends`, for a subclass or an
     /// object of it.
@@ -247,14 +248,14 @@ impl<H: Host> Interpreter<H> {
         self.host_command(&words)
     }
 
-    /// Executes a command of the host, which has to exist.
+    /// Executes a command of the host; reports an unknown command if the host has none of this name.
     pub(super) fn host_command(&mut self, words: &[Word]) -> Outcome {
         self.try_host(words).unwrap_or_else(|| {
             self.report_unknown(words[0].at, format!("unknown command \"{}\"", words[0].text))
         })
     }
 
-    /// Executes a command of the host; `None` if it does not exist.
+    /// Executes a command of the host; `None` if the host has none of this name.
     fn try_host(&mut self, words: &[Word]) -> Option<Outcome> {
         if let Err(stop) = self.budget.charge_commands(words[0].at, HOST_COMMAND_COST) {
             return Some(Err(stop));

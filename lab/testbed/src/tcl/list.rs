@@ -16,7 +16,7 @@ const COMMANDS: [&str; 12] = [
     "lsort", "split",
 ];
 
-/// Number of octets that is charged for each octet of a list, in addition to itself.
+/// Number of octets that is charged for each octet of a list, in addition to the octet itself.
 pub(super) const LIST_COST: usize = 4;
 /// Number of octets that is charged for each octet of a list that is sorted.
 const SORTING_COST: usize = 16;
@@ -256,7 +256,8 @@ impl<H: Host> Interpreter<H> {
         Ok(own)
     }
 
-    /// `lsearch -glob list pattern`: the index of the first element that matches, or with `-all` of each.
+    /// Executes `lsearch -glob list pattern`, which returns the index of the first element that matches, or with `-all`
+    /// of each one.
     fn search(&mut self, options: &[Word], source: &Word, wanted: &Word) -> Outcome {
         let (mut kind, mut wants_all) = ("-glob", false);
         for option in options {
@@ -299,7 +300,7 @@ fn split(text: &str, letters: &str) -> String {
     list(pieces)
 }
 
-/// `lsort -integer list`, with the options of `lsort(n)` that need no command.
+/// Executes `lsort -integer list`, with the options of `lsort(n)` that need no command.
 fn sorted(options: &[Word], source: &Word) -> Outcome {
     let (mut kind, mut is_reversed, mut is_unique) = ("-ascii", false, false);
     for option in options {
@@ -355,7 +356,7 @@ pub(super) fn position(word: &Word, length: usize) -> Result<i64, Stop> {
     let (base, rest) = match text.strip_prefix("end") {
         Some(rest) => (length as i64 - 1, rest),
         None => {
-            // The sign of the first number is its own.
+            // A sign at the start belongs to the first number.
             let operator = text.char_indices().skip(1).find(|(_, c)| "+-".contains(*c));
             let (first, rest) = text.split_at(operator.map_or(text.len(), |(at, _)| at));
             (whole(first)?, rest)

@@ -39,7 +39,7 @@ pub(crate) fn error_at<T>(at: usize, problem: impl Into<String>) -> Result<T, Wo
     Err(WordError { at, problem: problem.into() })
 }
 
-/// Names that are compared with an unknown one, and the octets of the longest of them.
+/// Maximum number of names that are compared with an unknown one, and the maximum length of a compared name in octets.
 const COMPARISON_LIMITS: (usize, usize) = (200, 64);
 
 /// Returns the name among the `known` ones that is the most similar to an unknown one.

@@ -134,7 +134,8 @@ impl Number {
                     "+" => a.checked_add(b),
                     "-" => a.checked_sub(b),
                     "*" => a.checked_mul(b),
-                    // Towards minus infinity, the remainder with the divisor's sign: expr(n).
+                    // Tcl rounds the quotient towards minus infinity, so the remainder has the sign of the divisor:
+                    // expr(n).
                     "/" => a
                         .checked_div_euclid(b)
                         .map(|quotient| quotient - i64::from(b < 0 && a.wrapping_rem(b) != 0)),
@@ -201,7 +202,7 @@ impl fmt::Display for Number {
 /// Compares a whole number with a real one; neither is rounded.
 fn compare_exactly(whole: i64, real: f64) -> Ordering {
     match Number::whole_of(real) {
-        // A real one above the whole one in it is the greater.
+        // If the whole parts are equal, the fraction of the real number decides.
         Some(Whole(near)) => {
             whole.cmp(&near).then(0.0_f64.partial_cmp(&real.fract()).unwrap_or(Ordering::Equal))
         }

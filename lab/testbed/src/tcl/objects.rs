@@ -80,7 +80,7 @@ impl Objects {
             Some(own) => {
                 own.superclasses.iter().rev().for_each(|above| self.add_superclasses(above, seen, line));
             }
-            // A host's class is below the one whose name it begins with.
+            // The superclass of a host's class has the name up to the last slash: `Agent` for `Agent/TCP`.
             None => {
                 let is_short = seen.len() <= MAX_SUPERCLASSES && class.len() <= LONGEST_NAME;
                 let above = class.rsplit_once('/').filter(|_| is_short);
@@ -105,8 +105,8 @@ impl Objects {
         self.precedence(class).iter().any(|own| self.procedure(1, own, "init").is_some())
     }
 
-    /// Returns the procedure of a method that an entry of the object's precedence list defines: the object itself, or a
-    /// class.
+    /// Returns the procedure of a method that the entry `name` at index `place` of an object's precedence list defines.
+    /// Entry 0 is the object itself, all others are classes.
     fn procedure(&self, place: usize, name: &str, method: &str) -> Option<&Rc<Procedure>> {
         let methods = if place == 0 { &self.own_methods } else { &self.methods };
         methods.get(name)?.get(method)
@@ -124,7 +124,8 @@ impl<H: Host> Interpreter<H> {
                 return Some(self.make(class, arguments));
             }
             ("delete", [object]) if self.host.class_of(&object.text).is_some() => {
-                let problem = "hol's objects of ns are not deleted; stop the application instead".to_owned();
+                let problem =
+                    "objects of ns cannot be deleted in hol; stop the application instead".to_owned();
                 return Some(self.report_unknown(words[0].at, problem));
             }
             ("delete", [object]) if self.objects.class_of.remove(&object.text).is_some() => {
@@ -185,7 +186,8 @@ impl<H: Host> Interpreter<H> {
             let problem = format!("the class \"{}\" would be its own superclass", name.text);
             return Err(WordError { at: name.at, problem }.into());
         }
-        // The limit below is checked when a class is defined, so what is above it must not change.
+        // The limit below is checked only when a class is defined, so the superclasses of its superclasses must not
+        // change later.
         if self.objects.extended.contains(&name.text) {
             let problem =
                 format!("class \"{}\" already has subclasses; define it once, before them", name.text);
@@ -253,7 +255,7 @@ impl<H: Host> Interpreter<H> {
     /// Creates an object with this name and class, and calls its `init`.
     fn construct(&mut self, class: &Word, handle: &str, arguments: &[Word]) -> Outcome {
         self.objects.class_of.insert(handle.to_owned(), class.text.clone());
-        // Attributes of the host begin with the values that the classes have.
+        // The classes of the script give the host's attributes their initial values.
         let mut attributes = Vec::new();
         for own in self.objects.precedence(&class.text).iter().rev().filter(|own| self.objects.is_class(own))
         {
@@ -387,7 +389,7 @@ impl<H: Host> Interpreter<H> {
         }
     }
 
-    /// `$self instvar name {other own}`: makes variables of the object available under these names.
+    /// Executes `$self instvar name {other own}`, which makes variables of the object available under these names.
     fn link_to(&mut self, object: &str, names: &[Word]) -> Outcome {
         self.budget.charge_octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY_OCTETS)?;
         for name in names {

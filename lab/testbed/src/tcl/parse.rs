@@ -196,7 +196,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Returns the content of braces, and its position; `None` if a joined line changed it.
+    /// Reads braces; returns their content, and the position of its first octet.
     pub fn braces(&mut self) -> Result<(String, Option<usize>), WordError> {
         let open = self.place();
         self.take();

@@ -9,7 +9,7 @@ const MAX_NESTING: usize = 50;
 /// The highest number of repetitions: `DUPMAX` of Tcl.
 const MAX_REPETITIONS: usize = 255;
 
-/// A parsed expression.
+/// A parsed regular expression.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub root: Node,
@@ -25,7 +25,7 @@ pub(super) enum Node {
     Place(Place),
     Group(usize, Box<Node>),
     Sequence(Vec<Node>),
-    /// Alternatives.
+    /// Alternatives, as in `a|b`.
     Either(Vec<Node>),
     Repeat {
         node: Box<Node>,
@@ -35,7 +35,7 @@ pub(super) enum Node {
     },
 }
 
-/// A condition on a position, which matches no letters.
+/// A condition on a position in the text; it matches without consuming letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Start,
@@ -46,7 +46,7 @@ pub(super) enum Place {
     NoWordEdge,
 }
 
-/// A set of letters.
+/// A set of letters, by which all characters are meant here.
 #[derive(Debug)]
 pub(super) struct Set {
     items: Vec<Item>,

@@ -22,7 +22,7 @@ impl<H: Host> Interpreter<H> {
                 Ok(join_names(names.iter().map(|name| name.text.as_str())))
             }
             ("file", [question, name]) if matches!(question.text.as_str(), "exists" | "executable") => {
-                // A script compares the name of the program that runs it.
+                // A script may look for the program ns, which runs it.
                 let is_ns = name_part("tail", &name.text) == "ns";
                 let is_there = is_ns || question.text == "exists" && self.host.has_file(&name.text);
                 Ok(i64::from(is_there).to_string())
@@ -72,7 +72,8 @@ impl<H: Host> Interpreter<H> {
         Ok(search.is_some())
     }
 
-    /// `regsub -all pattern text replacement name`: the number of replacements, or without a name the text.
+    /// Executes `regsub -all pattern text replacement name`, which returns the number of replacements; without a name,
+    /// returns the new text.
     fn regsub(&mut self, at: usize, arguments: &[Word]) -> Outcome {
         const SYNTAX: &str = "regsub -all -nocase -- pattern text replacement name";
         let (options, rest) = options(arguments);

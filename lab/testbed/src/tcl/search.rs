@@ -30,7 +30,7 @@ pub(super) struct Search<'s> {
     /// Index of the first letter that is searched.
     pub from: usize,
     pub budget: &'s mut Budget,
-    /// Where errors are reported.
+    /// Position in the script at which errors are reported.
     pub at: usize,
 }
 
@@ -39,7 +39,7 @@ impl Search<'_> {
     pub fn first(&mut self) -> Result<Option<GroupRanges>, Stop> {
         let root = &self.pattern.root;
         for start in self.from..=self.text.len() {
-            // Whether it matches anywhere is found faster than where.
+            // Finding out whether the pattern matches at all is faster than finding the position.
             let tried = start - self.from;
             if tried >= PLACES_TRIED && tried.is_power_of_two() {
                 let rest: Vec<usize> = (start..=self.text.len()).collect();
@@ -195,7 +195,7 @@ impl Search<'_> {
                     let end = self.end(node, place, place + 1..=to, |search, end| {
                         search.repeated(node, 0, max - count, &[end])
                     })?;
-                    // Groups have what they match in the last repetition.
+                    // Each group keeps what it matches in the last repetition.
                     forget(node, found);
                     self.dissect(node, place, end, found)?;
                     place = end;

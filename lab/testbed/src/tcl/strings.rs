@@ -74,7 +74,7 @@ impl<H: Host> Interpreter<H> {
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut place) = (0, 0);
-    // The position after the last star in the pattern, and the position in the text that was tried for it.
+    // The position after the last star in the pattern, and the position in the text up to which the star was tried.
     let mut star: Option<(usize, usize)> = None;
     while place < text.len() {
         if pattern.get(at) == Some(&'*') {
@@ -149,7 +149,7 @@ impl<'w> Values<'w> {
     }
 }
 
-/// `format` with `%d`, `%f`, `%e`, `%g`, `%x`, `%s` and `%c`, their flags, width and precision. format(n).
+/// Executes `format` with `%d`, `%f`, `%e`, `%g`, `%x`, `%s` and `%c`, their flags, width and precision. format(n).
 fn formatted(at: usize, form: &str, values: &[Word]) -> Outcome {
     let (mut text, mut rest, mut values) = (String::new(), form, Values { at, rest: values.iter() });
     while let Some(percent) = rest.find('%') {

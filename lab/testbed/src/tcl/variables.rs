@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::suggestion;
 
-/// Where a variable is.
+/// The scope of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scope {
     Global,
@@ -23,7 +23,7 @@ pub(super) struct Variables {
     global: Frame,
     frames: Vec<Frame>,
     objects: BTreeMap<String, BTreeMap<String, Value>>,
-    /// The number of variables that have been created.
+    /// Number of assignments so far, which numbers new variables.
     made: u64,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Value {
     text: String,
     /// Whether the value has the canonical form of a list.
     is_list: bool,
-    /// The number of variables that were created before this one.
+    /// Number of assignments up to the one that created the variable; it gives the order of creation.
     number: u64,
 }
 
@@ -65,7 +65,7 @@ impl Variables {
         self.in_scope(&scope).and_then(|variables| variables.get(&name)).is_some_and(|value| value.is_list)
     }
 
-    /// Describes that a variable does not exist.
+    /// Returns the error message for a variable that does not exist.
     pub fn unknown(&self, name: &str) -> String {
         let (scope, name) = self.resolve(name);
         let near =

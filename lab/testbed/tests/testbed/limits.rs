@@ -50,8 +50,8 @@ fn the_memory_of_a_script_is_limited() {
             "more than 64 MiB",
         ),
         // Starts the run during the run.
-        ("proc again {} {global ns; $ns run}; $ns at 1 again", "the run has begun before"),
-        ("$ns at 1 {catch {$ns run}}", "the run has begun before"),
+        ("proc again {} {global ns; $ns run}; $ns at 1 again", "the run has already begun"),
+        ("$ns at 1 {catch {$ns run}}", "the run has already begun"),
         // The name is too long to be compared with others for a suggestion.
         ("$ns [string map {{ } x} [long 2]]", "string length"),
         ("$ns [join [long 17] x]", "hol reads ns's methods"),

@@ -304,7 +304,7 @@ fn settings_of_one_lan_member_are_refused_by_command() {
         "set c [$ns node]\nset lan [$ns make-lan \"$a $b $c\" 10Mb 1ms]\ntb-set-node-lan-params $a $lan 40ms 10Mb 0.0",
     );
     assert!(
-        error.contains("tb-set-node-lan-params: this sets the part of one node")
+        error.contains("tb-set-node-lan-params: this changes the LAN for one node only")
             && !error.contains("did you mean"),
         "{error}"
     );

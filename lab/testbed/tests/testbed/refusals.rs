@@ -96,7 +96,7 @@ fn features_that_differ_from_ns_are_refused() {
         ),
         (
             "set t [ends TCP TCPSink]\n$ns at 1 \"[over $t FTP] start\"\nset u [new Agent/TCP]\n$ns attach-agent $a $u\n$ns connect $u $z1",
-            "its sink is connected to another agent",
+            "this application's sink is connected to another agent",
         ),
         // Changes during a run.
         (

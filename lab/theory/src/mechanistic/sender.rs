@@ -8,10 +8,11 @@ use crate::{Recovery, Transfer};
 struct Packet {
     /// The time of its last transmission.
     sent: u64,
-    /// The number of the next new packet at its last transmission: only reports about packets from there on count.
+    /// The first new packet after its last transmission: only reports about this and later packets count as missing
+    /// reports.
     first_counted: usize,
     reports: u32,
-    /// Whether it was retransmitted because of acknowledgements.
+    /// Whether the packet was retransmitted because of acknowledgements.
     fast: bool,
     resent: bool,
     /// Whether the packet has been acknowledged.
@@ -39,7 +40,8 @@ pub(super) struct Sender {
     /// The number of entries of the receiver's log that the sender knows.
     reports_known: usize,
     timeouts: u32,
-    /// The acknowledged packet that was sent last: its time and, to order packets sent at the same time, its number.
+    /// The acknowledged packet that was sent last: its time of transmission and, to order packets sent at the same
+    /// time, its number.
     latest_acknowledged: (u64, usize),
     timer: Option<(u64, TimerPurpose)>,
     newly_set: bool,
@@ -175,7 +177,8 @@ impl Sender {
         }
     }
 
-    /// Counts a missing report for every packet below `highest` (RFC 9260 section 7.2.4); returns those to retransmit.
+    /// Counts a missing report for every unacknowledged packet below `highest` (RFC 9260 section 7.2.4); returns those
+    /// to retransmit.
     fn count_missing_reports(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
         let mut lost = Vec::new();
         for (at, packet) in
@@ -191,14 +194,15 @@ impl Sender {
         lost
     }
 
-    /// Returns the third highest acknowledged packet: three packets after those below it have arrived, which makes them lost (RFC 6675).
+    /// Returns the third highest acknowledged packet, or 0. Missing packets below it count as lost, because three later
+    /// packets have arrived (RFC 6675).
     fn third_highest_acknowledged(&self) -> usize {
         let acknowledged = self.window.iter().enumerate().rev().filter(|(_, packet)| packet.acknowledged);
         acknowledged.map(|(at, _)| self.window_start + at).nth(2).unwrap_or(0)
     }
 
-    /// Returns the lost packets: those sent before one that has arrived, at least a round trip and the reordering window ago (RFC 8985
-    /// section 6.2).
+    /// Returns the packets that count as lost: they were sent before one that has arrived, and at least a round trip
+    /// and the reordering window ago (RFC 8985 section 6.2). Sets the timer for packets that may count as lost later.
     fn take_overtaken(&mut self, now: u64) -> Vec<usize> {
         let settled = self.window.iter().any(|packet| packet.resent && !packet.acknowledged)
             || self.third_highest_acknowledged() > 0;

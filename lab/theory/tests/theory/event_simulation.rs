@@ -130,7 +130,7 @@ fn inapplicable_transfers_are_refused_with_a_reason() {
     let timeouts = reason(transfer(100.0, 10, 0.1, 1, sctp(1000, false)));
     assert_eq!(
         timeouts,
-        "1.00 further timeouts begin during a timeout, which then repairs their losses, too"
+        "on average 1.00 timeouts begin during another one, which repairs their losses, too"
     );
     assert_eq!(
         applies(&transfer(3000.0, 10, 0.01, 8, RACK)),

@@ -26,7 +26,7 @@ pub struct Files {
     pub files: u32,
     /// Octets per file. Default 100.
     pub size: ByteCount,
-    /// Octets of a file per request or reply, one in flight. Default 16573, as in smbclient 3.0.
+    /// Octets of a file per request or reply, with one request in flight at a time. Default 16573, as in smbclient 3.0.
     pub block: ByteCount,
     /// Operations on each file, in this order. Default: all three.
     #[serde(alias = "deeds")]

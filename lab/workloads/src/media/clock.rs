@@ -1,5 +1,5 @@
-//! The clock of a medium: duration of frames, and RTP timestamps at 90 kHz whatever the sampling rate. RFC
-//! 2250 section 3, RFC 3119 section 3.4.
+//! The clock of a medium: duration of frames, and RTP timestamps at 90 kHz for every sampling rate. RFC 2250 section 3,
+//! RFC 3119 section 3.4.
 
 use hol_base::Duration;
 use hol_rtp::{SAMPLES_PER_FRAME, SAMPLING_RATE};

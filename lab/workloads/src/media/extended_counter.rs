@@ -7,7 +7,8 @@ pub(super) struct ExtendedCounter<const BITS: u32> {
 }
 
 impl<const BITS: u32> ExtendedCounter<BITS> {
-    /// Returns the number with these bits that is nearest to the largest; `None` if it is before the first.
+    /// Returns the number that ends with these `bits` and is nearest to the largest number so far; `None` if it would
+    /// be negative.
     pub(super) fn extend(&self, bits: u32) -> Option<u64> {
         let around = 1_u64 << BITS;
         let ahead = u64::from(bits).wrapping_sub(self.highest) % around;

@@ -5,7 +5,7 @@ use hol_rtp::{AduFragment, FrameHeader, Header, Malformed, fragments, mpa};
 use super::Packing;
 use crate::window::Window;
 
-/// Frames older than this are forgotten: half an hour.
+/// Frames that are this many frames older than the newest one are forgotten: about half an hour.
 const MAX_AGE: u32 = 1 << 16;
 
 /// The received parts of frames, by frame number.
@@ -31,8 +31,9 @@ struct Frame {
 #[derive(Debug, Clone, Copy)]
 struct Head {
     octets: usize,
-    /// Octets of main data in earlier frames, and in this frame.
+    /// Octets of its main data that are in earlier frames.
     earlier_octets: usize,
+    /// Maximum number of octets of main data in this frame.
     main_data_room: usize,
 }
 
@@ -60,7 +61,7 @@ impl Head {
         }))
     }
 
-    /// Every part contains the length of the whole unit.
+    /// Returns the head of a unit; every part of a unit contains the length of the whole unit.
     fn from_unit(piece: &AduFragment<'_>) -> Self {
         Self { octets: piece.size.into(), earlier_octets: 0, main_data_room: 0 }
     }
@@ -93,7 +94,7 @@ impl Frames {
         };
         self.make_room(number)?;
         let Some(frame) = self.frames.get_mut(number) else { return Ok(Vec::new()) };
-        // A restored packet may still arrive.
+        // A packet that was restored from parity may still arrive.
         if frame.packets.contains(&header.sequence) || frame.complete_head().is_some() {
             return Ok(Vec::new());
         }
@@ -130,8 +131,8 @@ impl Frames {
         playable
     }
 
-    /// Returns whether the frame is complete, and all frames from where its main data begin. If one is
-    /// missing, it is unknown how much of the main data it had.
+    /// Returns whether a frame was not playable before, but is now: it and all earlier frames with parts of its main
+    /// data are complete. If one of them is missing, it is unknown how much of the main data it had.
     fn has_become_playable(&self, number: u32) -> bool {
         let whole = |number: u32| self.frames.get(number).and_then(Frame::complete_head);
         let Some(head) = whole(number).filter(|_| self.frames.get(number).is_some_and(|f| !f.is_playable))

@@ -8,12 +8,12 @@ use hol_transport::FramingError;
 
 use super::{Fec, Media, Packing, clock};
 
-/// RFC 3551 table 4.
+/// RTP payload type of MPEG audio. RFC 3551 table 4.
 const MPA_PAYLOAD_TYPE: u8 = 14;
 /// Dynamic payload types, which a session description would announce. RFC 3551 section 3.
 const ADU_PAYLOAD_TYPE: u8 = 96;
 pub(super) const PARITY_PAYLOAD_TYPE: u8 = 97;
-/// SSRC of the medium and of its parity, which has its own sequence numbers. RFC 5109 section 7.2.
+/// SSRC of the media packets and of their parity packets, which have their own sequence numbers. RFC 5109 section 7.2.
 const MEDIA_SSRC: u32 = 0x6d70_3300;
 
 /// Octets of the length prefix of a packet in a byte stream. RFC 4571 section 2.
@@ -53,7 +53,7 @@ pub(super) struct Packets {
     packing: Packing,
     adus: AduConverter,
     interleaver: Option<Interleaver>,
-    /// The first unit of the cycle.
+    /// Number of the first unit of the interleaving cycle.
     cycle: u32,
     /// Frames or units not yet sent.
     waiting: VecDeque<(u32, Vec<u8>)>,

@@ -28,7 +28,7 @@ struct Group {
     span: u8,
     /// SSRC of the medium.
     source: u32,
-    /// The payloads of its parity.
+    /// The payloads of its received parity packets.
     parities: Vec<Bytes>,
 }
 
@@ -72,7 +72,8 @@ impl Repair {
         Ok(self.restore(first))
     }
 
-    /// Restores the missing packets of a group, if enough of it has arrived.
+    /// Restores the missing packets of a group, if enough packets of the group have arrived; returns the restored
+    /// packets.
     fn restore(&mut self, first: u64) -> Vec<Bytes> {
         let Some(group) = self.groups.get(&first) else { return Vec::new() };
         let received = self.packets.range(first..first + u64::from(group.span));

@@ -1,4 +1,4 @@
-//! The sender of the medium, by its clock.
+//! The sender of the medium, which sends at the pace of the encoder's clock.
 
 use std::collections::VecDeque;
 
@@ -21,14 +21,14 @@ pub(crate) struct Streamer {
     lanes: StreamLayout,
     stream: Stream,
     packets: Packets,
-    /// Frames not yet due.
+    /// Number of frames that are not due yet.
     frames_left: u64,
     /// Whether the number of frames is unlimited.
     endless: bool,
     openings: ConnectionOpenings,
     /// When the last connection opened, which starts the clock.
     start: Option<Time>,
-    /// Ticks of the encoder since then, each the duration of a frame.
+    /// Number of encoder ticks since the start; a tick is the duration of a frame.
     ticks: u64,
     outbox: VecDeque<Packet>,
     rejected: RejectedMessages,

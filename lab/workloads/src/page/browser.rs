@@ -87,7 +87,7 @@ impl Browser {
         [due, head].map(|due| self.ledger.note_composite_due(now, due, number + 2))
     }
 
-    /// Adds a file that has become known, which waits for a connection or stream.
+    /// Adds a file that the browser has discovered; its request waits for a connection or stream.
     fn discover_file(&mut self, now: Time, file: u16) {
         let Some(loading) = &mut self.loading else { return };
         let (size, parent) = (loading.size_of(file), Some(loading.page.number()));

@@ -1,8 +1,8 @@
 //! The wire format of pages: frames as in RFC 9113 section 4.1, for every HTTP version.
 //!
-//! HTTP/1 has no frames; there the nine octets of a frame header count as content, so that the sizes on the
-//! wire are those of HTTP/1. The stream identifier is the number of the file's record; the value of a request
-//! is the octets of its file.
+//! HTTP/1 has no frames; there the nine octets of a frame header count as content, so that the sizes on the wire are
+//! those of HTTP/1. The stream identifier is the number of the file's record; a request contains the size of its file
+//! in octets.
 
 use bytes::{Bytes, BytesMut};
 use hol_transport::FramingError;
@@ -23,7 +23,7 @@ pub(crate) enum FrameKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
-    /// Record of the frame's file.
+    /// Number of the record of the frame's file.
     pub(crate) number: u32,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn requested_octets(request: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*request.get(HEADER_OCTETS..)?.first_chunk()?))
 }
 
-/// Returns how many octets of a response a frame of this length has.
+/// Returns how many octets of a response a frame of `length` octets carries.
 pub(crate) fn octets(way: ConnectionReuse, frame: Frame, length: usize) -> u32 {
     let header =
         if way == ConnectionReuse::Multiplexed && frame.kind == FrameKind::Data { HEADER_OCTETS } else { 0 };

@@ -12,7 +12,8 @@ use crate::Sizes;
 pub struct Page {
     /// How requests share connections; `"close"`: one per file; `"multiplexed"`: as in HTTP/2. Default `"multiplexed"`.
     pub way: ConnectionReuse,
-    /// Octets of the document, which names the objects; with `"0B"` there is none, and all objects are known. Default 30 kB.
+    /// Octets of the document, which names the objects; with `"0B"` there is none, and all objects are known from the
+    /// start. Default 30 kB.
     pub document: ByteCount,
     /// Files besides the document. Default 12.
     pub objects: u16,
@@ -22,7 +23,7 @@ pub struct Page {
     pub waves: u16,
     /// Octets per request. Default 400.
     pub request: ByteCount,
-    /// Octets before a response's body. Default 300.
+    /// Octets of a response before its body. Default 300.
     pub head: ByteCount,
     /// Server time before each response; responses are prepared in parallel. Default none.
     pub think: Duration,

@@ -11,14 +11,15 @@ use crate::ledger::EntryId;
 /// A page that is being loaded.
 #[derive(Debug)]
 pub(super) struct PageLoad {
-    /// Records of the page and of its first octets; the numbers after them are those of the page's files.
+    /// Record of the page.
     pub(super) page: EntryId,
+    /// Record of the page's first octets. The records of the page's files have the numbers after it.
     pub(super) first_octets: EntryId,
     has_response: bool,
     files: Vec<File>,
     /// Octets of a response before its file.
     head_octets: u32,
-    /// Octets missing of each file.
+    /// Octets of each response, head and file, that have not arrived, by file.
     missing_octets: Vec<u32>,
     /// The known files, in the order of their records.
     known_files: Vec<KnownFile>,
@@ -34,7 +35,7 @@ pub(super) struct PageLoad {
     connection_states: BTreeMap<ConnectionId, Connection>,
 }
 
-/// A known file, and where it was requested.
+/// A file that the browser has discovered, and where it was requested.
 #[derive(Debug)]
 struct KnownFile {
     entry: EntryId,
@@ -63,7 +64,7 @@ pub(super) struct Part {
 }
 
 impl PageLoad {
-    /// Creates the state of a page of these files, each after `head` octets, over some tracks.
+    /// Creates the state of a page of these files. Each response has `head` octets before its file.
     pub(super) fn new(
         [page, first_octets]: [EntryId; 2],
         files: Vec<File>,
@@ -112,7 +113,7 @@ impl PageLoad {
                 requested % usize::from(tracks.count())
             }
             ConnectionReuse::Keepalive => self.tracks_with_request.iter().position(is_free)?,
-            // With a connection per file, only first tracks are used.
+            // With a connection per file, each connection uses only its first track.
             ConnectionReuse::Close => {
                 self.tracks_with_request.iter().take(tracks.connections().into()).position(is_free)?
             }

@@ -2,8 +2,8 @@
 
 use crate::StreamLayout;
 
-/// The tracks of a page. A track carries requests and their responses: a connection, a stream, or a pair of
-/// streams.
+/// The tracks of a page. A track is a connection, a stream or a pair of streams that carries requests and their
+/// responses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tracks {
     connections: u16,
@@ -36,7 +36,7 @@ impl Tracks {
         self.connections
     }
 
-    /// Returns the connection of a track, as an index among the page's.
+    /// Returns the connection of a track, as an index among the page's connections.
     pub(crate) fn connection(self, track: u16) -> u16 {
         track % self.connections
     }

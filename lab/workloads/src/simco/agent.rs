@@ -17,11 +17,12 @@ use super::octets::MessageBuffer;
 use crate::sender::{RepliedRequest, RequestSource};
 use crate::{ConnectionId, StreamLayout};
 
-/// Requests like those of a call server: enable rules for the media of its calls, extend them, delete them.
+/// Sends requests like a call server, which enables, extends and deletes rules for the media of its calls.
 #[derive(Debug)]
 pub(crate) struct Agent {
     sessions: u16,
-    /// Number of TIDs for session control: one for each attempt to send the SE of each session.
+    /// Number of transaction identifiers (TIDs) for session control: one for each attempt to send the SE (session
+    /// establishment) request of each session.
     control_tids: u32,
     mix: RequestMix,
     rng: Rng,
@@ -33,7 +34,7 @@ pub(crate) struct Agent {
     octets: MessageBuffer,
 }
 
-/// A rule in force.
+/// A rule in force without a pending request.
 #[derive(Debug)]
 struct IdleRule {
     pid: Pid,
@@ -53,7 +54,7 @@ impl Agent {
     const MEDIA_PROTOCOL: u8 = 17;
     /// Lifetime of a rule: long enough for any delay, short enough to keep the middlebox's table small.
     const RULE_LIFETIME: Lifetime = Lifetime(10);
-    /// Time within which requests about a rule may start.
+    /// The agent may send requests about a rule for this long after it was enabled or extended.
     const CHANGE_TIME: Duration = Duration::from_secs(5);
 
     /// Creates an agent; `rng` draws the requests.

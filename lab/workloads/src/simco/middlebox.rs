@@ -20,7 +20,7 @@ pub(crate) struct Firewall {
     control_tids: u32,
     /// Sessions by connection.
     sessions: Vec<SessionId>,
-    /// Empty between requests.
+    /// The changes and messages of the current request; empty between requests.
     batch: Batch,
     octets: MessageBuffer,
     filter: Option<Box<dyn RuleEnforcer>>,
@@ -56,7 +56,7 @@ impl Firewall {
     fn enforce(&mut self, now: Time) {
         let Self { middlebox, batch, filter: Some(filter), .. } = self else { return };
         if !batch.changes().is_empty() && !filter.apply(now, batch.changes()) {
-            // The request is the last step. The steps before it are expired rules, which cannot fail.
+            // The last step of the batch is the request. The steps before it remove expired rules, which cannot fail.
             middlebox.refuse(Refusal::ConfigurationFailed, batch);
         }
     }

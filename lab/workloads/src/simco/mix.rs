@@ -6,7 +6,7 @@ use hol_base::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Weights of the requests.
+/// Weights of the kinds of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "weights such as { enable = 2, lifetime = 1, delete = 1 }")]
 pub struct RequestMix {

@@ -62,7 +62,7 @@ impl Workload for Simco {
         Some(&mut self.load)
     }
 
-    /// RFC 4540 determines the sizes of its messages.
+    /// Returns `None`: RFC 4540 determines the sizes of the messages.
     fn size(&self) -> Option<u64> {
         None
     }

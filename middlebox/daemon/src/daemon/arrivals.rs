@@ -24,8 +24,8 @@ impl Daemon {
     /// Maximum number of handshakes in progress.
     pub(super) const MAX_HANDSHAKES: usize = 512;
 
-    /// Accepts waiting agents. If there are too many connections, one without a session is closed: the oldest
-    /// from the address that has most of them.
+    /// Accepts waiting agents. If there are too many connections, one without a session is closed: the oldest of
+    /// the address that has most of these connections.
     pub(super) fn accept(&mut self, now: Time, number: u32) -> io::Result<()> {
         for _ in 0..Self::MAX_ACCEPTED {
             let Some(listeners) = &mut self.listeners else { return Ok(()) };
@@ -165,8 +165,8 @@ impl Daemon {
         }
     }
 
-    /// Handles the end of a handshake. The agent is the first of the authenticated names that the policy
-    /// knows.
+    /// Handles the end of a handshake. The agent gets the first authenticated name that the policy knows, or else
+    /// simply the first name.
     fn identify(&mut self, id: SessionId, mut names: Vec<String>) {
         self.handshakes.remove(id);
         let policy = self.middlebox.policy();

@@ -44,7 +44,8 @@ impl Daemon {
         }
     }
 
-    /// Returns true if a new association has a place, be it that of a connection without a session.
+    /// Returns true if a new association can be accepted, if necessary in place of a connection without a
+    /// session.
     fn has_place(&self) -> bool {
         let is_full = self.connections.len() >= self.limits.connections;
         self.listeners.is_some() && !(is_full && self.without_session.next_to_displace().is_none())

@@ -26,8 +26,9 @@ impl fmt::Debug for Reload {
 }
 
 impl Daemon {
-    /// Reads the settings again at each signal, and reloads the policy, the secrets, the certificates and the log's
-    /// format and level. Logs which other settings have changed since the start, which take effect after a restart.
+    /// Reads the settings again at each signal, and reloads the policy, the secrets, the certificates and the
+    /// log's format and level. Other settings take effect after a restart; the log names those that have changed
+    /// since the start.
     pub fn reload_on(
         &mut self,
         signals: Signals,

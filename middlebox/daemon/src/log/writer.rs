@@ -38,7 +38,7 @@ struct Queue {
 impl Writer {
     /// Maximum number of octets in the queue.
     const MAX_QUEUED_OCTETS: usize = 1 << 20;
-    /// How long to wait at the end for the queue to empty.
+    /// Maximum time to wait at the end until the queue is empty.
     const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
     /// Starts the thread.

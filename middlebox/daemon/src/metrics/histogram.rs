@@ -12,7 +12,7 @@ pub(crate) struct Histogram {
 }
 
 const SIZE_BOUNDS: [u64; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536];
-/// 10 µs to 10 s in steps of 1, 2 and 5.
+/// Bounds of times in nanoseconds: 10 µs to 10 s in steps of 1, 2 and 5.
 const TIME_BOUNDS: [u64; 19] = times();
 
 const fn times() -> [u64; 19] {

@@ -92,7 +92,7 @@ pub(super) fn format_numbers(numbers: &Numbers) -> String {
     text.0
 }
 
-/// The name of a gauge, its description, and its value.
+/// The name of a gauge, its description, and the function that returns its value.
 type Gauge = (&'static str, &'static str, fn(&Usage) -> usize);
 
 /// The gauges of each agent.
@@ -141,7 +141,7 @@ impl Text {
         self.one("process_max_fds", "gauge", "Maximum open files", max_files);
     }
 
-    /// Adds a histogram, whose values are multiples of `1 / unit`.
+    /// Adds a histogram. Its values are divided by `unit` to get the base unit.
     fn add_histogram(&mut self, name: &str, help: &str, values: &Histogram, unit: f64) {
         self.head(name, "histogram", help);
         for (bound, count) in values.cumulative() {

@@ -93,8 +93,8 @@ impl MappingRequest {
         Lifetime(self.lifetime.max(Self::MIN_LIFETIME))
     }
 
-    /// Returns the SIMCO request: inbound connections, or datagrams both ways. The gateway passes replies of
-    /// TCP and similar protocols.
+    /// Returns the data that the SIMCO request enables. For MAP with TCP, SCTP or DCCP these are inbound
+    /// connections, whose replies the gateway passes by itself; otherwise data both ways.
     pub fn enable(&self) -> Enable {
         let Key { host, protocol, port, remote } = self.key;
         let internal = AddressTuple::of_host(Location::Internal, protocol, SocketAddr::new(host, port));
@@ -149,7 +149,7 @@ impl MappingRequest {
     }
 }
 
-/// Returns the only filter, if any. A rule has one set of external hosts.
+/// Returns the only filter, if any. More filters are refused, because a rule has one set of external hosts.
 fn single_filter(filters: &[Filter]) -> Result<Option<Filter>, Refusal> {
     match filters {
         [] => Ok(None),

@@ -91,7 +91,7 @@ impl Table {
         self.counts.get(&agent).copied().unwrap_or_default()
     }
 
-    /// Restores the mapping of a recorded rule, if it is one.
+    /// Restores the mapping of a recorded rule, if the rule is a mapping.
     pub fn restore(&mut self, rule: &Rule) {
         if let Some((key, granted)) = mapping_of(rule) {
             self.insert(key, granted);

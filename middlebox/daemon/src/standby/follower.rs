@@ -19,7 +19,7 @@ use crate::log::{Field, Level, Log};
 
 /// Interval at which the copy's high-water mark is synced and its compaction is considered.
 const COMPACTION_INTERVAL: Duration = Duration::from_secs(1);
-/// The same interval after a failure.
+/// Interval after a failed compaction.
 const COMPACTION_RETRY: Duration = Duration::from_secs(60);
 /// Maximum difference between the stored clock and that of the active side.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
@@ -33,8 +33,8 @@ enum CopyError {
     Journal(#[from] JournalError),
 }
 
-/// Copies the journal of this middlebox, over TLS, into a directory until the process ends; `simcod serve` can continue
-/// from there. Reconnects after failures; returns only if the directory is unusable.
+/// Copies the journal of the middlebox `server`, over TLS, into a directory until the process ends; `simcod
+/// serve` can continue from there. Reconnects after failures; returns only if the directory is unusable.
 pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
     let mut replica = match Replica::open(state) {
         Ok(replica) => replica,
@@ -102,13 +102,14 @@ impl<'a> Follower<'a> {
         if kind != MessageKind::Snapshot {
             out.write_all(&number.to_be_bytes())?;
             out.flush()?;
-            // After the acknowledgement, because agents wait for it.
+            // This comes after the acknowledgement, because agents wait for that.
             self.compact();
         }
         Ok(())
     }
 
-    /// Records a message of the active side, which is on the disk on return.
+    /// Records a message of the active side. On return its content is on the disk; a snapshot waits in memory
+    /// until it is complete.
     fn take(&mut self, kind: MessageKind, content: &[u8]) -> Result<(), CopyError> {
         match kind {
             MessageKind::Snapshot => self.replica.add(content),
@@ -129,7 +130,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Stores the clock of the active side, by which the rules end, so that the daemon that takes over continues it.
+    /// Stores the clock of the active side, by which rules end. A daemon that takes over continues this clock.
     /// This host's own clock may differ.
     fn save_clock(&mut self, now: Time) {
         let clock = Clock::showing(now);

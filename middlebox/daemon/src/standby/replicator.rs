@@ -20,15 +20,15 @@ use super::wire::{
 use crate::clock::Clock;
 use crate::tls::names_of;
 
-/// Maximum number of octets queued for a standby while it is being copied to.
+/// Maximum number of octets queued for a standby while it receives the copy of all rules.
 const MAX_QUEUED: usize = 64 << 20;
-/// Octets of a message with rules.
+/// Number of octets after which a message with rules ends.
 const PART_OCTETS: usize = 1 << 20;
 /// Maximum time of a handshake.
 const HANDSHAKE_TIMEOUT: hol_base::Duration = hol_base::Duration::from_secs(5);
 /// Maximum number of queued events; unauthenticated peers can cause them.
 const MAX_EVENTS: usize = 64;
-/// No code panics while it holds the lock.
+/// The reason why locking cannot fail.
 const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
 /// The progress of the copy.
@@ -109,7 +109,7 @@ pub(crate) struct ReplicationThread {
     name: String,
     /// The directory of the journal.
     directory: PathBuf,
-    /// The clock by which its rules end.
+    /// The clock by which rules end.
     clock: Clock,
     handshakes: Mutex<Handshakes>,
     /// Locked while a standby is served.
@@ -254,7 +254,7 @@ impl Shared {
         self.lock().phase == Phase::Synchronized
     }
 
-    /// Queues batches from now on; returns the number of the last batch before.
+    /// Queues batches from now on; returns the number of the last batch before this call.
     fn begin(&self) -> u64 {
         let mut state = self.lock();
         state.phase = Phase::Copying;
@@ -263,12 +263,12 @@ impl Shared {
         state.last
     }
 
-    /// Returns the next message to send; a heartbeat if nothing has been queued for a while; `None` if the standby is
-    /// lost.
+    /// Returns the next messages to send: queued batches, or a heartbeat if nothing has been queued for a while;
+    /// `None` if the standby is lost.
     fn take(&self, peer: SocketAddr) -> Option<NextMessages> {
         let mut state = self.lock();
-        // Under load the queue is never empty. From here on the event loop waits for each batch, so it cannot
-        // grow.
+        // Under load the queue is never empty. From here on the event loop waits for each batch, so the queue
+        // cannot grow.
         let catches_up = state.phase == Phase::Copying && state.queued_octets <= PART_OCTETS;
         if catches_up {
             state.phase = Phase::Synchronized;
@@ -304,7 +304,7 @@ impl Shared {
 
 impl State {
     fn lose(&mut self, reason: &str) {
-        // If the event loop has given it up already, it has reported the reason.
+        // If the event loop has given up the standby already, it has reported the reason.
         if self.phase != Phase::Absent {
             let was_synchronized = self.phase == Phase::Synchronized;
             self.events.push(Event::Lost { reason: reason.to_owned(), was_synchronized });
@@ -350,8 +350,8 @@ impl Replicator {
         self.is_required && !self.is_synchronized()
     }
 
-    /// Sends the entries of a batch to the standby, and waits until it has them. Returns false if the standby is
-    /// required but does not have them.
+    /// Sends the entries of a batch to the standby, and waits until a synchronized standby has them on its disk.
+    /// Returns false if the standby is required but does not have them.
     pub fn replicate(&self, entries: &[u8]) -> bool {
         let mut state = self.shared.lock();
         if state.phase == Phase::Absent {

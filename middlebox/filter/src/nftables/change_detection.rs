@@ -8,12 +8,12 @@ use super::kernel::is_about;
 use super::transaction::NFTABLES;
 use crate::FilterError;
 
-/// A socket that receives all changes, including ours.
+/// A socket that receives notifications of all changes in nftables, including our own.
 #[derive(Debug)]
 pub(super) struct Watch {
     socket: Socket,
     table: String,
-    /// The port of our own changes.
+    /// The netlink port from which we make changes.
     own_port: u32,
     has_foreign_change: Cell<bool>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Watch {
 impl Watch {
     /// `NFNLGRP_NFTABLES` is 7.
     const MULTICAST_GROUPS: u32 = 1 << 6;
-    /// Size of the receive buffer in octets: more than one transaction causes.
+    /// Size of the receive buffer in octets: more than the notifications of one transaction.
     const RECEIVE_BUFFER: usize = 32 << 20;
 
     pub fn open(table: &str, own_port: u32) -> Result<Self, FilterError> {

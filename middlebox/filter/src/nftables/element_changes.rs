@@ -15,7 +15,7 @@ use crate::shape::{self, Shape};
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     steps: Vec<Step>,
-    /// The messages of the last transaction: the index of the step, and whether the message adds.
+    /// The messages of the last transaction: for each the index of its step, and whether it adds the element.
     messages: Vec<(usize, bool)>,
     /// The sequence number of the first message.
     first_sequence: u32,
@@ -35,7 +35,7 @@ pub(super) struct Step {
 }
 
 impl Steps {
-    /// Returns the steps that bring the elements into their required states. Expired ones are deleted like
+    /// Returns the steps that bring the elements into their required states. Expired elements are deleted like
     /// others.
     pub fn of(now: Time, changed: &BTreeMap<Element, ElementChange>, required: &RequiredElements) -> Self {
         let in_force = |state: &ElementState| state.end > now;
@@ -65,8 +65,8 @@ impl Steps {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| (&step.shape, &step.key[..]))
     }
 
-    /// Adds the messages to a transaction; `can_destroy` is true if the kernel can delete elements that may have
-    /// ended.
+    /// Adds the messages to a transaction; `can_destroy` is true if the kernel accepts the deletion of an element
+    /// that no longer exists.
     pub fn add_to(&mut self, now: Time, sets: &Sets, can_destroy: bool, transaction: &mut Transaction<'_>) {
         self.messages.clear();
         self.first_sequence = transaction.next_sequence();

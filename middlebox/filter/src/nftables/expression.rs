@@ -30,8 +30,8 @@ pub(super) enum CtKey {
     Label = 13,
 }
 
-/// `IPS_SRC_NAT` and `IPS_DST_NAT` of linux/netfilter/nf_conntrack_common.h: the connection has been given another source or
-/// destination.
+/// `IPS_SRC_NAT` and `IPS_DST_NAT` of linux/netfilter/nf_conntrack_common.h: the connection has been given
+/// another source or destination.
 pub(super) const TRANSLATED_SOURCE: u32 = 1 << 4;
 pub(super) const TRANSLATED_DESTINATION: u32 = 1 << 5;
 
@@ -116,18 +116,18 @@ impl Expressions {
         })
     }
 
-    /// Continues only if the registers from `at` on have this order relative to the octets.
+    /// Lets the rule continue only if the registers from `at` on have this order relative to the octets.
     pub fn compare(self, at: usize, order: Order, octets: &[u8]) -> Self {
         self.with("cmp", |data| value(number(register(data, 1, at), 2, order as u32), 3, octets))
     }
 
-    /// Continues only if the registers from `at` on equal these octets.
+    /// Lets the rule continue only if the registers from `at` on equal these octets.
     pub fn equals(self, at: usize, octets: &[u8]) -> Self {
         self.compare(at, Order::Equal, octets)
     }
 
-    /// Continues only if the set contains the registers from `at` on; a map stores its value in those from
-    /// `to` on.
+    /// Lets the rule continue only if the set contains the registers from `at` on. A map stores its value in the
+    /// registers from `to` on.
     pub fn lookup(self, set: &str, at: usize, to: Option<usize>) -> Self {
         self.with("lookup", |data| {
             let data = register(data.with_name(1, set), 2, at);
@@ -135,8 +135,8 @@ impl Expressions {
         })
     }
 
-    /// Translates to the address in this register, and to a port between those in two others, if given. `version` is
-    /// `NFPROTO_IPV4` or `NFPROTO_IPV6`.
+    /// Translates to the address in this register and, if `ports` is given, to a port between those in these two
+    /// registers. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
     pub fn nat(self, nat: Nat, version: u8, address: usize, ports: Option<[usize; 2]>) -> Self {
         self.with("nat", |data| {
             let data = register(number(number(data, 1, nat as u32), 2, version.into()), 3, address);

@@ -13,7 +13,7 @@ use crate::FilterError;
 #[derive(Debug)]
 pub(super) struct Kernel {
     socket: Socket,
-    /// Whether the kernel can delete elements that may have ended.
+    /// True if the kernel accepts the deletion of an element that no longer exists.
     can_destroy: bool,
 }
 
@@ -79,12 +79,12 @@ impl Kernel {
         }
     }
 
-    /// Executes a transaction. If any message is rejected, nothing changes.
+    /// Executes a transaction and returns the rejected messages. If there are any, nothing has changed.
     pub fn commit(&self, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
         commit(&self.socket, transaction)
     }
 
-    /// Returns true if the kernel can delete elements that may have ended.
+    /// Returns true if the kernel accepts the deletion of an element that no longer exists.
     pub fn can_destroy(&self) -> bool {
         self.can_destroy
     }
@@ -138,7 +138,7 @@ impl Kernel {
         Ok(names)
     }
 
-    /// Calls `take` with each element in one list of a set, which [may be incomplete](super::listing).
+    /// Lists a set once, and calls `take` with each listed element. The list [may be incomplete](super::listing).
     pub fn list_once(
         &self,
         table: &str,
@@ -173,8 +173,8 @@ fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<Refusal>, FilterErr
     Ok(refusals)
 }
 
-/// Determines whether the kernel knows [`Kind::DestroyElement`], by a transaction without effect: a kernel
-/// that knows it does not find the table, another rejects the message.
+/// Determines whether the kernel knows [`Kind::DestroyElement`], by a transaction without effect. A kernel that
+/// knows the message reports that the table does not exist (`ENOENT`); other kernels reject the message.
 fn can_destroy(socket: &Socket) -> Result<bool, FilterError> {
     const PROBE_TABLE: &str = "hol.question";
     let mut probe = Transaction::new(PROBE_TABLE);

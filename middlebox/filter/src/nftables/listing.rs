@@ -1,13 +1,13 @@
 //! Lists the kernel's sets completely, although a single list may lack elements.
 //!
-//! The kernel lists a set in pieces of 32 KiB. For each it walks the hash table from the beginning, skipping
-//! as many elements as it has walked before (`nf_tables_dump_set`, `nft_rhash_walk`). Between two pieces its
-//! workers may resize the table, which changes the order of elements, or collect expired ones. Then elements
-//! are skipped that were never listed. This is not reported: both happen outside transactions, and lists of
-//! elements have no `NLM_F_DUMP_INTR`.
+//! The kernel lists a set in pieces of 32 KiB. For each piece it walks the hash table from the beginning,
+//! skipping as many elements as it has walked before (`nf_tables_dump_set`, `nft_rhash_walk`). Between two pieces
+//! its workers may resize the table, which changes the order of elements, or collect expired ones. Then the
+//! kernel skips elements that it has not listed, and does not report that: both events happen outside
+//! transactions, and lists of elements have no `NLM_F_DUMP_INTR`.
 //!
-//! Which elements are missing is random, and the next list has them. So a list is trusted when it has nothing
-//! that the earlier ones lacked, and nothing twice.
+//! Which elements are missing is random, and the next list has them. So a list is trusted if the earlier lists
+//! had all of its elements, and no element occurs in it twice.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,12 +15,12 @@ use std::collections::btree_map::Entry;
 use super::kernel::{Kernel, KernelElement, Tables};
 use crate::FilterError;
 
-/// How often one set is listed at most. A kernel worker rebuilds the hash table each time the number of elements
-/// doubles or halves.
+/// Maximum number of times that one set is listed. A kernel worker rebuilds the hash table each time the number
+/// of elements doubles or halves.
 const MAX_LIST_ATTEMPTS: usize = 16;
 
-/// Calls `list` until it returns false because its list contained nothing new. Returns false if none of
-/// [`MAX_LIST_ATTEMPTS`] lists does.
+/// Calls `list` until it returns false, which means that its list contained nothing new, and then returns true.
+/// Returns false after [`MAX_LIST_ATTEMPTS`] calls without success.
 pub(super) fn list_until_complete(
     mut list: impl FnMut() -> Result<bool, FilterError>,
 ) -> Result<bool, FilterError> {

@@ -44,7 +44,7 @@ pub(super) fn add_lookup(
     }
 }
 
-/// Continues only with packets of the version.
+/// Lets the rule continue only for packets of this IP version.
 pub(super) fn match_version(rule: Expressions, version: IpVersion) -> Expressions {
     rule.meta(MetaKey::Version, 0).equals(0, &[protocol_family(version)])
 }
@@ -57,8 +57,8 @@ pub(super) fn protocol_family(version: IpVersion) -> u8 {
     }
 }
 
-/// Loads a field of a packet. The offsets of addresses are from RFC 791 and RFC 8200; all transports begin with
-/// their ports.
+/// Loads a field of a packet. The offsets of addresses are from RFC 791 and RFC 8200; all transport headers begin
+/// with the ports.
 pub(super) fn load_field(
     rule: Expressions,
     field: Field,

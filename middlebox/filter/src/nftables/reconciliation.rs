@@ -17,7 +17,7 @@ use crate::required_elements::{ElementState, RequiredElements};
 use crate::shape::{self, Shape};
 use crate::{Corrections, FilterError};
 
-/// Ends that differ by less count as equal: clocks are adjusted, and listing takes time.
+/// Ends of lifetimes that differ by less count as equal: clocks are adjusted, and listing takes time.
 const END_TOLERANCE: Duration = Duration::from_secs(2);
 /// Maximum number of steps of a transaction: a million in one would need hundreds of megabytes.
 const MAX_STEPS: usize = 16_384;
@@ -87,8 +87,8 @@ impl Nftables {
         Ok((difference, found.into_keys().collect()))
     }
 
-    /// Adds all required elements of a large table again without listing it, replacing existing ones, while a
-    /// thread searches for surplus ones.
+    /// Returns the difference for a large table without listing it: all required elements are to be added again,
+    /// in place of existing ones. A thread searches for surplus elements meanwhile.
     fn assume_all_missing(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
         let required = self.required.all().filter(|(_, state)| state.end > now);
         let missing = required.map(|(element, _)| PendingAddition { element, is_wrong: true }).collect();
@@ -113,8 +113,8 @@ impl Nftables {
         Ok(true)
     }
 
-    /// Removes surplus elements and adds the first missing ones, at most [`MAX_STEPS`] per transaction, after
-    /// the messages of `begin`. Returns those still missing.
+    /// Removes surplus elements and adds the first missing ones, at most [`MAX_STEPS`] per transaction, after the
+    /// messages that `begin` adds. Returns the elements that are still missing.
     fn correct(
         &self,
         now: Time,
@@ -133,7 +133,7 @@ impl Nftables {
         Ok(missing)
     }
 
-    /// Adds more of the missing elements in their current form, since rules may have changed.
+    /// Adds more of the missing elements, with their current state, since rules may have changed.
     pub(super) fn add_missing(&mut self, now: Time) -> Result<(), FilterError> {
         let next = self.missing.split_off(self.missing.len().saturating_sub(MAX_STEPS_PER_CALL));
         let steps: Steps = self.additions(now, &next).collect();
@@ -155,6 +155,7 @@ impl Nftables {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PendingAddition {
     element: Element,
+    /// True if the kernel may have the element, with a wrong end of its lifetime or a wrong translation.
     is_wrong: bool,
 }
 
@@ -165,7 +166,7 @@ struct Difference {
     missing: Vec<PendingAddition>,
 }
 
-/// Compares the found elements with the required ones, and removes known ones from `found`.
+/// Compares the found elements with the required ones. Only unknown sets remain in `found`.
 fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut Tables) -> Difference {
     let (mut corrections, mut surplus, mut missing) = (Corrections::default(), Vec::new(), Vec::new());
     for (element, state) in required.all().filter(|(_, state)| state.end > now) {

@@ -22,7 +22,7 @@ const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 
-/// A chain of the table: some rules, then a lookup in each set of some roles, then its end.
+/// A chain of the table: the rules of `begin`, then a lookup in each set with one of the `roles`, then the `end`.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     name: &'static str,
@@ -50,13 +50,13 @@ enum End<'a> {
 /// The rules of a chain before its sets.
 #[derive(Debug, Clone, Copy)]
 enum Begin<'a> {
-    /// The rules for all forwarded packets, which continue by direction.
+    /// The rules for all forwarded packets, which then continue in the chain for their direction.
     Forward(Option<&'a Interfaces>, &'a Masquerade, [&'static str; 2]),
     /// The checks common to all packets.
     Checks,
     /// The rules for packets to the middlebox itself.
     Input(&'a Pool),
-    /// The rules for packets of permitted flows. Replies go to the other chain, except those of masqueraded
+    /// The rules for packets of permitted flows. Replies go to the chain `replies`, except those of masqueraded
     /// connections, which pass.
     Passage { replies: &'static str, masquerades: bool },
     /// The rules of a NAT without a firewall: all packets pass, except translated ones whose binding has
@@ -118,8 +118,8 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     chains
 }
 
-/// Returns the chains of a firewall for packets of one direction: those of rules with the roles `own` pass, and replies
-/// to packets of rules with the roles `other`.
+/// Returns the chains of a firewall for packets of one direction. Packets pass if they match a set with a role in
+/// `own`, or if they are replies to packets that match a set with a role in `other`.
 fn passage<'a>(
     config: &'a Config,
     name: &'static str,
@@ -140,7 +140,7 @@ fn passage<'a>(
     ]
 }
 
-/// Returns the chains of a translator without firewall: everything passes except packets of ended bindings.
+/// Returns the chains of a NAT without a firewall: everything passes except packets of ended bindings.
 fn translator() -> [Chain<'static>; 3] {
     let bound = |name, direction, end| Chain { direction, end, ..Chain::new(name, Begin::Nothing, BOTH) };
     [
@@ -176,7 +176,8 @@ impl<'a> Chain<'a> {
         self.roles.contains(&role)
     }
 
-    /// Returns whether the chain is needed. A firewall has no NAT chains, which would cost every connection.
+    /// Returns true if the chain is needed. A firewall has no NAT chains, because they cost time for every
+    /// connection.
     pub fn is_needed(&self, shapes: &[&Shape]) -> bool {
         match self.begin {
             Begin::Prerouting | Begin::Postrouting => {
@@ -205,11 +206,11 @@ impl<'a> Chain<'a> {
         transaction.flush(Some(self.name));
     }
 
-    /// Creates all rules of the table; `shapes` are the shapes of its sets.
+    /// Creates the rules of the chain; `shapes` are the shapes of the sets that the chain uses.
     pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);
-        // Inbound sets come last: before them, some packets are dropped.
+        // Inbound sets come last, after the rules that drop untranslated packets.
         let (inbound, others): (Vec<&Shape>, _) =
             shapes.iter().partition(|shape| shape.role == Role::Inbound);
         for shape in others {
@@ -300,8 +301,8 @@ fn add_passage_rules(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool
     }
 }
 
-/// Labels new connections that need no rule: from masqueraded hosts to the outside, and hairpin connections, in which an
-/// internal host sends to the outside address of another one.
+/// Labels new connections that need no rule: from masqueraded hosts to the outside, and hairpin connections, in
+/// which an internal host sends to the outside address of another one.
 fn add_label_rules(
     rules: &mut Rules<'_, '_>,
     Interfaces { inside, outside }: &Interfaces,
@@ -377,8 +378,8 @@ fn translate(rules: &mut Rules<'_, '_>) {
     });
 }
 
-/// Drops UDP datagrams to the NAT's addresses and ports that arrive before their binding. Otherwise conntrack would assign
-/// them and all that follow to the middlebox itself.
+/// Drops UDP datagrams to the NAT's addresses and ports that arrive before their binding. Otherwise conntrack
+/// would assign them and all that follow to the middlebox itself.
 fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
     let [first, last] = [pool.ports.start(), pool.ports.end()].map(|port| port.to_be_bytes());
     for address in &pool.addresses {

@@ -20,8 +20,8 @@ impl Sets {
         if sets.len() > MAX_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }
     }
 
-    /// Returns these sets and those that the steps need. Empty sets stay until their slot is needed, because
-    /// creating a set is costly.
+    /// Returns these sets and those that the steps need. Empty sets stay until there would be more than
+    /// [`MAX_SHAPES`] sets, because creating a set is costly.
     pub fn with_sets_for(&self, steps: &Steps, required: &RequiredElements) -> Result<Self, FilterError> {
         let mut sets = self.clone();
         for shape in steps.added() {

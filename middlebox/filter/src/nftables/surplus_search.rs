@@ -16,7 +16,7 @@ use crate::FilterError;
 /// The name of an element in the kernel: its set and its key.
 pub(super) type ElementName = (String, Vec<u8>);
 
-/// No code panics while it holds the lock.
+/// The reason why locking cannot fail.
 const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
 /// A running search.

@@ -65,14 +65,14 @@ impl<'a> Transaction<'a> {
         transaction
     }
 
-    /// Returns its octets for the kernel.
+    /// Ends the transaction and returns its octets for the kernel.
     pub fn finish(mut self) -> Vec<u8> {
         self.push(frame(BATCH_END));
         self.octets
     }
 
-    /// Returns its octets without an end: the kernel reports which messages it would reject, and aborts the
-    /// transaction.
+    /// Returns the octets of the transaction without an end: the kernel reports which messages it would reject,
+    /// and aborts the transaction.
     pub fn finish_without_commit(self) -> Vec<u8> {
         self.octets
     }
@@ -168,7 +168,7 @@ impl<'a> Transaction<'a> {
         self.remove_element(Kind::DeleteElement, set, key);
     }
 
-    /// Deletes an element, which may have ended.
+    /// Deletes an element if it still exists.
     pub fn destroy_element(&mut self, set: &str, key: &[u8]) {
         self.remove_element(Kind::DestroyElement, set, key);
     }

@@ -7,7 +7,7 @@ use crate::overlaps::Sweep;
 use crate::{Action, AddressTuple, AgentId, Batch, Capabilities, Lifetime, Refusal, Reply, Right, Rule};
 
 impl Middlebox {
-    /// Handles PDR. A sweep ends the conflicting enable rules.
+    /// Handles PDR. The returned sweep ends the conflicting enable rules.
     pub(super) fn disable(
         &mut self,
         now: Time,

@@ -89,7 +89,7 @@ impl Middlebox {
     }
 
     /// Returns true if rules whose external hosts have this IP version need NAT addresses. A packet filter
-    /// without addresses of the version is a pure firewall for it: IPv6 next to translated IPv4.
+    /// without NAT addresses of this version is a pure firewall for it, such as for IPv6 next to translated IPv4.
     pub(super) fn translates(&self, version: IpVersion) -> bool {
         let capabilities = self.config.capabilities;
         let is_filter = capabilities.includes(Capabilities::PACKET_FILTER);
@@ -151,20 +151,21 @@ fn pool_request(version: IpVersion, tuple: &AddressTuple, parity: PortParity) ->
     PoolRequest { version, protocol: tuple.protocol, ports }
 }
 
-/// Checks that a binding is for one host. Capabilities may allow a wildcard, but only for PDR.
+/// Checks that the NAT has to translate single hosts only. The capabilities of a NAT may allow wildcards, but
+/// only for PDR.
 fn check_hosts(enable: &Enable, is_twice: bool) -> Result<(), Refusal> {
     let has_wildcard =
         enable.internal.has_address_wildcard() || is_twice && enable.external.has_address_wildcard();
     if has_wildcard { Err(Refusal::WildcardNotSupported) } else { Ok(()) }
 }
 
-/// Checks that a NAT can translate the protocol: TCP, UDP, DCCP, SCTP, UDP-Lite with ports, or 0 for whole
-/// addresses.
+/// Checks that a NAT can translate the protocol: TCP, UDP, DCCP, SCTP or UDP-Lite, which have ports, or 0, which
+/// takes whole addresses.
 pub(super) fn check_translatable(protocol: u8) -> Result<(), Refusal> {
     if matches!(protocol, 0 | 6 | 17 | 33 | 132 | 136) { Ok(()) } else { Err(Refusal::ProtocolNotSupported) }
 }
 
-/// Checks that the reservation fits the request. RFC 4540 lists these codes without their conditions.
+/// Checks that the reservation fits the request. RFC 4540 lists these refusals without their conditions.
 fn check_reservation(enable: &Enable, outside: &AddressTuple, protocol: u8) -> Result<(), Refusal> {
     let Enable { parameters, internal, external, lifetime: _ } = enable;
     if external.ip_version() != outside.ip_version() {

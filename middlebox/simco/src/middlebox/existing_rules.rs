@@ -6,7 +6,7 @@ use super::Middlebox;
 use crate::{AgentId, Batch, Change, Lifetime, Pid, Refusal, Reply, Right, Rule, work};
 
 impl Middlebox {
-    /// Handles PLC; zero deletes the rule.
+    /// Handles PLC; lifetime 0 deletes the rule.
     pub(super) fn change_lifetime(
         &mut self,
         now: Time,
@@ -35,8 +35,8 @@ impl Middlebox {
 
     /// Handles PRL.
     pub(super) fn list(&self, now: Time, agent: AgentId, batch: &mut Batch) -> Result<Reply, Refusal> {
-        /// Maximum number of PIDs of a reply: the 16-bit length field counts eight octets for each; the message then
-        /// has 65,536 octets.
+        /// Maximum number of PIDs in a PRL reply: the 16-bit length field counts eight octets for each; the
+        /// message then has 65,536 octets.
         const MAX_PIDS: usize = u16::MAX as usize / 8;
         self.authorize_for(agent, Right::List)?;
         let held: usize = self.policy.accessible(agent).map(|owner| self.rules.count_owned_by(owner)).sum();

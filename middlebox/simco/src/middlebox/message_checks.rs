@@ -43,7 +43,8 @@ impl Middlebox {
     }
 }
 
-/// Performs steps 3 to 5. Without a session only SE passes step 4; with one, every sub-type of a request.
+/// Performs steps 3 to 5 of RFC 4540 section 6. Without a session only SE passes step 4; with a session every
+/// request does.
 fn check(header: Header, body: &[u8], is_established: bool) -> Result<Request, Refusal> {
     if header.basic_type != basic_type::REQUEST {
         return Err(Refusal::WrongBasicType);

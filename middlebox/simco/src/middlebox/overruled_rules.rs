@@ -1,7 +1,7 @@
 //! Ends the rules that a disable rule overrules, a few at a time. RFC 4540 section 8.8.
 //!
-//! The disable rule blocks at once, so no packet passes by a rule that the sweep has not reached yet, and no
-//! conflicting rule can begin before the sweep ends. Until then the requesting session waits, so its next
+//! The disable rule blocks at once: a rule that the sweep has not reached yet lets no packet pass, and new
+//! conflicting rules are refused until the sweep ends. Until then the requesting session waits, so its next
 //! answer reflects the result, and notifications of ended rules precede it.
 
 use hol_base::Time;
@@ -32,8 +32,9 @@ impl Middlebox {
         }
     }
 
-    /// Returns true until the sweep of this session's request has ended; until then its messages wait. Whole
-    /// messages should be [received](Self::receive) later.
+    /// Returns true until the sweep of this session's request has ended. Until then, messages of its stream wait;
+    /// the caller should pass whole messages ([`Framing::Messages`](crate::Framing::Messages)) to
+    /// [`receive`](Self::receive) later.
     pub fn is_sweeping_for(&self, id: SessionId) -> bool {
         self.sweeps.iter().any(|(requester, _)| *requester == id)
     }
@@ -70,8 +71,8 @@ impl Middlebox {
         }
     }
 
-    /// Ends the overruled rules whose end was pending when the middlebox stopped. Call after all have been
-    /// [restored](Self::restore), and before agents connect.
+    /// Ends the overruled rules whose end was pending when the middlebox stopped, and returns them. Call it after
+    /// all rules have been [restored](Self::restore), and before agents connect.
     pub fn end_overruled(&mut self, now: Time) -> Vec<Rule> {
         let is_overruled = |rule: &&Rule| {
             matches!(rule.action, Action::Enable { .. })

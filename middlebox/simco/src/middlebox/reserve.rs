@@ -58,13 +58,13 @@ impl Middlebox {
         pairs.find(are_served).ok_or(Refusal::IpVersionMismatch)
     }
 
-    /// Checks the NAT mode: a twice NAT supports both. RFC 3989 section 2.3.8.
+    /// Checks the NAT mode: a twice NAT supports both modes. RFC 3989 section 2.3.8.
     fn check_nat_mode(&self, mode: NatMode) -> Result<(), Refusal> {
         let is_twice = self.config.capabilities.includes(Capabilities::TWICE_NAT);
         if mode == NatMode::Traditional || is_twice { Ok(()) } else { Err(Refusal::NatModeNotSupported) }
     }
 
-    /// Reserves A2, and A1 for twice NAT. RFC 4540 section 8.2.3.
+    /// Returns free addresses for a reservation: A2 outside, and A1 inside for twice NAT. RFC 4540 section 8.2.3.
     fn reserve_addresses(
         &self,
         parameters: &PrrParameters,

@@ -16,7 +16,7 @@ use crate::{
 pub struct ConnectionInfo {
     /// How the connection carries messages.
     pub framing: Framing,
-    /// False if SIMCO must not run over it: SE is refused as a "transport protocol problem".
+    /// False if SIMCO must not run over the connection: SE is refused as a "transport protocol problem".
     pub is_acceptable: bool,
     /// True if TLS or IPsec protects the connection.
     pub is_secure: bool,
@@ -34,7 +34,7 @@ pub enum Framing {
 }
 
 impl ConnectionInfo {
-    /// Returns a connection without any authentication.
+    /// Returns the properties of a connection without any authentication.
     pub fn plain(framing: Framing) -> Self {
         Self { framing, is_acceptable: true, is_secure: false, agent: None }
     }
@@ -104,8 +104,8 @@ impl Session {
     }
 }
 
-/// Returns the length of a request; fails if its header announces more than any request has. RFC 4540 section
-/// 6, step 1.
+/// Returns the length of a request in octets, or `None` if its header is incomplete. Fails if the header
+/// announces more than the longest request. RFC 4540 section 6, step 1.
 fn length_of_request(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     match Header::parse(octets) {
         Some(header) if !header.may_be_request() => Err(FramingError("longer than any SIMCO request")),
@@ -234,7 +234,7 @@ impl Middlebox {
         }
     }
 
-    /// Processes ST. RFC 4540 section 7.4; messages after it find no session.
+    /// Processes ST (RFC 4540 section 7.4) and closes the connection, so later messages are ignored.
     pub(super) fn terminate(&mut self, id: SessionId, tid: Tid, batch: &mut Batch) {
         batch.send(id, Message::reply(tid, Reply::St));
         self.close(id, batch);
@@ -279,8 +279,9 @@ impl Middlebox {
         batch.close(id);
     }
 
-    /// Updates the deadline. Each octet extends it for the rest of a message (RFC 4540 section 6, step 2); a
-    /// session must be open in time after the start of the connection, however slowly octets arrive.
+    /// Updates the deadline. In an open session each octet extends the deadline for the rest of a message (RFC
+    /// 4540 section 6, step 2). Without an open session the deadline is `TIMEOUT` after the start of the
+    /// connection, however slowly octets arrive.
     pub(super) fn update_deadline(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let deadline = match session.agent() {

@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Middlebox {
-    /// Processes a request of an open session whose agent is part of this process, as if it had been
-    /// received, except that a PER may be a [`PortMapping`].
+    /// Processes a request of an open session as if it had been received. This is for agents that are part of
+    /// this process; their PER requests may have a [`PortMapping`].
     pub fn ask(
         &mut self,
         now: Time,
@@ -68,15 +68,15 @@ impl Middlebox {
         if self.policy.permits(agent, right) { Ok(()) } else { Err(Refusal::NotAuthorized) }
     }
 
-    /// Returns the granted lifetime: the requested one, or the maximum if that is less; zero is refused. RFC
-    /// 4540 section 8.3.1.
+    /// Returns the granted lifetime: the requested one, but at most the maximum; zero is refused. RFC 4540
+    /// section 8.3.1.
     pub(super) fn grant_lifetime(&self, requested: Lifetime) -> Result<Lifetime, Refusal> {
         let granted = requested.min(self.config.capabilities.max_lifetime);
         if granted == Lifetime(0) { Err(Refusal::ConfigurationFailed) } else { Ok(granted) }
     }
 
-    /// Checks that the table has room. RFC 4540 lists "no resources available for this transaction" without
-    /// its condition.
+    /// Checks that the middlebox has room for another rule of this agent. RFC 4540 lists "no resources available
+    /// for this transaction" without its condition.
     pub(super) fn check_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
         let has_room = self.rules.len() < self.config.max_rules.min(Rules::MAX_RULES);
         if has_room && self.resource_accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
@@ -96,14 +96,14 @@ impl Middlebox {
         Ok(rule.reply(now))
     }
 
-    /// Checks that the owner may have the rule instead of `before`.
+    /// Checks that the owner's quota and the limits allow the rule, in place of `before` if that is given.
     pub(super) fn check_quota(
         &self,
         before: Option<&Rule>,
         rule: &Rule,
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
-        // Counted before anything is computed, because a refusal is work too.
+        // The work is counted first, because a refusal is work too.
         batch.add_work(work::MEASURE);
         let claim = |rule| self.resource_accounts.claim(rule);
         let (more, less) = (claim(rule)?, before.map_or(Ok(Claim::default()), claim)?);
@@ -144,7 +144,7 @@ impl Middlebox {
         }
     }
 
-    /// Undoes a batch whose changes could not be applied all together. Its steps are then repeated [one by
+    /// Undoes a batch whose changes could not be applied all together. The caller then repeats its steps [one by
     /// one](Self::redo).
     pub fn undo(&mut self, batch: &mut Batch) {
         while let Some(step) = self.undo_step(batch) {
@@ -158,7 +158,7 @@ impl Middlebox {
         let Some((cause, outputs)) = batch.undone.pop_front() else { return false };
         match cause {
             Cause::Request(request) => self.transact(now, request, batch),
-            // Without the refused step the rule may end at another time.
+            // Because an earlier step was refused, the rule has another lifetime and has not expired.
             Cause::Expired(pid) if self.rules.get(now, pid).is_some() => batch.begin_step(cause),
             Cause::Expired(pid) => drop(self.expire(pid, batch)),
             Cause::Ended(pid) => self.end(pid, batch),

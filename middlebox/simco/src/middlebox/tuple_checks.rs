@@ -4,8 +4,8 @@ use super::Middlebox;
 use crate::{AddressTuple, Addresses, AgentId, Capabilities, Location, Refusal};
 
 impl Middlebox {
-    /// Performs the checks that need only the tuples: first those that the RFC requires, in its order, then those for which it
-    /// only lists a code, then those of the policy.
+    /// Performs the checks that need only the tuples: first the checks that the RFC requires, in its order, then
+    /// those for which the RFC only lists a refusal, then those of the policy.
     pub(super) fn check_tuples(
         &self,
         agent: AgentId,
@@ -32,7 +32,7 @@ fn check_consistency(internal: &AddressTuple, external: &AddressTuple) -> Result
     if are_consistent { Ok(()) } else { Err(Refusal::Inconsistent) }
 }
 
-/// Returns the port range; `None` if it is irrelevant (section 8.3.1).
+/// Returns the port range, a number of ports; `None` if it is irrelevant (section 8.3.1).
 fn port_range(tuple: &AddressTuple) -> Option<u16> {
     match tuple.addresses {
         Addresses::Full { port, port_range, .. } if port != 0 && tuple.protocol != 0 => Some(port_range),
@@ -85,8 +85,8 @@ fn check_values(tuple: &AddressTuple) -> Result<(), Refusal> {
     if last > u32::from(u16::MAX) { Err(Refusal::IllegalPortCount) } else { Ok(()) }
 }
 
-/// Returns true if the rule has wildcards of hosts or ports, other than all protocols. RFC 4540 section
-/// 8.3.1.
+/// Returns true if a tuple has an address or port wildcard. A protocol wildcard alone does not count. RFC 4540
+/// section 8.3.1.
 pub(super) fn has_wildcard_but_protocol(internal: &AddressTuple, external: &AddressTuple) -> bool {
     [internal, external].iter().any(|tuple| tuple.has_address_wildcard() || tuple.has_port_wildcard())
 }

@@ -21,7 +21,7 @@ pub(super) struct Ports {
 }
 
 const WORDS_PER_BLOCK: usize = 64;
-/// Ports of a block.
+/// Number of ports in a block.
 const PORTS_PER_BLOCK: u32 = 64 * WORDS_PER_BLOCK as u32;
 const BLOCK_COUNT: usize = (1 << 16) / PORTS_PER_BLOCK as usize;
 
@@ -44,7 +44,7 @@ struct Runs {
     longest: [u32; 2],
 }
 
-/// A request for consecutive ports, the first of this parity.
+/// A request for `count` consecutive ports, the first of this parity.
 #[derive(Debug, Clone, Copy)]
 struct PortRequest {
     count: u32,
@@ -86,7 +86,8 @@ impl Ports {
         self.taken == 0
     }
 
-    /// Returns the first port of a free run, searched after the last one taken, then from the beginning.
+    /// Returns the first of `count` consecutive free ports. The search starts after the ports taken last, then at
+    /// the first usable port.
     pub fn find(&self, count: u16, parity: ReservedParity) -> Option<u16> {
         let request = PortRequest { count: count.into(), parity };
         let next = self.next.max(self.usable.start);
@@ -118,8 +119,8 @@ impl Ports {
         None
     }
 
-    /// Searches a block from a port on; `run` is the run of free ports that ends before the block, and on return the
-    /// block's last run.
+    /// Searches a block from the port `from` on. On entry, `run` is the run of free ports that ends just before
+    /// the block; on return without a result, it is the block's last run.
     fn find_in(&self, block: usize, from: u32, request: PortRequest, run: &mut Range<u32>) -> Option<u32> {
         for word in 0..WORDS_PER_BLOCK {
             let first = block as u32 * PORTS_PER_BLOCK + word as u32 * 64;
@@ -207,7 +208,7 @@ impl Ports {
 }
 
 impl Runs {
-    /// Returns the runs of a block of which only these ports are free.
+    /// Returns the runs of a block in which only these ports are free, counted from the block's first port.
     fn of_one(free: Range<u32>) -> Self {
         let length = free.end - free.start;
         let mut longest = [length.saturating_sub(1); 2];
@@ -217,7 +218,8 @@ impl Runs {
         Self { head, tail, longest }
     }
 
-    /// Returns these runs, of `size` ports, extended by 64 more.
+    /// Returns the runs after 64 more ports: `size` is the number of ports so far, `free` has a bit for each new
+    /// port.
     fn extended_by(mut self, size: u32, mut free: u64) -> Self {
         if self.head == size {
             self.head += free.trailing_ones();
@@ -243,7 +245,8 @@ impl Runs {
     }
 }
 
-/// Returns the block, the word and the bits of these ports.
+/// Returns the words that contain these ports, each as the index of its block, its index in the block, and the
+/// bits of the ports.
 fn words(first: u32, last: u32) -> impl Iterator<Item = (usize, usize, u64)> {
     (first / 64..=last / 64).map(move |word| {
         let from = first.saturating_sub(word * 64);

@@ -10,7 +10,7 @@ pub(crate) const ROUNDS_PER_WINDOW: u32 = 5;
 /// An epoch ends after this many acknowledged segments: bbr_ack_epoch_acked_reset_thresh.
 const MAX_EPOCH: u32 = 1 << 20;
 
-/// The excess over the last five to ten rounds.
+/// The largest excess in the last five to ten rounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Aggregation {
     epoch: Time,
@@ -40,7 +40,8 @@ impl Aggregation {
         }
     }
 
-    /// Counts `acked` units, of which `bandwidth` gives the expected number; `cwnd` limits the excess.
+    /// Counts `acked` newly acknowledged units. The excess is what exceeds the units that `bandwidth` explains since
+    /// the epoch began, at most `cwnd`.
     pub(crate) fn on_acked(&mut self, now: Time, acked: u32, bandwidth: Bandwidth, cwnd: u32) {
         let mut expected = bandwidth.units_in(now.saturating_since(self.epoch));
         if self.acked <= expected || self.acked + acked >= MAX_EPOCH {

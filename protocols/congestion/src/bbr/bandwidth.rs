@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 
-/// A bandwidth in units of the congestion window per 2^24 µs, and a gain in 256ths: tcp_bbr.c, BW_SCALE and BBR_SCALE.
+/// A bandwidth in units of the congestion window per 2^24 µs; gains are in 256ths. tcp_bbr.c, BW_SCALE and BBR_SCALE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Bandwidth(u64);
 
@@ -35,7 +35,7 @@ impl Bandwidth {
         self.in_time(round_trip, gain, true)
     }
 
-    /// Returns octets per second with a gain; a unit has `octets`.
+    /// Returns `gain` times this bandwidth in octets per second; `octets` is the size of a unit.
     pub(crate) fn octets_per_second(self, octets: u32, gain: u32) -> u64 {
         let scaled = (u128::from(self.0) * u128::from(octets) * u128::from(gain)) >> 8;
         ((scaled * 1_000_000) >> BW_SCALE) as u64
@@ -89,7 +89,8 @@ impl MaxFilter {
         self.remove_expired(window, seen);
     }
 
-    /// Removes expired samples; a new quarter (or half) of the window gets its own best sample.
+    /// Removes expired samples. Makes `seen` the second-best sample if there was none in the first quarter of the
+    /// window, and the third-best if there was none in the first half.
     fn remove_expired(&mut self, window: u32, seen: BandwidthSample) {
         let best = &mut self.0;
         let age = seen.round - best[0].round;

@@ -103,8 +103,9 @@ impl Bbr3 {
         }
     }
 
-    /// Returns whether to probe for bandwidth: the wait is over, or as many rounds have passed as Reno would
-    /// take. BBRIsTimeToProbeBW, BBRHasElapsedInPhase, BBRIsRenoCoexistenceProbeTime.
+    /// Returns whether to probe for bandwidth: the wait is over, or as many rounds have passed as there are segments in
+    /// the target volume in flight, so that Reno flows get their share. BBRIsTimeToProbeBW, BBRHasElapsedInPhase,
+    /// BBRIsRenoCoexistenceProbeTime.
     fn is_time_to_probe(&self, now: Time, cwnd: u32) -> bool {
         let reno_rounds = (self.target_in_flight(cwnd) / self.quantum).min(RENO_ROUNDS);
         now > self.cycle.since + self.cycle.wait || self.rounds.since_probe >= reno_rounds

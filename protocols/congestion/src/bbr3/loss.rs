@@ -14,7 +14,8 @@ const STARTUP_RANGES: u32 = 6;
 /// The recent losses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
-    /// BBR.loss_round_delivered: the round ends with a segment sent after this much was delivered.
+    /// BBR.loss_round_delivered: the round ends when a segment is acknowledged that was sent after this many units had
+    /// been delivered.
     pub(super) round_end: u32,
     /// Whether this acknowledgment started a round of losses: BBR.loss_round_start.
     pub(super) round_began: bool,
@@ -24,7 +25,7 @@ pub(super) struct Losses {
     ranges: u32,
     /// The sequence number after the last of these ranges.
     range_end: Option<u32>,
-    /// BBR.bw_probe_samples: whether segments of a probe for bandwidth are in flight without a response to it so far.
+    /// BBR.bw_probe_samples: whether acknowledgments still reflect a probe for bandwidth that has not been reacted to.
     pub(super) bw_probe_samples: bool,
     undo: Option<Undo>,
     /// Whether no recovery is in progress, so that the next loss saves a new state. Until then a D-SACK may still undo the last recovery.
@@ -110,7 +111,7 @@ impl Bbr3 {
         }
     }
 
-    /// Saves the state before the first loss, which a spurious recovery restores: it undoes all responses,
+    /// Saves the state before the first loss. If the recovery was spurious, restoring this state undoes all responses,
     /// such as the end of a probe. Draft, section 5.5.11.1: BBRSaveStateUponLoss.
     fn save_state(&mut self) {
         if self.losses.undo.is_some() && !self.losses.recovery_ended {

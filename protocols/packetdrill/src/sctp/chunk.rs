@@ -97,7 +97,8 @@ fn unknown(name: &str) -> String {
     format!("unknown chunk {name}; write CHUNK[type=N, val=[...]]")
 }
 
-/// Returns the octets of `key`, or generated ones that fill `len` after a header.
+/// Returns the octets of `key`, or generated ones that fill `len` after a header of `header` octets. `None` without
+/// `key` and `len`.
 fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String> {
     if item.get(key).is_none() {
         let length = length_of(item)?;
@@ -121,7 +122,7 @@ fn length_of(item: &Item) -> Result<Option<usize>, String> {
     }
 }
 
-/// Returns generated user data of a fragment, whose octets identify it.
+/// Returns `length` octets of generated user data, which identify the fragment by its TSN.
 pub(super) fn user_data(tsn: u32, length: usize) -> Bytes {
     (0..length).map(|at| tsn.to_be_bytes()[at % 4] ^ (at / 4) as u8).collect()
 }
@@ -131,8 +132,9 @@ fn fragment(item: &Item, header: usize) -> Result<Bytes, String> {
     if item.get("val").is_some() {
         return Ok(octets(item, "val", header)?.unwrap_or_default());
     }
-    let length = length_of(item)?
-        .ok_or_else(|| format!("{} has no len; write len=N, the header's {header} included", item.name))?;
+    let length = length_of(item)?.ok_or_else(|| {
+        format!("{} has no len; write len=N, which includes {header} octets of header", item.name)
+    })?;
     Ok(user_data(item.count("tsn")?, length.saturating_sub(header)))
 }
 

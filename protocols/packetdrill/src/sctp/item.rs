@@ -13,7 +13,7 @@ pub(super) struct Item {
     pub(super) name: String,
     fields: Vec<(String, String)>,
     pub(super) items: Vec<Item>,
-    /// Whether it ends in `...` and may have more fields.
+    /// Whether the item ends in `...`, so that it matches one that contains more items.
     open: bool,
 }
 
@@ -75,7 +75,7 @@ impl Item {
         value.filter(|value| *value != "...")
     }
 
-    /// Returns the number of `key`.
+    /// Returns the value of `key` as a number.
     pub(super) fn count<T: TryFrom<u64>>(&self, key: &str) -> Result<T, String> {
         let what = || format!("{} of {}", key, self.name);
         let text = self.get(key).ok_or_else(|| format!("{} has no {key}; write {key}=N", self.name))?;
@@ -83,12 +83,12 @@ impl Item {
         T::try_from(value).map_err(|_| format!("{} is {text}, which is too large", what()))
     }
 
-    /// Returns the number of `key`, or `otherwise` if it is missing.
+    /// Returns the value of `key` as a number, or `otherwise` if the key is missing.
     pub(super) fn count_or<T: TryFrom<u64>>(&self, key: &str, otherwise: T) -> Result<T, String> {
         if self.get(key).is_some() { self.count(key) } else { Ok(otherwise) }
     }
 
-    /// Returns the elements of `key=[a, b]`; empty if it is missing.
+    /// Returns the elements of `key=[a, b]`; empty if the key is missing.
     pub(super) fn list(&self, key: &str) -> Vec<&str> {
         self.get(key).map_or(Vec::new(), |list| split(list.trim_matches(['[', ']']), ','))
     }
@@ -158,7 +158,7 @@ const KINDS: [(&str, u64); 11] = [
     ("I_FORWARD_TSN", 194),
 ];
 
-/// Returns the number of a type's name.
+/// Returns the number of a type; `None` if its name is unknown.
 pub(super) fn kind(text: &str) -> Option<u64> {
     integer(text).or_else(|| KINDS.iter().find(|(name, _)| *name == text.trim()).map(|(_, kind)| *kind))
 }

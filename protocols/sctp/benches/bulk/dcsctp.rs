@@ -1,4 +1,5 @@
-//! dcsctp, a port of WebRTC's. Version 0.1.16 formats each packet as text for its log even if the log is off, which takes most of its time.
+//! Transfers bulk data over the crate dcsctp, a port of WebRTC's SCTP. Version 0.1.16 formats each packet as text for
+//! its log even if the log is off; this takes most of its processor time.
 
 use dcsctp::api::{
     DcSctpSocket, Message, Options, PpId, SendOptions, SocketEvent, SocketState, SocketTime, StreamId,

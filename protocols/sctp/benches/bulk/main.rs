@@ -1,6 +1,6 @@
-//! Measures the processor time per message of a bulk transfer with our SCTP, usrsctp and dcsctp: both ends in
-//! one process, octets on a wire of 1 ms between them, virtual time; the stacks take turns, so that other
-//! load on the machine affects all of them.
+//! Measures the processor time per message of a bulk transfer with our SCTP, usrsctp and dcsctp. Both ends run in one
+//! process and in virtual time, with a one-way delay of 1 ms between them. The stacks take turns, so that other load
+//! on the machine affects all of them.
 
 mod dcsctp;
 mod ours;
@@ -15,7 +15,7 @@ struct Bulk {
 }
 
 impl Bulk {
-    /// Octets of a packet, without the IP header.
+    /// Maximum octets of a packet, without the IP header.
     const MTU: usize = 1400;
     const DELAY: hol_base::Duration = hol_base::Duration::from_millis(1);
     /// Octets of the buffers at both ends, as in Linux.

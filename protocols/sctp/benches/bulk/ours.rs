@@ -1,4 +1,4 @@
-//! The endpoint of this crate.
+//! Transfers bulk data over the endpoint of this crate.
 
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Seed, Time};

@@ -1,4 +1,5 @@
-//! usrsctp, FreeBSD's SCTP, in a separate program; it is left out if the program cannot be compiled.
+//! Transfers bulk data over usrsctp, the SCTP of FreeBSD, in a separate program. The benchmark omits usrsctp if the
+//! program cannot be compiled.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +28,7 @@ impl Program {
         None
     }
 
-    /// Returns its processor time, in ns.
+    /// Runs the transfer in the program; returns the processor time of the program in ns.
     pub fn carry(&self, bulk: Bulk) -> u64 {
         let Bulk { messages, octets } = bulk;
         let words =

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Compiles the program of a peer with this library.
+/// Compiles the program of a peer, which uses this library.
 pub fn make(program: &Path, source: &[u8], library: &str) {
     let cure = format!("apt-get install lib{library}-dev gcc");
     let mut compiler = Command::new("cc")

@@ -88,7 +88,7 @@ impl Wire {
 
     /// Runs until both ends are done, or nothing is pending; returns the time.
     fn carry<E: Endpoint, P: Endpoint>(&mut self, own: &mut Talker<E>, peer: &mut Talker<P>) -> Time {
-        /// Longest silence unless the exchange is over, or stuck.
+        /// If nothing is due before this time, the exchange is over or stuck.
         const LIMIT: Time = Time::from_millis(600_000);
         let (own_side, peer_side) = (self.own_side, self.own_side.other());
         let mut now = Time::ZERO;

@@ -43,7 +43,7 @@ impl ByteOrder {
 }
 
 impl<R: Read> Input<R> {
-    /// Creates a source that reads from `file`.
+    /// Creates an input that reads from `source`.
     pub const fn new(source: R) -> Self {
         Self { source, offset: 0 }
     }
@@ -53,13 +53,15 @@ impl<R: Read> Input<R> {
         self.offset
     }
 
-    /// Returns the next octets; `None` at the end of the file, an error if the file ends within them.
+    /// Returns the next `N` octets; `StopReason::End` at the end of the file, `StopReason::Truncated` if the file
+    /// ends within them.
     pub fn take<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
         let octets = self.octets(N)?;
         Ok(octets.try_into().expect("the slice has the requested length"))
     }
 
-    /// Returns a number of octets given by the file; allocates no more memory than the file has octets.
+    /// Returns the next `count` octets, with the errors of `take`. The count comes from the file, so no more memory
+    /// is allocated than the file has octets.
     pub fn octets(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
         let mut octets = Vec::new();
         let read =
@@ -72,7 +74,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Returns this many octets; an error if the file ends before them.
+    /// Returns the next `count` octets; `StopReason::Truncated` if the file ends before them or within them.
     pub fn rest(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
         self.octets(count)
             .map_err(|halt| if matches!(halt, StopReason::End) { StopReason::Truncated } else { halt })

@@ -6,13 +6,12 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkType(pub u32);
 
-/// Packets of this link type are not supported.
+/// A link type whose packets are not supported, because the header cannot be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "link type {0}{name}; supported are Ethernet, PPP, IEEE 802.11, raw IP, Linux's cooked captures and loopback",
     name = name(.0)
 )]
-/// A link type whose header cannot be removed.
 pub struct UnsupportedLinkType(pub u32);
 
 /// Returns the name of a common link type.
@@ -43,16 +42,17 @@ impl LinkType {
     pub fn ip_packet(self, octets: &[u8]) -> Result<Option<&[u8]>, UnsupportedLinkType> {
         let typed = |at: usize, header: usize| network(half(octets, at)?, octets.get(header..)?, 0);
         Ok(match self.0 {
-            // Null and loopback: the address family, which also follows from the first digit of an IP packet.
+            // Null and loopback: the header is the address family, which also follows from the first four bits of an
+            // IP packet.
             0 | 108 => octets.get(4..).and_then(|ip| innermost_ip(ip, 0)),
             1 => ethernet(octets, 0),
             9 | 50 => ppp(octets),
-            // A session of PPPoE without Ethernet, and PPP after an octet for the direction.
+            // PPPoE session packets without Ethernet (51), and PPP after an octet for the direction (166).
             51 => octets.get(6..).and_then(ppp),
             166 => octets.get(1..).and_then(ppp),
             105 => ieee80211(octets),
             127 => octets.get(usize::from(half(octets, 2).unwrap_or(0).swap_bytes())..).and_then(ieee80211),
-            // Raw IP, with the numbers of several systems and of one version.
+            // Raw IP: the link types of several systems, and those for IPv4 or IPv6 only.
             12 | 14 | 101 | 228 | 229 => innermost_ip(octets, 0),
             113 => typed(14, 16),
             // Linux's second cooked header starts with the protocol.
@@ -106,7 +106,8 @@ fn ppp(octets: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Returns the IP packet after the last MPLS label. RFC 3032 section 2.1; its first four bits are the IP version.
+/// Returns the IP packet after the last MPLS label. RFC 3032 section 2.1. The first four bits after the label must be
+/// an IP version.
 fn mpls(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let last = octets.chunks_exact(4).position(|label| label[2] & 1 == 1)?;
     let rest = octets.get(4 * (last + 1)..)?;

@@ -53,7 +53,7 @@ pub enum CaptureError {
     Truncated {
         /// Octets in the file.
         offset: u64,
-        /// Complete packets before.
+        /// Number of complete packets before the error.
         packets: u64,
     },
     /// An invalid packet or block.
@@ -61,7 +61,7 @@ pub enum CaptureError {
     Broken {
         /// Offset of the packet or block, in octets.
         offset: u64,
-        /// Complete packets before.
+        /// Number of complete packets before the error.
         packets: u64,
         /// The problem.
         problem: &'static str,
@@ -71,7 +71,7 @@ pub enum CaptureError {
     Read(#[from] io::Error),
 }
 
-/// Returns the format of files with other magic numbers, if known.
+/// Returns what to do with a file of another format whose magic number is known; empty for other files.
 const fn hint(magic: &[u8; 4]) -> &'static str {
     match magic {
         [0x1f, 0x8b, ..] => "; the file is compressed: decompress it with gunzip",
@@ -81,7 +81,7 @@ const fn hint(magic: &[u8; 4]) -> &'static str {
     }
 }
 
-/// Reads the packets of a capture one after the other; after an error it returns none.
+/// Reads the packets of a capture one after the other; the iterator ends after an error.
 #[derive(Debug)]
 pub struct CaptureReader<R> {
     input: Input<R>,

@@ -36,7 +36,7 @@ impl Pcap {
     ) -> Result<Self, StopReason> {
         let header = input.rest(20)?;
         let [.., a, b, c, d] = header[..] else { unreachable!("20 octets") };
-        // The upper bits of the link type are the length of a frame check sequence, and reserved.
+        // The upper 16 bits are reserved or describe a frame check sequence.
         let link = LinkType(order.word([a, b, c, d]) & 0xffff);
         Ok(Self { order, tick, interface: [CaptureInterface { name: None, link }] })
     }

@@ -12,7 +12,7 @@ pub(super) struct Pcapng {
     order: ByteOrder,
     interfaces: Vec<CaptureInterface>,
     clocks: Vec<Clock>,
-    /// Number of the section's first interface among all interfaces.
+    /// Index of the current section's first interface among all interfaces of the file.
     section: usize,
 }
 
@@ -42,7 +42,7 @@ impl Pcapng {
         &self.interfaces
     }
 
-    /// Returns the next packet; skips other blocks and packets without a time.
+    /// Returns the next packet, and skips blocks of other kinds. A packet without a time is an error.
     pub fn packet(&mut self, input: &mut Input<impl Read>) -> Result<CapturedPacket, StopReason> {
         loop {
             let begin = input.offset();
@@ -82,7 +82,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// Returns a block's body after its type. Section 3.1.
+    /// Returns the body of a block whose type has been read. Section 3.1.
     fn body(&self, input: &mut Input<impl Read>, begin: u64) -> Result<Vec<u8>, StopReason> {
         let length = block_length(self.order.word(take_rest(input)?), begin)?;
         let mut body = input.rest(length - 8)?;
@@ -167,7 +167,8 @@ fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], StopReason> {
     Ok(input.rest(4)?.try_into().expect("the slice has the requested length"))
 }
 
-/// Checks the length of a block, which includes itself, its type and a second copy, in words.
+/// Checks the length of a block in octets, with its type and both copies of the length: at least 12, and a multiple
+/// of 4.
 fn block_length(length: u32, begin: u64) -> Result<usize, StopReason> {
     let length = length as usize;
     match length {

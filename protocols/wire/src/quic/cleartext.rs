@@ -116,7 +116,7 @@ fn parse_long_header(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, u
     Ok((space, number_at, number_at.checked_add(length).ok_or(ParseError::Length)?))
 }
 
-/// Returns the packets of a datagram.
+/// Returns the packets of a datagram, up to and including the error for the first malformed one.
 pub fn packets(mut datagram: &[u8]) -> impl Iterator<Item = Result<CleartextPacket<'_>, ParseError>> {
     std::iter::from_fn(move || {
         if datagram.is_empty() {

@@ -23,7 +23,7 @@ pub enum Frame {
         id: u64,
         /// The application's error code.
         error: u64,
-        /// The final size of the stream, octets.
+        /// The final size of the stream in octets.
         final_size: u64,
     },
     /// STOP_SENDING. Section 19.5.
@@ -93,7 +93,7 @@ pub enum Frame {
     Datagram(u64),
     /// Asks the peer to acknowledge less often. draft-ietf-quic-ack-frequency section 4.
     AckFrequency {
-        /// Packets that may arrive without an acknowledgment.
+        /// Number of ack-eliciting packets that may arrive without an acknowledgment.
         threshold: u64,
         /// Maximum delay in microseconds.
         max_ack_delay: u64,

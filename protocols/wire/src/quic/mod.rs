@@ -1,8 +1,8 @@
 //! QUIC packets and frames. RFC 9000, RFC 9001, RFC 9221.
 //!
-//! Endpoints of the model world send unprotected packets: plain headers, and instead of the AEAD's tag [the
-//! state of a receiver of protected packets](PacketNumber). On the wire their octets are protected like any
-//! other QUIC's, with secrets that a capture contains.
+//! Endpoints of the model world send unprotected packets: their headers are plain, and in place of the AEAD's tag
+//! they contain [the complete packet number and the key generation](PacketNumber). When such packets become octets on
+//! the wire, they are protected like those of any other QUIC implementation, with secrets that a capture contains.
 
 mod cleartext;
 mod datagram;

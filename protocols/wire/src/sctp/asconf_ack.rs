@@ -97,7 +97,7 @@ impl Response {
         }
     }
 
-    /// Parses a response, and stops at invalid content, as a robust receiver does. Section 4.2.
+    /// Parses a response; invalid content is an error. Section 4.2.
     fn parse(kind: u16, mut value: Bytes) -> Result<Self, ParseError> {
         let correlation = value.try_get_u32()?;
         match (kind, value.len()) {

@@ -33,7 +33,7 @@ pub enum Chunk {
     HeartbeatAck(Bytes),
     /// Abort, section 3.3.7. `reflected` is the T bit.
     Abort {
-        /// Whether the verification tag is the peer's own tag, reflected.
+        /// Whether the verification tag is copied from the packet that this chunk answers.
         reflected: bool,
         /// The reasons.
         causes: Vec<Cause>,
@@ -57,7 +57,7 @@ pub enum Chunk {
     Cwr(Tsn),
     /// Shutdown complete, section 3.3.13. `reflected` is the T bit.
     ShutdownComplete {
-        /// Whether the verification tag is the peer's own tag, reflected.
+        /// Whether the verification tag is copied from the packet that this chunk answers.
         reflected: bool,
     },
     /// Authentication of the following chunks. RFC 4895 section 5.1.
@@ -154,7 +154,7 @@ impl Chunk {
         match self {
             Self::Data(data) => data.length(),
             Self::Sack(sack) => sack.length(),
-            // Nearly all chunks are one of these two; the others are handled elsewhere.
+            // Nearly all chunks are DATA or SACK; the lengths of others are computed out of line.
             _ => Self::HEADER + self.value_length().next_multiple_of(4),
         }
     }

@@ -16,7 +16,8 @@ serial_number!(
     Fsn, u32, i32
 );
 
-/// User data, or a fragment of it, with its position in the message, so that fragments of other messages may lie between.
+/// User data, or a fragment of it, with its position in the message, so that fragments of other messages may come in
+/// between.
 ///
 /// ```text
 /// +---------------+-------+-+-+-+-+-------------------------------+

@@ -66,7 +66,7 @@ impl Packet {
         }
     }
 
-    /// Parses a packet, without reserved bits, padding, and an incomplete chunk at the end: section 6.10. The
+    /// Parses a packet; ignores reserved bits, padding, and an incomplete chunk at the end (section 6.10). The
     /// receiver decides whether a checksum of zero is acceptable: RFC 9653 section 5.3.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         if octets.len() < Self::HEADER {

@@ -8,7 +8,7 @@ use crate::ParseError;
 /// Octets of type and length; for a chunk, of type, flags and length.
 pub(super) const HEADER: usize = 4;
 
-/// Returns whether these octets start with a complete item. RFC 9260 section 6.10.
+/// Returns whether these octets start with a complete item: a chunk, a parameter or a cause. RFC 9260 section 6.10.
 pub(super) fn is_whole(octets: &[u8]) -> bool {
     let length = |head: &[u8; HEADER]| usize::from(u16::from_be_bytes([head[2], head[3]]));
     octets.first_chunk().is_some_and(|head| (HEADER..=octets.len()).contains(&length(head)))

@@ -48,8 +48,8 @@ impl EcnCounters {
         self.values.iter().for_each(|value| out.put_slice(&value.to_be_bytes()[1..]));
     }
 
-    /// Parses the value of an option whose kind is one of [`Self::KINDS`]. If the length is unusual, the
-    /// complete counters count. RFC 9768 section 3.2.3.
+    /// Parses the value of an option whose kind is one of [`Self::KINDS`]. If its length is unusual, only the
+    /// complete counters are used. RFC 9768 section 3.2.3.
     pub(super) fn parse(kind: u8, mut value: Bytes) -> Self {
         let fields = (value.len() / 3).min(3);
         let mut next = || u32::from(value.get_u8()) << 16 | u32::from(value.get_u16());

@@ -4,7 +4,8 @@ use std::fmt;
 
 use bytes::{Buf, BufMut, Bytes};
 
-/// An MPTCP option that assigns data; other options, and checksums, are ignored.
+/// An MPTCP option that assigns a subflow, or octets of it, to a connection. Other MPTCP options, and checksums, are
+/// ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mptcp {
     /// MP_CAPABLE, on the first subflow of a connection. Section 3.1.
@@ -45,7 +46,7 @@ pub enum Mptcp {
 pub struct Mapping {
     /// Position of the first octet in the data.
     pub data: DataSeq,
-    /// Position of the first octet in the subflow: its SYN is 0. A DATA_FIN alone has position 0.
+    /// Position of the first octet in the subflow, in which the SYN has position 0. A DATA_FIN alone has position 0.
     pub subflow: u32,
     /// Number of octets, including a DATA_FIN.
     pub length: u16,
@@ -115,7 +116,7 @@ impl Mptcp {
         }
     }
 
-    /// Parses the option after its kind and length; `None` for another kind or version, or if it is too
+    /// Parses the option after its kind and length; `None` for another subtype or version, or if the option is too
     /// short.
     pub(super) fn parse_value(mut value: Bytes) -> Option<Self> {
         let [first, flags] = value.try_get_u16().ok()?.to_be_bytes();
@@ -127,7 +128,7 @@ impl Mptcp {
                 receiver_key: (length >= 16).then(|| value.get_u64()),
                 data_length: (length >= 18).then(|| value.get_u16()),
             }),
-            // Section 3.2: longer ones belong to a SYN/ACK or ACK and do not identify a connection.
+            // Section 3.2: a longer MP_JOIN belongs to a SYN/ACK or ACK and does not identify a connection.
             (JOIN_SUBTYPE, bits, 8) => Some(Self::Join {
                 backup: bits & BACKUP_BIT != 0,
                 address: flags,

@@ -107,7 +107,7 @@ impl Options {
             out.put_u32(value);
             out.put_u32(echo);
         }
-        // The rest of the counters replaces the NOPs before the next option.
+        // The octets of the counters beyond a multiple of four replace the NOPs before the next option.
         let mut spare = UnalignedOctets::default();
         if let Some(counters) = &self.accurate_ecn {
             let start = out.len();
@@ -148,8 +148,8 @@ impl Options {
         }
     }
 
-    /// Parses the options of a segment. Options invalid with or without SYN, unknown ones and those of wrong
-    /// length are ignored. RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2.
+    /// Parses the options of a segment. Ignores unknown options, options of wrong length, and options that must not
+    /// occur in a segment with SYN, or in one without. RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2.
     pub(super) fn parse(mut octets: Bytes, syn: bool) -> Result<Self, ParseError> {
         let mut options = Self::default();
         while octets.has_remaining() {
@@ -201,7 +201,7 @@ impl Options {
 struct UnalignedOctets(Vec<u8>);
 
 impl UnalignedOctets {
-    /// Appends them, padded to `length` octets.
+    /// Appends the octets, padded to `length` octets.
     fn emit(&mut self, length: usize, out: &mut Vec<u8>) {
         self.0.resize(length, kind::NOP);
         out.append(&mut self.0);

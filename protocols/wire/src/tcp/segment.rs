@@ -105,7 +105,7 @@ impl Segment {
         Self::HEADER + self.options.length() + self.payload.len()
     }
 
-    /// Returns SEG.LEN: the sequence numbers of the segment, including SYN and FIN. RFC 9293 section 3.4.
+    /// Returns SEG.LEN: how many sequence numbers the segment occupies, including SYN and FIN. RFC 9293 section 3.4.
     pub fn sequence_length(&self) -> u32 {
         let syn = u32::from(self.flags.contains(Flags::SYN));
         let fin = u32::from(self.flags.contains(Flags::FIN));

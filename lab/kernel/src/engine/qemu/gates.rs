@@ -21,7 +21,7 @@ pub(super) struct Gates {
     gates: [File; 2],
 }
 
-/// Returns the path of the memory, in the directory of a machine.
+/// Returns the path of the shared memory's file in the directory of a machine.
 pub(super) fn memory(directory: &Path) -> PathBuf {
     directory.join("exchange")
 }

@@ -1,5 +1,5 @@
-//! The hardware of a machine: a common part, a root for machines that run the user's programs, and shared memory for
-//! interactive machines.
+//! The hardware of a machine: a common part, a root file system for machines that run the user's programs, and shared
+//! memory for interactive machines.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const SHARED_MEMORY: &str = "exchange";
 /// The properties of a machine that its snapshot depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct MachineHardware {
-    /// The size of the root in octets; 0 if there is none.
+    /// The size of the root file system in octets; 0 if there is none.
     root: u64,
     /// Whether the guest is interactive, and so has shared memory.
     is_interactive: bool,
@@ -33,7 +33,7 @@ impl MachineHardware {
         Self { root: task.root.map_or(0, Root::size), is_interactive: task.is_interactive }
     }
 
-    /// Returns whether the machine has a root for the user's programs.
+    /// Returns whether the machine has a root file system for the user's programs.
     pub(super) const fn has_root(self) -> bool {
         self.root > 0
     }
@@ -56,8 +56,9 @@ impl MachineHardware {
     /// Returns the hardware that every machine of this kind has, so that all machines can be restored from the same
     /// snapshot.
     ///
-    /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random seed to the guest, so
-    /// it is an older one. A root is persistent memory (nvdimm): it answers at once, and no thread of the host takes part.
+    /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random
+    /// seed to the guest, so it is an older one. A root file system is persistent memory (nvdimm): it answers at once,
+    /// and no thread of the host takes part.
     pub(super) fn hardware(self) -> Vec<String> {
         let (machine, more) = match self.has_root() {
             true => ("pc-i440fx-7.1,nvdimm=on", ",slots=1,maxmem=64G"),
@@ -84,9 +85,9 @@ impl MachineHardware {
         .collect()
     }
 
-    /// Returns the options for the parts of the memory. The shared memory lies within the guest's memory, so that it is in place when a
-    /// snapshot is restored; that of a device would not be mapped yet, which QEMU refuses. QEMU combines memory only from the nodes of a
-    /// NUMA machine.
+    /// Returns the options that divide the guest's memory into parts. The shared memory is one of these parts, so that
+    /// it is mapped when a snapshot is restored; the memory of a device would not be mapped yet, and QEMU would refuse
+    /// the snapshot. QEMU accepts several parts only as the nodes of a NUMA machine.
     fn memory_parts(self) -> Vec<String> {
         let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
         let above = all - below - shared_memory::SIZE;
@@ -108,7 +109,7 @@ impl MachineHardware {
     }
 }
 
-/// Returns the arguments for the device of a root.
+/// Returns the arguments for the device of a root file system.
 pub(super) fn device(root: &Root) -> [String; 4] {
     let (path, size) = (escaped_path(root.image()), root.size());
     let backend = format!("memory-backend-file,id=root,mem-path={path},size={size},share=on,readonly=on");

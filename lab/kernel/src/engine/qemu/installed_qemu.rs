@@ -1,5 +1,5 @@
-//! Finds out which QEMU is installed, and whether it can step exactly: once per process, as quickly as `qemu
-//! --version`.
+//! Finds out which QEMU is installed, and whether `lockstep` can keep its threads in step: once per process, as quickly
+//! as `qemu --version`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -34,8 +34,8 @@ impl InstalledQemu {
     }
 }
 
-/// The prefix of the versions for which the library was written and tested. The types of functions cannot be checked at run time, so other
-/// versions are refused.
+/// The prefix of the QEMU versions for which the lockstep library was written and tested. The types of QEMU's functions
+/// cannot be checked at run time, so the library is not used with other versions.
 const TESTED_VERSIONS: &str = "7.2.";
 
 /// Finds the installed QEMU, once per process.

@@ -33,7 +33,7 @@ pub(super) const QEMU_OVERHEAD: u64 = 300;
 /// The name of QEMU's event when a machine is paused.
 const PAUSED_EVENT: &str = "STOP";
 
-/// A running QEMU. Dropping it kills it and its descendants.
+/// A running QEMU. Dropping this value kills QEMU and its descendants.
 #[derive(Debug)]
 pub(super) struct Machine {
     child: Child,
@@ -49,9 +49,9 @@ pub(super) struct Machine {
     is_over: bool,
 }
 
-/// Kernel options that disable features of a distribution's kernel without an effect on measurements: mitigations,
-/// accounting of stalls, clearing of memory before use, checks of copied memory, security modules, and tests of
-/// ciphers, which would continue in the background of each run. `docs/kernel.md` gives the cost of each.
+/// Kernel options that disable features of a distribution's kernel that take time and do not affect measurements:
+/// mitigations, accounting of stalls, clearing of memory before use, checks of copied memory, security modules, and
+/// tests of ciphers, which would continue in the background of each run. `docs/kernel.md` gives the cost of each.
 const DISABLED_FEATURES: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
@@ -71,8 +71,8 @@ pub(super) fn command_line(hardware: MachineHardware) -> String {
 }
 
 impl Machine {
-    /// Starts QEMU at a `pace`, with `arguments` in addition to the hardware for `task`. QEMU reads `files` and writes to `directory`. The
-    /// task's wall-clock limit applies to everything that follows.
+    /// Starts QEMU at a `pace`, with `arguments` in addition to the hardware for `task`. QEMU reads `files` and writes
+    /// to `directory`. The task's wall-clock limit counts from now.
     pub(super) fn start(
         arguments: &[String],
         files: &[&Path],
@@ -180,7 +180,8 @@ impl Machine {
         self.wait(doing, |event, _| event == PAUSED_EVENT, goes_on)
     }
 
-    /// Waits for an event of this name, as long as the run continues.
+    /// Waits until QEMU sends an event for which `wanted`, given its name and data, returns true. `doing` describes the
+    /// machine's activity for the error if the deadline passes first.
     pub(super) fn wait_for(
         &mut self,
         doing: &'static str,
@@ -203,7 +204,7 @@ impl Machine {
         }
     }
 
-    /// Returns octets of the guest's memory, which QEMU writes to a file.
+    /// Returns `length` octets of the guest's memory from `address`; QEMU passes them in a file.
     pub(super) fn memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
         let path = self.directory.join("memory");
         self.execute("pmemsave", &json!({ "val": address, "size": length, "filename": path }))?;

@@ -55,7 +55,8 @@ pub(super) fn machine(
             &format!("QEMU cannot restore the snapshot {}", state.display()),
         ));
     }
-    // The processor thread has been waiting since the machine was created. At another pace only the library makes the clock advance.
+    // The processor thread has been waiting since the machine was created, so the library must have found it by now. At
+    // another pace than QEMU's own the clock is right only with the library.
     if pace != ProcessorSpeed::ONE && !lockstep::is_in_step(directory) {
         return Err(refusal_error("-icount", lockstep::NOT_IN_STEP));
     }

@@ -1,5 +1,5 @@
-//! The result of the self-test of a QEMU version, library and speed: a file in the directory of snapshots if two runs differed. The test of
-//! the next snapshot writes or removes it.
+//! The stored result of the self-test for a QEMU version, library and processor speed: a file in the directory of
+//! snapshots says that two runs differed. The self-test of the next snapshot writes or removes this file.
 
 use std::fs;
 use std::io::ErrorKind;

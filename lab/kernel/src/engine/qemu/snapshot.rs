@@ -23,22 +23,23 @@ use crate::initial_files::initramfs;
 use crate::mailbox::Mail;
 use crate::{KernelError, StepExactness, scratch};
 
-/// The longest duration of a boot, which takes a few seconds.
+/// The longest duration of a boot, in wall-clock time; usually it takes a few seconds.
 const MAX_BOOT_TIME: Duration = Duration::from_secs(180);
-/// The longest time until the end of a snapshot has been written.
+/// The longest wait for a snapshot's file after QEMU has reported that the snapshot is complete.
 const MAX_WRITING_TIME: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The number of snapshots that stay in the cache.
 const MAX_ENTRIES: usize = 6;
 
-/// A guest that waits for a job.
+/// A snapshot: a saved guest that waits for a job.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
     pub(super) state: PathBuf,
 }
 
 impl Snapshot {
-    /// Returns the snapshot of `image` with the program at `path`, in the hardware that a task needs; boots if there is none yet.
+    /// Returns the snapshot of `image` with the program at `path`, on the hardware that the task `wanted` needs. Boots
+    /// a guest and saves it if there is no such snapshot yet.
     pub(super) fn of(
         image: &Image,
         path: &Path,
@@ -159,5 +160,5 @@ fn run_self_test(
     restore::run_to_end(&mut machine, &mut || true)
 }
 
-/// Distinguishes a file from its successor of the same name: inode and modification time.
+/// The inode and the modification time (s, ns) of a file, which distinguish it from a later file at the same path.
 pub(super) type Edition = (u64, i64, i64);

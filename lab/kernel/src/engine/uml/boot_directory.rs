@@ -1,5 +1,5 @@
-//! The directory from which guests boot: an entry of the cache, named by the digest of its content. A guest
-//! reads it by hostfs and loads only the quarter of this program that it needs.
+//! The directory from which guests boot: an entry of the cache, named by the digest of its content. A guest reads the
+//! directory through hostfs, and so loads only the quarter of this program that it needs.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -35,7 +35,8 @@ impl HostResources {
         Ok(Self { memory: memory(size), root_directory })
     }
 
-    /// Returns the directory of the guest's memory, whose file no other process can see.
+    /// Returns the directory for the file that holds the guest's memory: one in [`SHARED_MEMORY_DIRECTORY`] if it could
+    /// be created there, otherwise `directory`.
     pub(super) fn memory<'d>(&'d self, directory: &'d Path) -> &'d Path {
         self.memory.as_ref().map_or(directory, TempDir::path)
     }

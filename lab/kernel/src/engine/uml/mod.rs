@@ -1,6 +1,6 @@
-//! User-Mode Linux: a kernel that was built to run as a process of the host (`build` builds it), with a
-//! clock that stands still while anything computes and jumps when everything is idle. It boots in a tenth of
-//! a second, so each job boots its own.
+//! User-Mode Linux: a kernel that was built to run as a process of the host (`build` builds it). Its clock stands still
+//! while anything computes, and jumps when everything is idle. It boots in a tenth of a second, so each job boots its
+//! own kernel.
 //!
 //! `boot_directory` is where guests boot from, `process` runs the kernel on one `processor`,
 //! `host_resources` are its directories on the host, `interactive` is an interactive guest.
@@ -73,8 +73,8 @@ fn provenance(image: &Image, with_programs: bool) -> Provenance {
     }
 }
 
-/// Returns what programs see of a host with this /proc/cpuinfo if it cannot make `cpuid` fault: the model of the processor, and the
-/// processor's random numbers.
+/// Returns what programs can learn about a host with this /proc/cpuinfo: the model of the processor and, from the
+/// processor, random numbers. `None` if the host can make `cpuid` fault, which hides both.
 fn exposed(processors: &str) -> Option<String> {
     let can_hide = processors.split_whitespace().any(|flag| flag == "cpuid_fault");
     (!can_hide).then(|| "cpuid of the host".to_owned())

@@ -35,13 +35,13 @@ const CONSOLE_FILE: &str = "console.log";
 /// The file with the kernel's messages before it has a console, in the run's directory.
 const MESSAGES_FILE: &str = "uml.log";
 
-/// A message of the kernel in the console file if the kernel gets no terminal of the host; it needs none.
+/// A message that the kernel prints to the console file because it gets no terminal of the host; it needs none.
 const NO_TERMINAL: &str = "check_one_sigio failed";
 
 /// 2020-01-01, in ns since 1970: the date of QEMU's clock.
 const BOOT_DATE: u64 = 1_577_836_800_000_000_000;
 
-/// A running kernel. Dropping it kills it and its descendants.
+/// A running kernel. Dropping this value kills the kernel and its descendants.
 #[derive(Debug)]
 pub(super) struct Process {
     child: ChildProcess,
@@ -51,8 +51,9 @@ pub(super) struct Process {
     _host_resources: HostResources,
 }
 
-/// Returns the kernel's command line: computing takes no virtual time, a fixed date, and one console. The kernel mixes all of it into its
-/// random numbers, so paths are relative to the run's directory, outside of which the guest opens nothing; hostfs needs an absolute path.
+/// Returns the kernel's command line: computing takes no virtual time, the date is fixed, and there is one console. The
+/// kernel mixes the command line into its random numbers, so the line must not depend on the run: paths are relative to
+/// the run's directory, and the absolute path that hostfs needs is /proc/self/cwd.
 fn command_line(memory: u64) -> [String; 15] {
     [
         format!("mem={memory}M"),
@@ -145,14 +146,15 @@ impl Process {
     }
 }
 
-/// Reads the guest's mail from a file; the error is a sentence.
+/// Reads the guest's mail from a file; the error is the end of a sentence about the guest.
 fn read_mail(path: &Path) -> Result<Mail, String> {
     let octets = fs::read(path).map_err(|_| "wrote no result".to_owned())?;
     Mail::from_octets(&octets)
         .map_err(|_| format!("wrote a result that is truncated after {} octets", octets.len()))
 }
 
-/// Pins the process to the processor, and disables address space randomisation, on which the size of its memory depends.
+/// Pins the process to the processor, and disables address space randomisation, because the addresses affect the size
+/// of the kernel's memory.
 #[expect(
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"

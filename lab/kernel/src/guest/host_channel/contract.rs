@@ -8,7 +8,8 @@ use crate::mailbox::Mail;
 
 /// A guest's channel to the host. Each engine has its own implementation.
 pub(in crate::guest) trait HostChannel: Debug {
-    /// Reports that the guest has booted. If the host takes a snapshot then, a new machine continues from here.
+    /// Reports that the guest has booted. If the host takes a snapshot at this moment, each restored machine continues
+    /// from here.
     fn report_boot(&self) -> Result<(), GuestError>;
 
     /// Receives the job, as JSON.

@@ -32,7 +32,7 @@ const BLKFLSBUF: c_ulong = 0x1261;
 static GATES_PASSED: AtomicUsize = AtomicUsize::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
-/// Waits for the device, which its driver creates soon after the driver is loaded.
+/// Waits for [`ROOT_DEVICE`], which its driver creates soon after the driver is loaded.
 pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
     const POLL_INTERVAL: Duration = Duration::from_millis(10);
     for _ in 0..1000 {

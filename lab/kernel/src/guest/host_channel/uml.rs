@@ -82,7 +82,7 @@ impl HostChannel for Uml {
     }
 }
 
-/// Mounts the run's directory at `place`, or the target of a link in it.
+/// Mounts the run's directory at `place`, or, if `link` names a link in that directory, the target of the link.
 fn mount_hostfs(place: &str, link: Option<&str>) -> Result<(), GuestError> {
     mount(Some("host"), place, Some("hostfs"), MsFlags::empty(), link)
         .map_err(|e| format!("cannot mount {place}: {e}").into())

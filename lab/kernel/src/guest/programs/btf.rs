@@ -31,7 +31,7 @@ fn is_called(string: &[u8], name: &str) -> bool {
     string.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }
 
-/// Returns the number of octets of a type that follow its first three words.
+/// Returns the number of octets of a type that follow its first three words; `None` if `kind` is unknown.
 const fn octets_after_header(kind: u32, count: usize) -> Option<usize> {
     match kind {
         // PTR, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, FLOAT, TYPE_TAG

@@ -14,15 +14,15 @@ use super::init_process::PidNamespace;
 use crate::guest::GuestError;
 use crate::root::{NODES_DIRECTORY, SHARED_DIRECTORY};
 
-/// The mount point of the root.
+/// The mount point of the read-only root file system that all nodes share.
 const ROOT_DIRECTORY: &str = "/lower";
-/// The directory in which the changes of the nodes are mounted.
+/// The mount point of the file system with the changes of the nodes.
 pub(super) const CONTAINER_DIRECTORY: &str = "/places";
 
 /// A network namespace, for setns(2).
 pub(super) type NetworkNamespace = File;
 
-/// The namespaces of a node, and its file system in the first of them.
+/// The namespaces of a node, and the path of its root file system in its mount namespace.
 #[derive(Debug)]
 pub(super) struct Container {
     pub(super) network_namespace: NetworkNamespace,
@@ -33,7 +33,7 @@ pub(super) struct Container {
     pub(super) root: PathBuf,
 }
 
-/// Mounts the root of all nodes from `source`, with a writable layer for their changes.
+/// Mounts the root file system of all nodes from `source`, and a writable file system for their changes.
 pub(super) fn mount_root(source: &str) -> Result<(), GuestError> {
     fs::create_dir_all(ROOT_DIRECTORY)?;
     mount_at(Some(source), ROOT_DIRECTORY, "erofs", MsFlags::MS_RDONLY, None)?;
@@ -70,7 +70,7 @@ fn root(node: &str) -> PathBuf {
     Path::new(CONTAINER_DIRECTORY).join(node).join("root")
 }
 
-/// Moves this thread to namespaces of the node's own, and mounts its file system there; returns the namespaces.
+/// Moves this thread to new namespaces for the node, and mounts the node's file system there; returns the namespaces.
 fn set_up(
     node: &str,
     network: &NetworkNamespace,

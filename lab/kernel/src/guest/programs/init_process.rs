@@ -1,4 +1,4 @@
-//! The init process of a node, whose PID namespace holds the node's processes. It reaps those whose parents have ended.
+//! The init process of a node's PID namespace. It reaps the node's processes whose parents have ended.
 //! pid_namespaces(7)
 
 use std::ffi::CString;
@@ -27,8 +27,8 @@ pub(super) struct PidNamespace {
 }
 
 impl PidNamespace {
-    /// Starts the first process of a node, which runs this program; this thread can have no other children afterwards. `proc` is the mount
-    /// point of the node's proc(5).
+    /// Starts the first process of a node, which runs this program. Afterwards this thread can start no process outside
+    /// of the node's PID namespace. `proc` is the mount point of the node's proc(5).
     pub(super) fn start(proc: &str) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWPID)?;
         let mut command = Command::new("/proc/self/exe");
@@ -39,7 +39,8 @@ impl PidNamespace {
         Ok(Self { first, namespace })
     }
 
-    /// Returns the path of `path` in the mount namespace of the node's processes. proc(5), `/proc/pid/root`
+    /// Returns the path at which this process finds the file that the node's processes see at `path`. proc(5),
+    /// `/proc/pid/root`
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         let inside = path.strip_prefix("/").unwrap_or(path);
         Path::new("/proc").join(self.first.id().to_string()).join("root").join(inside)
@@ -60,7 +61,8 @@ impl PidNamespace {
 }
 
 impl Drop for PidNamespace {
-    /// Kills all processes. The first one ends only when no other is left, which may never happen.
+    /// Kills the first process, and thereby all others. Does not wait for it, because it ends only when no other is
+    /// left, which may never happen.
     fn drop(&mut self) {
         let _ = self.first.kill();
     }

@@ -1,9 +1,11 @@
 //! Runs the user's programs, each in the container of its node: services before the run, the others during it.
 //!
-//! `protocol_swap` gives their sockets the transport (`btf` finds the kernel's function for that), `container` is the file system and the
-//! namespaces of a node, `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state`
-//! starts and stops programs that are due, `readiness` checks whether a service is ready, `records` and `output` collect the results. `shell`
-//! runs command lines of an interactive session; `shell_state` passes directory and variables from one line to the next.
+//! `protocol_swap` gives the programs' sockets the scenario's transport (`btf` finds the kernel's function for that),
+//! `container` is the file system and the namespaces of a node, `init_process` its first process, `control_group` holds
+//! a program and all processes that it starts, `process` starts a program, `run_state` starts and stops programs that
+//! are due, `readiness` checks whether a service is ready, `records` and `output` collect the results. `shell` runs
+//! command lines of an interactive session; `shell_state` passes the directory and the variables from one line to the
+//! next.
 
 mod btf;
 mod container;
@@ -99,7 +101,8 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Runs the other programs until all have ended, or `stop` is set; then ends all of them.
+    /// Runs the programs until one has failed, the time limit has passed, or `stop` is raised; without `stop` at most
+    /// until the awaited ones have ended. Then ends those that still run.
     pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, ProgramOutput), GuestError> {
         let (begin, epoch) = (Clock::now(), wall());
         let limit = match &self.scenario.workload.kind {

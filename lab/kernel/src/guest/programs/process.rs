@@ -173,7 +173,8 @@ impl Process {
         [self.stdout(), self.stderr()].map(|octets| excerpt(&octets))
     }
 
-    /// Returns the octets written to standard output (0) or standard error (1) since the last call, up to the size of a message.
+    /// Returns the octets written to standard output (0) or standard error (1) since the last call, up to the size of a
+    /// message; `None` if there are none.
     pub(super) fn new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
         let file = File::open(&self.output[output])?;
         let mut new_output =
@@ -200,7 +201,8 @@ impl Process {
         has(self.stdout()) || has(self.stderr())
     }
 
-    /// Returns the last lines of standard error, or of standard output if there are none, as a clause for an error message.
+    /// Returns a clause for an error message: that the program exceeded its memory, or the last lines of its standard
+    /// error, or of its standard output if standard error is empty.
     pub(super) fn last_lines(&self) -> String {
         if self.was_out_of_memory() {
             return "; it exceeded the memory of its node".to_owned();
@@ -228,7 +230,8 @@ impl Status {
         self.exit.code().unwrap_or_else(|| 128 + self.exit.signal().unwrap_or(0))
     }
 
-    /// Returns an error if the program failed.
+    /// Returns how the program failed, as the end of a sentence; `None` if it succeeded, or if SIGTERM ended it as
+    /// requested.
     pub(super) fn problem(&self) -> Option<String> {
         let asked_for = self.was_terminated && self.exit.signal() == Some(libc::SIGTERM);
         (!self.exit.success() && !asked_for).then(|| format!("ended with {self}"))

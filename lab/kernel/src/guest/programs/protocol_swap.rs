@@ -1,7 +1,7 @@
 //! Replaces the transport of programs: the kernel gives their stream sockets another protocol.
 //!
-//! Linux calls `update_socket_protocol` for a new socket, for the sake of MPTCP; a BPF program returns the protocol. TCP options that the
-//! new protocol lacks are translated or ignored.
+//! Linux calls `update_socket_protocol` for each new socket, so that a BPF program can replace TCP by MPTCP. Here a BPF
+//! program returns the wanted protocol. TCP options that the new protocol lacks are translated or ignored.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -43,12 +43,12 @@ const NAME_OFFSET: i16 = 28;
 const LENGTH_OFFSET: i16 = 32;
 const ANSWER_OFFSET: i16 = 36;
 const PROTOCOL_OFFSET: i16 = 12;
-/// The largest part of an option's value that a program sees, in octets; the program must let longer options pass.
+/// The largest part of an option's value that a BPF program sees, in octets; it must let longer options pass.
 const MAX_VALUE: i32 = 4096;
-/// The return value with which a program on socket options lets the call continue.
+/// The return value with which a BPF program for socket options lets the system call continue.
 const CONTINUE_CALL: i32 = 1;
 
-/// The attached BPF programs, which have an effect until this is dropped.
+/// Keeps the BPF program that selects the protocol of new sockets attached until dropped; `None` if none is needed.
 #[derive(Debug)]
 pub(super) struct ProtocolSwap(
     #[expect(dead_code, reason = "closing it would end the swap")] Option<OwnedFd>,
@@ -119,7 +119,8 @@ fn get_option() -> Code {
         .pass()
 }
 
-/// Appends a check that continues only for TCP options of an SCTP socket; all other calls are not changed.
+/// Appends a check after which the program continues only for TCP options of an SCTP socket; all other calls pass
+/// unchanged.
 fn only_tcp_options_of_sctp(code: Code) -> Code {
     let code = code.op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);
     let code = code.op(LOAD, 2, 6, SOCKET_OFFSET, 0).op(JUMP, 0, 0, 3, 0);

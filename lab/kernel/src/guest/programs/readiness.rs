@@ -11,7 +11,7 @@ use super::process::Process;
 use crate::guest::GuestError;
 use crate::guest::clock::wall;
 
-/// Returns whether the service is ready. Leaves this thread in its network namespace.
+/// Returns whether the service is ready. May move this thread to the service's `network` namespace.
 pub(super) fn is_ready(
     ready: &Ready,
     process: &Process,

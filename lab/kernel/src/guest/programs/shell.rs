@@ -119,7 +119,7 @@ impl<'s> Shell<'s> {
         Ok(reply)
     }
 
-    /// Starts a line as the last of [`lines`](Self::lines).
+    /// Starts a command line and appends it to [`lines`](Self::lines).
     fn start(&mut self, program: &Program) -> Result<(), GuestError> {
         let container = self.programs.containers.get(program.node.as_str());
         let container = container.ok_or_else(|| format!("{} has no container for programs", program.node))?;
@@ -138,8 +138,9 @@ impl<'s> Shell<'s> {
         Ok(Some(CommandOutcome { exit_code, exceeded_memory, shell_state }))
     }
 
-    /// Lets time pass until `due`, or until the last line has ended if it `is_awaited`. Returns the time of an interrupt that came before;
-    /// in a replay the time is given as `interrupt`, otherwise the host sends the interrupt.
+    /// Lets time pass until `due`, or until the last line has ended if it `is_awaited`. Returns the time of an
+    /// interrupt that came before that, or `None`. In a replay `interrupt` is the time of the next interrupt; otherwise
+    /// the host sends interrupts.
     fn run_until(
         &mut self,
         is_awaited: bool,
@@ -200,7 +201,7 @@ impl<'s> Shell<'s> {
         self.lines.retain(|line| !line.has_no_processes());
     }
 
-    /// Changes links of the network now; returns why that is refused.
+    /// Changes links of the network now. Returns the reason if the change is refused, otherwise `None`.
     fn change(&mut self, event: &EventSpec, now: Duration) -> Result<Option<String>, GuestError> {
         let mut network = self.network.clone();
         network.events.push(EventSpec { at: now, ..event.clone() });

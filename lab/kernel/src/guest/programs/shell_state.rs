@@ -15,7 +15,7 @@ const STATE_FILE: &str = ".shell";
 /// Variables that each shell sets by itself.
 const SHELL_VARIABLES: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
 
-/// Returns `line` with a trap that saves the state at its end, without another process.
+/// Returns `line` with a trap that saves the shell's state when the shell exits, without starting another process.
 pub(super) fn save_on_exit(line: &str) -> String {
     format!("trap 'pwd >|/{STATE_FILE}; export -p >>/{STATE_FILE}' EXIT; {line}\nexit")
 }
@@ -40,7 +40,7 @@ fn parse_exports(text: &str) -> BTreeMap<String, String> {
     while chars.peek().is_some() {
         let head = take_until(&mut chars, &['=', '\n']);
         let name = head.split(' ').next_back().unwrap_or_default().to_owned();
-        // A variable without a value has not been exported yet.
+        // A variable that is exported without a value is not in the environment.
         if chars.next() == Some('=') {
             variables.insert(name, take_word(&mut chars));
             chars.next();

@@ -1,4 +1,5 @@
-//! Tests our SCTP against dcsctp, a port of WebRTC's: as server and as client, with several workloads and ways to end.
+//! Tests our SCTP against the crate dcsctp, a port of WebRTC's SCTP: as server and as client, with several workloads
+//! and ways to end.
 
 mod theirs;
 
