@@ -13,7 +13,8 @@ use crate::{Server, SessionError};
 /// The middlebox's answer to one request.
 pub type Answer = Result<Reply, Refusal>;
 
-/// A change of a rule, as announced by the middlebox to this session. RFC 4540 section 5.3.19.
+/// A change of a rule that the middlebox announces, without a request of this session for that rule. RFC 4540
+/// section 5.3.19.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleEvent {
     /// The rule.

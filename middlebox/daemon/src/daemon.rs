@@ -161,7 +161,8 @@ impl Daemon {
     }
 
     /// Makes the packet filter contain exactly the rules of the middlebox, where missing rules are added
-    /// gradually; then reports that agents can connect. From now on a firewall passes no packets without a rule.
+    /// gradually; then reports that agents can connect. From now on a firewall drops packets that neither a rule
+    /// nor `masquerade` lets pass.
     pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
         let Corrections { missing, surplus } = self.rule_store.repair(now, &self.middlebox)?;

@@ -17,8 +17,8 @@ pub struct Limits {
     /// is queued, so the queue holds notifications and the replies of one turn, for which half of this number is
     /// reserved.
     pub agent_backlog: usize,
-    /// Maximum number of octets queued for all agents together. Beyond that, the agents with the most queued
-    /// octets are disconnected.
+    /// Maximum number of octets in memory for all agents together: queued messages, and received data of SCTP over
+    /// UDP. Beyond that, the agents with the most octets are disconnected.
     pub backlog: usize,
     /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,

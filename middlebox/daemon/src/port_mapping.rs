@@ -392,7 +392,8 @@ impl PortMapper {
         self.sessions.retain(|_, ours| *ours != session);
     }
 
-    /// Processes a message of the middlebox whose changes are in force, and answers the host.
+    /// Processes a message of the middlebox, and answers the host. Call it when the changes of the message are in
+    /// force.
     pub fn handle_reply(&mut self, now: Time, Message { tid, body }: Message) {
         if let Body::Notification(Notification::Are { pid, lifetime }) = body {
             return match lifetime {

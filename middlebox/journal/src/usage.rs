@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-/// Minimum number of octets that a compaction must free to run, so that compactions are rare.
+/// A compaction runs only if it frees at least this many octets, so that compactions are rare.
 const MIN_FREED_OCTETS: u64 = 64 << 10;
 /// If a compaction frees this many octets, it runs regardless of the free space.
 const LARGE_WASTE: u64 = 8 << 20;

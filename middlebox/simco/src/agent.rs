@@ -38,8 +38,8 @@ pub enum AgentEvent {
     Authenticate(Message),
     /// The answer to a request about rules.
     Answer(Tid, Result<Reply, Refusal>),
-    /// The middlebox announces that a rule was established or changed, or has ended (lifetime 0). RFC 4540
-    /// section 5.3.19.
+    /// The middlebox announces that a rule was established or changed, or has ended (lifetime 0), without a
+    /// request of this session for that rule. RFC 4540 section 5.3.19.
     RuleEvent(Pid, Lifetime),
     /// The middlebox could not parse our message; it closes the connection. RFC 4540 section 5.1.1.
     BadlyFormed,

@@ -17,7 +17,7 @@ pub struct Config {
     pub inside: Vec<IpAddr>,
     /// The ports that rules get at these addresses.
     pub ports: RangeInclusive<u16>,
-    /// Outside addresses at which ports beyond the range `ports` serve flows without a rule. No rule gets such an
+    /// Outside addresses at which ports outside the range `ports` serve flows without a rule. No rule gets such an
     /// address as a whole.
     pub shared: Vec<IpAddr>,
     /// Maximum number of policy rules; more are refused.

@@ -109,9 +109,9 @@ impl Pool {
         self
     }
 
-    /// Returns a free address with free ports. RFC 4540 lists "lack of IP addresses" and "lack of port numbers"
-    /// without their conditions. Here ports are lacking if the request is for some ports of an address, and an
-    /// address of its version is not taken as a whole; otherwise addresses are lacking.
+    /// Returns an address whose requested ports are free. RFC 4540 lists "lack of IP addresses" and "lack of port
+    /// numbers" without their conditions. Here ports are lacking if the request is for some ports of an address,
+    /// and an address of its version is not taken as a whole; otherwise addresses are lacking.
     pub fn find(&self, request: PoolRequest) -> Result<AddressTuple, Refusal> {
         let mut refusal = Refusal::LackOfAddresses;
         for (address, taken) in &self.addresses {

@@ -17,7 +17,7 @@ pub(crate) struct Rules {
     /// Slots in the order of release. Not all are free: a recorded rule may have taken its slot again.
     free_slots: VecDeque<usize>,
     count: usize,
-    /// PIDs of rules by the tick (of length [`END_RESOLUTION`]) in which they end.
+    /// PIDs of rules by the first tick (of length [`END_RESOLUTION`]) at whose start they have ended.
     ends: BTreeMap<u64, Vec<Pid>>,
     owned: BTreeMap<AgentId, Vec<Pid>>,
     /// Groups that have or had more than one member. A single rule is in the group with the number of its
@@ -140,7 +140,7 @@ impl Rules {
     }
 
     /// Continues a sweep and returns the enable rules in force that it found, in the order of PIDs. Examines at
-    /// most `max` rules. RFC 4540 section 8.8.1.
+    /// most `max` rules, or one more. RFC 4540 section 8.8.1.
     pub fn sweep(&self, now: Time, sweep: &mut Sweep, max: usize) -> Vec<Rule> {
         let Some(enabling) = &self.enabling else {
             sweep.finish();
@@ -178,7 +178,8 @@ impl Rules {
         self.groups.get(&gid).map(|group| group.owner).or_else(alone)
     }
 
-    /// Returns the start of the earliest tick in which rules end, and one of these rules; `None` without rules.
+    /// Returns the earliest start of a tick at which rules have ended, and one of these rules; `None` without
+    /// rules.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
         let (tick, pids) = self.ends.first_key_value()?;
         Some((Time::ZERO + END_RESOLUTION * *tick, *pids.last()?))
@@ -210,7 +211,7 @@ impl Rules {
         }
     }
 
-    /// Gives back a PID that was not used for a rule after all. The next rule gets this PID.
+    /// Gives back a PID that was not used for a rule after all. It is the first free PID to be used again.
     pub fn return_pid(&mut self, pid: Pid) {
         self.free_slots.push_front(slot_of(pid));
     }

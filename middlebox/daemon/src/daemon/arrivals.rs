@@ -166,7 +166,7 @@ impl Daemon {
     }
 
     /// Handles the end of a handshake. The agent gets the first authenticated name that the policy knows, or else
-    /// simply the first name.
+    /// the first name.
     fn identify(&mut self, id: SessionId, mut names: Vec<String>) {
         self.handshakes.remove(id);
         let policy = self.middlebox.policy();

@@ -19,7 +19,7 @@ use crate::log::{Field, Level, Log};
 
 /// Interval at which the copy's high-water mark is synced and its compaction is considered.
 const COMPACTION_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval after a failed compaction.
+/// The same interval after the sync or the compaction has failed.
 const COMPACTION_RETRY: Duration = Duration::from_secs(60);
 /// Maximum difference between the stored clock and that of the active side.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);

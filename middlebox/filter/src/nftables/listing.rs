@@ -19,8 +19,8 @@ use crate::FilterError;
 /// of elements doubles or halves.
 const MAX_LIST_ATTEMPTS: usize = 16;
 
-/// Calls `list` until it returns false, which means that its list contained nothing new, and then returns true.
-/// Returns false after [`MAX_LIST_ATTEMPTS`] calls without success.
+/// Calls `list` at least twice, until it returns false, which means that its list contained nothing new; then
+/// returns true. Returns false after [`MAX_LIST_ATTEMPTS`] calls without success.
 pub(super) fn list_until_complete(
     mut list: impl FnMut() -> Result<bool, FilterError>,
 ) -> Result<bool, FilterError> {

@@ -151,11 +151,12 @@ impl Nftables {
     }
 }
 
-/// An element that is missing or wrong.
+/// An element that must be added, because it is missing or may be wrong.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PendingAddition {
     element: Element,
-    /// True if the kernel may have the element, with a wrong end of its lifetime or a wrong translation.
+    /// True if the kernel may have the element, perhaps with a wrong end of its lifetime or a wrong translation.
+    /// The element must then be deleted before it is added.
     is_wrong: bool,
 }
 

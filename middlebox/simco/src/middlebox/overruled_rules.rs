@@ -1,8 +1,8 @@
 //! Ends the rules that a disable rule overrules, a few at a time. RFC 4540 section 8.8.
 //!
 //! The disable rule blocks at once: a rule that the sweep has not reached yet lets no packet pass, and new
-//! conflicting rules are refused until the sweep ends. Until then the requesting session waits, so its next
-//! answer reflects the result, and notifications of ended rules precede it.
+//! conflicting rules are refused at least until the sweep ends. Until then the requesting session waits, so its
+//! next answer reflects the result, and notifications of ended rules precede it.
 
 use hol_base::Time;
 
@@ -32,9 +32,9 @@ impl Middlebox {
         }
     }
 
-    /// Returns true until the sweep of this session's request has ended. Until then, messages of its stream wait;
-    /// the caller should pass whole messages ([`Framing::Messages`](crate::Framing::Messages)) to
-    /// [`receive`](Self::receive) later.
+    /// Returns true until the sweep of this session's request has ended. Until then the middlebox holds back the
+    /// messages of a stream. With [`Framing::Messages`](crate::Framing::Messages) the caller must hold them back
+    /// instead, and call [`receive`](Self::receive) later.
     pub fn is_sweeping_for(&self, id: SessionId) -> bool {
         self.sweeps.iter().any(|(requester, _)| *requester == id)
     }

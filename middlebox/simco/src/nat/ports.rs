@@ -119,8 +119,8 @@ impl Ports {
         None
     }
 
-    /// Searches a block from the port `from` on. On entry, `run` is the run of free ports that ends just before
-    /// the block; on return without a result, it is the block's last run.
+    /// Searches a block from the port `from` on. On entry, `run` is the last run of free ports before the block;
+    /// on return without a result, it is the last run up to the end of the block.
     fn find_in(&self, block: usize, from: u32, request: PortRequest, run: &mut Range<u32>) -> Option<u32> {
         for word in 0..WORDS_PER_BLOCK {
             let first = block as u32 * PORTS_PER_BLOCK + word as u32 * 64;
