@@ -38,6 +38,9 @@ pub(crate) struct Conversation {
 
 /// The time in ns within which datagrams of a handshake are one flight.
 const FLIGHT_TIME: u64 = 5_000_000;
+/// The shortest segments into which a packet is split: the default of RFC 9293 section 3.7.1. A smaller MSS of an invalid capture would
+/// make thousands of each packet.
+const MIN_SEGMENT: u32 = 536;
 /// Maximum number of timestamps without an echo; older ones are removed.
 const MAX_TIMESTAMPS: usize = 4096;
 
@@ -86,12 +89,12 @@ impl Conversation {
         self.traces[1 - side].acknowledge(at, fields, answers);
         let timestamp = fields.timestamps.map(|(value, _)| value);
         let sent = SentData { data: &fields.data, octets, delay, timestamp, path };
-        match (&fields.data[..], self.mss.map(u32::from)) {
+        match (&fields.data[..], self.mss.map(|mss| u32::from(mss).max(MIN_SEGMENT))) {
             ([], _) => {}
             // The receiver may reject data in a SYN, which is no loss: RFC 7413 section 2.
             _ if fields.handshake.is_some() => {}
             // A segment that the network card splits later is several packets on the path.
-            (&[(first, count)], Some(mss)) if !fields.is_sctp && mss > 0 && count > mss => {
+            (&[(first, count)], Some(mss)) if !fields.is_sctp && count > mss => {
                 for part in (0..count).step_by(mss as usize) {
                     let length = mss.min(count - part);
                     let data = [(first.wrapping_add(part), length)];

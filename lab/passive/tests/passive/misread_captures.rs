@@ -368,6 +368,30 @@ fn packet_without_length_has_the_length_of_the_record() {
     assert_eq!(listener.finish(None).unwrap().exchanges[0].octets, 14_600);
 }
 
+/// The file claims 4 GiB of packets without a length, and the SYN an MSS of 1.
+#[test]
+fn claimed_length_does_not_determine_the_memory() {
+    let mut packets = connections(1, MS, |_| 0)[..4].to_vec();
+    for (_, packet) in &mut packets[..2] {
+        // In the place of padding and timestamps.
+        packet[40..44].copy_from_slice(&[2, 4, 0, 1]);
+        packet[44..52].fill(1);
+    }
+    packets[3].1[2..4].fill(0);
+    let reply = [500, 1_000_000];
+    let ack = Segment { from: 2, port: 40_000, id: 9, numbers: reply, flags: ACK, clock: [9, 9], octets: 0 };
+    packets.push((packets[3].0 + 20 * MS, ack.packet()));
+    let mut learner = PathLearner::default();
+    for (number, (at, packet)) in packets.iter().enumerate() {
+        learner
+            .handle_packet(*at, CapturedIp { octets: packet, cut: if number == 3 { u32::MAX } else { 0 } });
+    }
+    let learned = learner.finish(None).unwrap();
+    assert!(learned.conversations == 1 && learned.mtu.agreed == Some(41), "{learned}");
+    let segments = learned.losses[0].as_ref().map_or(0, |losses| losses.packets);
+    assert!((900..1000).contains(&segments), "{segments}");
+}
+
 /// RFC 7413 section 2: the request is in the SYN, which is retransmitted.
 #[test]
 fn data_in_a_syn_are_a_message() {
