@@ -196,7 +196,7 @@ impl ConversationMessages {
         // Slightly less, since the path may be shorter than ever measured.
         let way = self.conversation.shortest_reply_time(asks, 0).or(first).unwrap_or(0) / 10 * 9;
         for reply in replies {
-            let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
+            let known = own.partition_point(|exchange| exchange.at.saturating_add(way) <= reply.at);
             match known.checked_sub(1) {
                 Some(last) => own[last].reply += reply.octets,
                 None => unsolicited += 1,

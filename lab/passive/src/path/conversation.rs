@@ -114,9 +114,9 @@ impl Conversation {
         match (side, self.handshake_times) {
             (0, [None, ..]) => (self.handshake_times[0], self.is_whole) = (Some(at), true),
             // The first flight may have several datagrams; a retransmission has waited for the timer (RFC 9002 section 6.2.2).
-            (0, [Some(first), None, _]) => self.is_repeated[0] |= at > first + FLIGHT_TIME,
+            (0, [Some(first), None, _]) => self.is_repeated[0] |= at.saturating_sub(first) > FLIGHT_TIME,
             (1, [Some(_), None, _]) => self.handshake_times[1] = Some(at),
-            (1, [_, Some(first), None]) => self.is_repeated[1] |= at > first + FLIGHT_TIME,
+            (1, [_, Some(first), None]) => self.is_repeated[1] |= at.saturating_sub(first) > FLIGHT_TIME,
             (0, [_, Some(_), None]) => self.handshake_times[2] = Some(at),
             _ => {}
         }

@@ -27,7 +27,7 @@ impl DuplicateFilter {
     /// Returns whether this packet, captured at time `at`, is a duplicate of one captured shortly before.
     pub fn is_duplicate(&mut self, at: u64, ip: &[u8], parsed_packet: &ParsedPacket) -> bool {
         while let Some(&(before, print)) = self.order.front()
-            && (before + IDENTIFIED_TIME < at || self.order.len() >= MAX_PACKETS)
+            && (at.saturating_sub(before) > IDENTIFIED_TIME || self.order.len() >= MAX_PACKETS)
         {
             self.order.pop_front();
             if self.seen_at.get(&print) == Some(&before) {

@@ -4,9 +4,10 @@ use hol_passive::{EstimateError, MessageReconstructor, PathLearner};
 use proptest::prelude::*;
 
 /// Generates packets with nearly correct headers and arbitrary numbers.
-fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
+fn packet() -> impl Strategy<Value = (u64, Vec<u8>)> {
     let octets = proptest::collection::vec(any::<u8>(), 0..80);
-    (0..1_000_000_u32, prop::sample::select(vec![6_u8, 17, 132, 1]), any::<bool>(), octets).prop_map(
+    let gap = prop_oneof![0..1_000_000_u64, 0..1_000_000_u64, any::<u64>()];
+    (gap, prop::sample::select(vec![6_u8, 17, 132, 1]), any::<bool>(), octets).prop_map(
         |(gap, protocol, turned, mut octets)| {
             let mut packet = vec![0x45, 0, 0, 20 + octets.len() as u8, 0, 0, 0x40, 0, 64, protocol, 0, 0];
             let hosts = if turned { [[10, 0, 0, 1], [10, 0, 0, 2]] } else { [[10, 0, 0, 2], [10, 0, 0, 1]] };
@@ -24,7 +25,7 @@ proptest! {
     fn packets_with_arbitrary_numbers_are_accepted(packets in proptest::collection::vec(packet(), 0..60)) {
         let (mut learner, mut listener, mut at) = (PathLearner::default(), MessageReconstructor::default(), 0);
         for (gap, packet) in &packets {
-            at += u64::from(*gap);
+            at = gap.checked_add(at).unwrap_or(*gap);
             learner.handle_packet(at, packet);
             listener.handle_packet(at, packet);
         }
