@@ -48,13 +48,14 @@ pub(crate) struct Fragment {
 }
 
 impl IpHeader {
-    /// Parses the header of a packet; `None` if it is not IP, or too short.
+    /// Parses the header of a packet; `None` if it is not IP, too short, or longer than the packet.
     pub fn parse(packet: CapturedIp<'_>) -> Option<Self> {
-        match packet.octets.first()? >> 4 {
+        let header = match packet.octets.first()? >> 4 {
             4 => parse_ipv4(packet),
             6 => parse_ipv6(packet),
             _ => None,
-        }
+        };
+        header.filter(|header| header.octets <= header.length as usize)
     }
 }
 

@@ -306,7 +306,7 @@ fn clock_that_is_set_back_shortens_no_delay() {
     }
 }
 
-fn fragments(payload: &[u8], is_ipv6: bool) -> Vec<Vec<u8>> {
+fn fragments(payload: &[u8], id: u8, is_ipv6: bool) -> Vec<Vec<u8>> {
     let parts = payload.chunks(1440).collect::<Vec<_>>();
     let fragment = |(number, part): (usize, &&[u8])| {
         let (place, is_last) = ((number * 1440) as u16, number + 1 == parts.len());
@@ -318,11 +318,11 @@ fn fragments(payload: &[u8], is_ipv6: bool) -> Vec<Vec<u8>> {
             packet.extend([[0xfd; 16], [0xfe; 16]].concat());
             packet.extend([17, 0]);
             packet.extend((place | u16::from(!is_last)).to_be_bytes());
-            packet.extend([0, 0, 0, 5]);
+            packet.extend([0, 0, 0, id]);
         } else {
             packet.extend([0x45, 0]);
             packet.extend((part.len() as u16 + 20).to_be_bytes());
-            packet.extend([0, 5]);
+            packet.extend([0, id]);
             packet.extend(((place / 8) | if is_last { 0 } else { 0x2000 }).to_be_bytes());
             packet.extend([64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         }
@@ -337,7 +337,7 @@ fn fragmented_datagram_is_one_message() {
     let mut datagram = vec![0x9c, 0x40, 1, 187, 0x0f, 0xa8, 0, 0];
     datagram.resize(8 + 4000, 3);
     for is_ipv6 in [false, true] {
-        let parts = fragments(&datagram, is_ipv6);
+        let parts = fragments(&datagram, 5, is_ipv6);
         let mut listener = MessageReconstructor::default();
         // The second fragment of another capture is cut short.
         for (number, part) in parts.iter().enumerate() {
@@ -351,6 +351,51 @@ fn fragmented_datagram_is_one_message() {
         parts.iter().skip(1).for_each(|part| incomplete.handle_packet(0, part));
         assert_eq!(incomplete.finish(None), Err(EstimateError::NoPackets));
     }
+}
+
+/// Both ports of a bridge: the duplicate of a last fragment must not become part of the next datagram with its identification.
+#[test]
+fn fragments_captured_twice_count_once() {
+    let mut datagram = vec![0x9c, 0x40, 1, 187, 0x07, 0xd8, 0, 0];
+    datagram.resize(8 + 2000, 3);
+    for (is_ipv6, handshake) in [(false, connections(1, MS, |_| 0)[..3].to_vec()), (true, Vec::new())] {
+        let mut packets = handshake;
+        for number in 0..20 {
+            let at = (100 + 150 * u64::from(number)) * MS;
+            // Each identification is used again.
+            packets.extend(fragments(&datagram, 1 + number % 10, is_ipv6).into_iter().map(|part| (at, part)));
+        }
+        let (mut learner, mut listener) = (PathLearner::default(), MessageReconstructor::default());
+        for (at, packet) in packets.iter().flat_map(|(at, packet)| [(at, packet), (at, packet)]) {
+            learner.handle_packet(*at, packet);
+            listener.handle_packet(*at, packet);
+        }
+        let exchanges = listener.finish(None).unwrap().exchanges;
+        assert!(exchanges.len() == 20 && exchanges.iter().all(|exchange| exchange.octets == 2000));
+        if is_ipv6 {
+            let nothing = EstimateError::NothingAcknowledged { packets: 40, datagrams: 20 };
+            assert_eq!(learner.finish(None), Err(nothing));
+        } else {
+            let learned = learner.finish(None).unwrap();
+            assert_eq!((learned.packets, learned.duplicates, learned.unread), (43, 43, 0));
+            assert!(learned.to_string().contains("# 43 packets were captured twice,"), "{learned}");
+        }
+    }
+}
+
+/// Extension headers of IPv6 that are longer than the packet: as a whole, and after reassembly.
+#[test]
+fn packet_shorter_than_its_headers_is_unread() {
+    let mut packets = connections(1, MS, |_| 0);
+    let ipv6 = |next: u8, rest: &[u8]| {
+        let mut packet = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 64];
+        packet.extend([[0xfd; 16], [0xfe; 16]].concat());
+        [packet, rest.to_vec()].concat()
+    };
+    packets.push((5000 * MS, ipv6(60, &[6, 9, 1, 4, 0, 0, 0, 0])));
+    packets.push((5000 * MS, ipv6(44, &[60, 0, 0, 1, 0, 0, 0, 7, 6, 9, 1, 4, 0, 0, 0, 0])));
+    packets.push((5000 * MS, ipv6(44, &[60, 0, 0, 8, 0, 0, 0, 7, 1, 4, 0, 0, 0, 0, 0, 0])));
+    assert_eq!(learn(&packets).unread, 2);
 }
 
 /// A packet that the network card segments has no length yet.
