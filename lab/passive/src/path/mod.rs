@@ -63,13 +63,13 @@ pub enum EstimateError {
     },
     /// The capture contains too few octets of each packet.
     #[error(
-        "{cut} of its {packets} packets were cut within the header of TCP, UDP or SCTP; capture 128 octets of each packet or more, as with \
+        "{cut} of {packets} packets of TCP, UDP and SCTP were cut within the transport header; capture 128 octets of each packet or more, as with \
          tcpdump -s 128"
     )]
     Cut {
-        /// The number of all packets.
+        /// The number of TCP, UDP and SCTP packets between the hosts.
         packets: u64,
-        /// The number of packets that were cut too short.
+        /// The number of packets among them that were cut too short.
         cut: u64,
     },
 }

@@ -45,6 +45,8 @@ pub(crate) struct PairPackets {
     pub packets: u64,
     /// The longest packet, in octets.
     pub longest: u32,
+    /// Number of whole packets of TCP, UDP and SCTP.
+    transport: u64,
     /// Number of UDP datagrams.
     datagrams: u64,
     /// Number of packets of which the capture contains too few octets of the transport header.
@@ -98,6 +100,7 @@ impl PacketDecoder {
         pairs.fold(PairPackets::default(), |sum, (_, pair)| PairPackets {
             packets: sum.packets + pair.packets,
             longest: sum.longest.max(pair.longest),
+            transport: sum.transport + pair.transport,
             datagrams: sum.datagrams + pair.datagrams,
             cut: sum.cut + pair.cut,
         })
@@ -107,14 +110,16 @@ impl PacketDecoder {
 impl PairPackets {
     fn count_transport(&mut self, packet: &ParsedPacket) {
         let is_datagram = matches!(packet.content, TransportContent::Datagram(_));
+        let is_transport = packet.is_cut || packet.content != TransportContent::Nothing;
+        self.transport += u64::from(is_transport);
         self.datagrams += u64::from(is_datagram);
         self.cut += u64::from(packet.is_cut);
     }
 
-    /// Returns why these packets give no result: transport headers were cut, or there is no other cause than `otherwise`.
+    /// Returns why these packets give no result: most transport headers were cut, or `otherwise`.
     pub const fn why_nothing(self, otherwise: EstimateError) -> EstimateError {
-        let Self { packets, cut, .. } = self;
-        if cut > 0 { EstimateError::Cut { packets, cut } } else { otherwise }
+        let Self { transport, cut, .. } = self;
+        if 2 * cut > transport { EstimateError::Cut { packets: transport, cut } } else { otherwise }
     }
 
     /// Returns the error of packets without numbers that the peer acknowledges.

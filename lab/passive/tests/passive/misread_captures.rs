@@ -525,3 +525,28 @@ fn packets_cut_within_the_transport_header_are_the_cause() {
     assert_eq!(listener.finish(None).unwrap_err(), problem);
     assert!(problem.to_string().contains("tcpdump -s 128"));
 }
+
+/// Packets between other hosts were cut, or few of those between these hosts.
+#[test]
+fn cut_packets_are_the_cause_only_if_they_are_most() {
+    let to = |to: u8, id: u8| {
+        let mut packet = datagram(1, id, &[0; 8]);
+        packet[19] = to;
+        packet
+    };
+    for (cut, others_cut, expected) in [
+        (0, 50, EstimateError::NothingAcknowledged { packets: 60, datagrams: 60 }),
+        (29, 0, EstimateError::NothingAcknowledged { packets: 60, datagrams: 31 }),
+        (50, 50, EstimateError::Cut { packets: 60, cut: 50 }),
+    ] {
+        let mut learner = PathLearner::default();
+        for id in 0..110 {
+            let whole = if id < 60 { to(2, id) } else { to(3, id) };
+            let is_cut = if id < 60 { id < cut } else { id - 60 < others_cut };
+            let octets = if is_cut { &whole[..20] } else { &whole[..] };
+            let rest = (whole.len() - octets.len()) as u32;
+            learner.handle_packet(u64::from(id) * MS, CapturedIp { octets, cut: rest });
+        }
+        assert_eq!(learner.finish(None), Err(expected));
+    }
+}
