@@ -18,6 +18,8 @@ pub(crate) struct SenderTrace {
     positions: SequencePositions,
     /// The end of the captured data.
     frontier: Option<u64>,
+    /// The end of the data that the peer has received without a gap; `None` before it is known.
+    cumulative_ack: Option<u64>,
     /// Data that was captured but not acknowledged: end and index in `packets`, by start.
     in_flight: BTreeMap<u64, (u64, usize)>,
     /// Missing data: end and index in `packets`, by start.
@@ -147,6 +149,7 @@ impl SenderTrace {
     pub fn set_first_number(&mut self, number: u32) {
         self.positions.set_origin(number);
         self.frontier.get_or_insert(0);
+        self.cumulative_ack.get_or_insert(0);
     }
 
     /// Returns whether this is the first sequence number.
@@ -263,6 +266,7 @@ impl SenderTrace {
         if let Some((_, echo)) = fields.timestamps {
             self.mark_spuriously_retransmitted(next, echo);
         }
+        self.cumulative_ack = self.cumulative_ack.max(Some(next));
         let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
         let known = self.acknowledged.len();
         // Data that waited for a retransmission arrived earlier than the acknowledgement suggests.
@@ -356,9 +360,14 @@ impl SenderTrace {
     }
 
     /// Marks packets as delivered whose retransmission an acknowledgement of everything below `next` shows to be spurious: it echoes a
-    /// timestamp older than that of the retransmission. RFC 3522 section 3.2.
+    /// timestamp older than that of the retransmission. RFC 3522 section 3.2. It echoes that of the first data after the previous
+    /// acknowledgement (RFC 7323 section 4.3), so it shows nothing about retransmissions of later data.
     fn mark_spuriously_retransmitted(&mut self, next: u64, echo: u32) {
         while let Some(copies) = self.retransmitted.first_entry().filter(|entry| *entry.key() < next) {
+            if self.cumulative_ack != Some(*copies.key()) {
+                copies.remove();
+                continue;
+            }
             let is_spurious = |copy: &RetransmittedPacket| {
                 copy.timestamp.is_some_and(|timestamp| (echo.wrapping_sub(timestamp) as i32) < 0)
             };
@@ -515,8 +524,6 @@ mod tests {
         for (copies, echo, expected) in [
             (&[10, 20][..], 10, &[Arrived, Arrived][..]),
             (&[10, 20], 20, &[Lost, Arrived]),
-            // The receiver echoes that of an earlier segment, so the acknowledgement is not of the retransmission.
-            (&[10, 20], 5, &[Arrived, Arrived]),
             (&[10, 10], 10, &[Lost, Arrived]),
             (&[10, 20, 40], 20, &[Lost, Arrived, Arrived]),
             (&[10, 20, 40], 10, &[Arrived, Arrived]),
@@ -538,6 +545,52 @@ mod tests {
             let fields = SequenceFields { acknowledged: Some(100), timestamps, ..SequenceFields::default() };
             trace.acknowledge(1000 * MS, &fields, false);
             assert_eq!(outcomes(&trace), expected, "{copies:?} {echo}");
+        }
+    }
+
+    /// RFC 7323 section 4.3: a delayed acknowledgement echoes the timestamp of the first segment that it acknowledges.
+    #[test]
+    fn echo_shows_nothing_about_later_segments() {
+        use Outcome::{Arrived, Lost};
+        /// Segments of 100 octets by number and timestamp, acknowledgements by number of segments and echo.
+        enum Step {
+            Data(u32, u32),
+            Ack(u32, u32),
+        }
+        use Step::{Ack, Data};
+        for (steps, expected) in [
+            // Both were lost, and retransmitted after a timeout.
+            (
+                &[Data(0, 10), Data(1, 10), Data(0, 310), Data(1, 311), Ack(2, 310)][..],
+                &[Lost, Lost, Arrived, Arrived][..],
+            ),
+            // A tail loss probe (RFC 8985 section 7): the second may have been lost or not.
+            (&[Data(0, 10), Data(1, 10), Data(1, 55), Ack(2, 10)], &[Arrived, Lost, Arrived]),
+            (&[Data(0, 5), Data(1, 10), Data(1, 20), Ack(2, 5)], &[Arrived, Lost, Arrived]),
+            // Each is acknowledged by itself.
+            (&[Data(0, 10), Data(1, 10), Data(1, 55), Ack(1, 10), Ack(2, 10)], &[Arrived; 3]),
+            (&[Data(0, 10), Data(1, 10), Data(1, 55), Ack(1, 10), Ack(2, 55)], &[Arrived, Lost, Arrived]),
+            (&[Data(0, 10), Data(1, 11), Data(0, 310), Data(1, 311), Ack(1, 10), Ack(2, 11)], &[Arrived; 4]),
+        ] {
+            let mut trace = SenderTrace::default();
+            trace.set_first_number(0);
+            for (ms, step) in (0..).zip(steps) {
+                match step {
+                    Data(segment, timestamp) => {
+                        let (data, timestamp) = (&[(100 * segment, 100)], Some(*timestamp));
+                        trace.handle_data(
+                            ms * MS,
+                            SentData { data, octets: 140, delay: None, timestamp, path: 0 },
+                        );
+                    }
+                    Ack(segments, echo) => {
+                        let (acknowledged, timestamps) = (Some(100 * segments), Some((7, *echo)));
+                        let fields = SequenceFields { acknowledged, timestamps, ..SequenceFields::default() };
+                        trace.acknowledge(ms * MS, &fields, false);
+                    }
+                }
+            }
+            assert_eq!(outcomes(&trace), expected);
         }
     }
 
