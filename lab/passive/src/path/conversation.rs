@@ -174,6 +174,14 @@ impl Conversation {
         [self.handshake(side, path), ack_delay, echo_time].into_iter().flatten().min()
     }
 
+    /// Returns the shortest round trip over the path with the longest one.
+    pub fn longest_round_trip(&self) -> Option<u64> {
+        let round_trip = |path: usize| {
+            Some(self.shortest_reply_time(0, path)?.saturating_add(self.shortest_reply_time(1, path)?))
+        };
+        (0..self.paths.len()).filter_map(round_trip).max()
+    }
+
     /// Returns the time between a side's packet and the other side's reply in the handshake, which is on the first path. RFC 6298 section 3:
     /// `None` if either packet was retransmitted.
     pub fn handshake(&self, side: usize, path: usize) -> Option<u64> {

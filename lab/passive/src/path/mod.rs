@@ -33,7 +33,7 @@ pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
 use path_estimate::MIN_SAMPLES;
 pub use path_estimate::{Mtu, PathEstimate, RoundTrip};
 pub use rate::Rate;
-use sender_trace::{Delivery, Outcome};
+use sender_trace::{Delivery, Outcome, RepairTimes};
 pub use unknown_delay::UnknownDelay;
 
 /// Estimates the paths between hosts from their packets.
@@ -262,7 +262,9 @@ impl Flows<'_> {
         let mut outcomes: Vec<(u64, Outcome)> = self
             .sides(direction)
             .flat_map(|(conversation, side, path)| {
-                conversation.traces[side].outcomes(max_reordering_delay, path)
+                let other_path = conversation.longest_round_trip().max(max_reordering_delay);
+                let repair_times = RepairTimes { same_path: max_reordering_delay, other_path };
+                conversation.traces[side].outcomes(repair_times, path)
             })
             .collect();
         outcomes.sort_by_key(|(at, _)| *at);

@@ -135,6 +135,15 @@ pub(crate) struct Delivery {
     pub path: usize,
 }
 
+/// The shortest times in ns after which data that fills a hole is a retransmission; `None` if unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RepairTimes {
+    /// For data on the path of the hole. Without a time, all of it is.
+    pub same_path: Option<u64>,
+    /// For data on another path, which may be slower. Without a time, none of it is.
+    pub other_path: Option<u64>,
+}
+
 /// What happened to a packet, and when it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -381,23 +390,26 @@ impl SenderTrace {
     }
 
     /// Returns what happened to each packet on a path, in the order in which they were captured or should have been. A packet that fills a
-    /// hole within `max_reordering_delay` is reordered; other holes are losses.
-    pub fn outcomes(&self, max_reordering_delay: Option<u64>, path: usize) -> Vec<(u64, Outcome)> {
+    /// hole before the time of a retransmission is reordered; other holes are losses.
+    pub fn outcomes(&self, repair_times: RepairTimes, path: usize) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
         let mut came_late = vec![false; self.packets.len()];
         let of_path = |index: usize| self.packets[index].path == path;
         for (index, pass) in self.packets.iter().enumerate().filter(|(index, _)| of_path(*index)) {
             match &pass.state {
                 PacketState::Hole(fillers) => {
-                    // Packets on a faster path arrive earlier.
-                    for filler in fillers.iter().filter(|filler| of_path(**filler)) {
+                    for filler in fillers {
                         let since = pass.overtaken.expect("a hole records the packet that revealed it");
                         let lag = since.lag(self.packets[*filler].at);
-                        let is_late = max_reordering_delay
-                            .is_some_and(|max_reordering_delay| lag.min < max_reordering_delay);
-                        came_late[*filler] |= is_late;
-                        let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
-                        outcomes.push((pass.at, outcome));
+                        if of_path(*filler) {
+                            let is_late = repair_times.same_path.is_some_and(|time| lag.min < time);
+                            came_late[*filler] |= is_late;
+                            let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
+                            outcomes.push((pass.at, outcome));
+                        } else if repair_times.other_path.is_some_and(|time| lag.min >= time) {
+                            // RFC 9260 section 6.4: a retransmission after a timeout uses another path.
+                            outcomes.push((pass.at, Outcome::Lost));
+                        }
                     }
                 }
                 _ if came_late[index] => {}
@@ -453,7 +465,12 @@ mod tests {
     }
 
     fn outcomes(trace: &SenderTrace) -> Vec<Outcome> {
-        trace.outcomes(Some(10 * MS), 0).into_iter().map(|(_, outcome)| outcome).collect()
+        outcomes_of_path(trace, 0)
+    }
+
+    fn outcomes_of_path(trace: &SenderTrace, path: usize) -> Vec<Outcome> {
+        let repair_times = RepairTimes { same_path: Some(10 * MS), other_path: Some(30 * MS) };
+        trace.outcomes(repair_times, path).into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     /// At the sender: data that is retransmitted before it was acknowledged was lost. RFC 2018 section 4.
@@ -606,11 +623,28 @@ mod tests {
             trace.handle_data(at * MS, SentData { data: &[(number, 1)], ..sent });
         }
         answer(&mut trace, 30 * MS, 4, &[], &[]);
-        let of_path = |path| trace.outcomes(Some(10 * MS), path).into_iter().map(|(_, outcome)| outcome);
         use Outcome::{Arrived, Lost};
-        assert_eq!(of_path(0).collect::<Vec<_>>(), [Arrived; 3]);
-        assert_eq!(of_path(1).collect::<Vec<_>>(), [Lost, Arrived]);
+        assert_eq!(outcomes_of_path(&trace, 0), [Arrived; 3]);
+        assert_eq!(outcomes_of_path(&trace, 1), [Lost, Arrived]);
         assert_eq!([0, 1].map(|path| trace.shortest_ack_delay(path)), [28, 26].map(|ms| Some(ms * MS)));
+    }
+
+    /// At the receiver: a hole that another path fills after a round trip is a loss. Earlier, that path is only slower.
+    #[test]
+    fn hole_filled_by_another_path_is_a_loss_after_a_round_trip() {
+        use Outcome::{Arrived, Lost};
+        for (wait, expected) in [(29, &[Arrived; 2][..]), (30, &[Arrived, Lost, Arrived])] {
+            let mut trace = SenderTrace::default();
+            trace.set_first_number(0);
+            for (at, number, path) in [(0, 0, 0), (1, 2, 0), (1 + wait, 1, 1)] {
+                let data = &[(number, 1)];
+                trace
+                    .handle_data(at * MS, SentData { data, octets: 140, delay: None, timestamp: None, path });
+            }
+            answer(&mut trace, 100 * MS, 3, &[], &[]);
+            assert_eq!(outcomes_of_path(&trace, 0), expected, "{wait}");
+            assert_eq!(outcomes_of_path(&trace, 1), [Arrived]);
+        }
     }
 
     /// At the receiver: a packet that fills a hole at once was overtaken; one that takes a round trip is a retransmission.

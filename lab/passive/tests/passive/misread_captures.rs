@@ -215,16 +215,30 @@ fn sctp(hosts: [[u8; 4]; 2], from_client: bool, tag: u32, chunks: &[u8]) -> Vec<
     packet
 }
 
+/// The addresses of an association's two paths.
+const PATHS: [[[u8; 4]; 2]; 2] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
+
+fn back([from, to]: [[u8; 4]; 2]) -> [[u8; 4]; 2] {
+    [to, from]
+}
+
+/// Returns an INIT (1) or INIT ACK (2).
+fn opening(kind: u8, tag: u32, tsn: u32) -> Vec<u8> {
+    [&[kind, 0, 0, 20][..], &tag.to_be_bytes(), &[0, 1, 0, 0, 0, 1, 0, 1], &tsn.to_be_bytes()].concat()
+}
+
+fn data(tsn: u32) -> Vec<u8> {
+    [&[0, 3, 0, 20][..], &tsn.to_be_bytes(), &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]].concat()
+}
+
+fn sack(tsn: u32) -> Vec<u8> {
+    [&[3, 0, 0, 16][..], &tsn.to_be_bytes(), &[0, 1, 0, 0, 0, 0, 0, 0]].concat()
+}
+
 /// RFC 9260 sections 1.3 and 5.1.2: ports and tags identify an association, whatever its addresses are.
 #[test]
 fn association_over_two_paths_is_one_conversation() {
-    let [one, other] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
-    let back = |[from, to]: [[u8; 4]; 2]| [to, from];
-    let opening = |kind: u8, tag: u32, tsn: u32| {
-        [&[kind, 0, 0, 20][..], &tag.to_be_bytes(), &[0, 1, 0, 0, 0, 1, 0, 1], &tsn.to_be_bytes()].concat()
-    };
-    let data =
-        |tsn: u32| [&[0, 3, 0, 20][..], &tsn.to_be_bytes(), &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]].concat();
+    let [one, other] = PATHS;
     let packets = [
         (0, sctp(one, true, 0, &opening(1, 11, 100))),
         (20, sctp(back(one), false, 11, &opening(2, 22, 500))),
@@ -248,14 +262,7 @@ fn association_over_two_paths_is_one_conversation() {
 /// Each path has its own delay, and the loss of the first one is not one of the second.
 #[test]
 fn paths_of_an_association_are_estimated_apart() {
-    let [one, other] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
-    let back = |[from, to]: [[u8; 4]; 2]| [to, from];
-    let opening = |kind: u8, tag: u32, tsn: u32| {
-        [&[kind, 0, 0, 20][..], &tag.to_be_bytes(), &[0, 1, 0, 0, 0, 1, 0, 1], &tsn.to_be_bytes()].concat()
-    };
-    let data =
-        |tsn: u32| [&[0, 3, 0, 20][..], &tsn.to_be_bytes(), &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]].concat();
-    let sack = |tsn: u32| [&[3, 0, 0, 16][..], &tsn.to_be_bytes(), &[0, 1, 0, 0, 0, 0, 0, 0]].concat();
+    let [one, other] = PATHS;
     let mut packets = vec![
         (0, sctp(one, true, 0, &opening(1, 11, 100))),
         (20, sctp(back(one), false, 11, &opening(2, 22, 500))),
@@ -279,6 +286,30 @@ fn paths_of_an_association_are_estimated_apart() {
     let text = learned.to_string();
     assert_eq!(text.matches("[[network.paths]]").count(), 2, "{text}");
     assert!(!text.contains("packets between other hosts"), "{text}");
+}
+
+/// RFC 9260 section 6.4: captured at the receiver, the losses of the first path are visible only as retransmissions on the second.
+#[test]
+fn losses_repaired_over_another_path_count() {
+    let [one, other] = PATHS;
+    let mut packets = vec![
+        (0, sctp(one, true, 0, &opening(1, 11, 100))),
+        (0, sctp(back(one), false, 11, &opening(2, 22, 500))),
+        (40, sctp(one, true, 22, &[10, 0, 0, 4])),
+    ];
+    for k in 0..40_u32 {
+        let at = 100 + 10 * u64::from(k);
+        let (at, path) = if k % 10 == 5 { (at + 65, other) } else { (at, one) };
+        packets.push((at, sctp(path, true, 22, &data(100 + k))));
+    }
+    packets.sort_by_key(|(at, _)| *at);
+    packets.push((500, sctp(back(one), false, 11, &sack(139))));
+    let in_ms: Vec<_> = packets.into_iter().map(|(ms, packet)| (ms * MS, packet)).collect();
+    let learned = learn(&in_ms);
+    let losses = learned.losses[0].as_ref().unwrap();
+    assert_eq!((losses.lost, losses.packets), (4, 40), "{learned}");
+    let of_other = learned.further_paths[0].losses[0].as_ref().unwrap();
+    assert_eq!((of_other.lost, of_other.packets), (0, 4), "{learned}");
 }
 
 /// The clock of the capture is set back by 30 s in the middle of a round trip.
