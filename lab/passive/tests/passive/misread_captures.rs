@@ -337,6 +337,25 @@ fn clock_that_is_set_back_shortens_no_delay() {
     }
 }
 
+/// A packet is written after one captured 20 ms later, by another processor.
+#[test]
+fn late_packet_is_no_step_of_the_clock() {
+    let packets = connections(20, MS, |_| 0);
+    let usual = learn(&packets);
+    for late in [8, 11, 15] {
+        let mut packets = packets.clone();
+        packets.swap(late, late + 1);
+        let learned = learn(&packets);
+        assert_eq!((learned.clock_steps, learned.duration_ns), (0, usual.duration_ns));
+        let shortest = |path: &PathEstimate| path.round_trip.as_ref().unwrap().shortest;
+        assert_eq!(shortest(&learned), shortest(&usual), "{late}");
+        let mut listener = MessageReconstructor::default();
+        packets.iter().for_each(|(at, packet)| listener.handle_packet(*at, packet));
+        let exchanges = listener.finish(None).unwrap().exchanges;
+        assert_eq!(exchanges.last().unwrap().at, 19_000 * MS);
+    }
+}
+
 fn fragments(payload: &[u8], id: u8, is_ipv6: bool) -> Vec<Vec<u8>> {
     let parts = payload.chunks(1440).collect::<Vec<_>>();
     let fragment = |(number, part): (usize, &&[u8])| {
