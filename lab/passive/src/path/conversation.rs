@@ -41,6 +41,8 @@ const FLIGHT_TIME: u64 = 5_000_000;
 /// The shortest segments into which a packet is split: the default of RFC 9293 section 3.7.1. A smaller MSS of an invalid capture would
 /// make thousands of each packet.
 const MIN_SEGMENT: u32 = 536;
+/// Maximum number of paths of an association, as packets from forged addresses may have its ports and tag.
+const MAX_PATHS: usize = 64;
 /// Maximum number of timestamps without an echo; older ones are removed.
 const MAX_TIMESTAMPS: usize = 4096;
 
@@ -70,13 +72,18 @@ impl Conversation {
             && !self.traces.iter().any(|trace| trace.begins_with(fields.initial_number))
     }
 
-    /// Returns the index of the path between these hosts, of which the first is that of `side`.
+    /// Returns the index of the path between these hosts, of which the first is that of `side`. Paths beyond [`MAX_PATHS`] are counted as the
+    /// first.
     pub fn path(&mut self, side: usize, [from, to]: [IpAddr; 2]) -> usize {
         let hosts = if side == 0 { [from, to] } else { [to, from] };
-        self.paths.iter().position(|path| *path == hosts).unwrap_or_else(|| {
-            self.paths.push(hosts);
-            self.paths.len() - 1
-        })
+        match self.paths.iter().position(|path| *path == hosts) {
+            Some(known) => known,
+            None if self.paths.len() >= MAX_PATHS => 0,
+            None => {
+                self.paths.push(hosts);
+                self.paths.len() - 1
+            }
+        }
     }
 
     /// Handles a packet of `octets` octets sent by this side over a path.

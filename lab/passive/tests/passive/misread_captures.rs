@@ -312,6 +312,26 @@ fn losses_repaired_over_another_path_count() {
     assert_eq!((of_other.lost, of_other.packets), (0, 4), "{learned}");
 }
 
+/// Packets from forged addresses with the ports and the tag of an association.
+#[test]
+fn number_of_paths_is_limited() {
+    let [one, _] = PATHS;
+    let mut packets = vec![
+        (0, sctp(one, true, 0, &opening(1, 11, 100))),
+        (20 * MS, sctp(back(one), false, 11, &opening(2, 22, 500))),
+    ];
+    for k in 0..300_u32 {
+        let forged = [[172, 16, (k / 250) as u8, (k % 250) as u8], one[1]];
+        let at = u64::from(k + 1) * 100 * MS;
+        packets.push((at, sctp(one, true, 22, &data(100 + k))));
+        packets.push((at + 20 * MS, sctp(back(one), false, 11, &sack(100 + k))));
+        packets.push((at + 30 * MS, sctp(forged, true, 22, &data(100 + k))));
+    }
+    let learned = learn(&packets);
+    assert_eq!((learned.further_paths.len(), learned.packets), (63, 602));
+    assert_eq!(learned.losses[0].as_ref().map(|losses| (losses.lost, losses.packets)), Some((0, 300)));
+}
+
 /// The clock of the capture is set back by 30 s in the middle of a round trip.
 #[test]
 fn clock_that_is_set_back_shortens_no_delay() {
