@@ -97,7 +97,7 @@ impl MessageReconstructor {
 
     fn find(&mut self, [from, to]: [SocketAddr; 2], content: &TransportContent) -> &mut ConversationMessages {
         let key = if from <= to { [from, to] } else { [to, from] };
-        let is_over = |talk: &ConversationMessages| matches!(content, TransportContent::Numbered(fields) if talk.conversation.is_ended_by(fields));
+        let is_over = |talk: &ConversationMessages| matches!(content, TransportContent::Numbered(fields) if talk.conversation.is_ended_by(from, fields));
         let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.conversations[*index]));
         let index = known.unwrap_or(self.conversations.len());
         if known.is_none() {

@@ -65,10 +65,13 @@ impl Conversation {
         }
     }
 
-    /// Returns whether a packet starts another conversation between the same sockets.
-    pub fn is_ended_by(&self, fields: &SequenceFields) -> bool {
+    /// Returns whether a packet from a socket starts another conversation between the same sockets: a request with another first number than
+    /// that of its side. If both sides open a connection at the same time (RFC 9293 section 3.5), each has its own.
+    pub fn is_ended_by(&self, from: SocketAddr, fields: &SequenceFields) -> bool {
+        let own = &self.traces[usize::from(self.sides[0] != from)];
+        let has_data = self.traces.iter().any(|trace| !trace.arrived.is_empty());
         fields.handshake == Some(HandshakePacket::Request)
-            && self.traces.iter().any(|trace| !trace.arrived.is_empty())
+            && (has_data || own.begins_differently(fields.initial_number))
             && !self.traces.iter().any(|trace| trace.begins_with(fields.initial_number))
     }
 

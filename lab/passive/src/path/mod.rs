@@ -112,11 +112,13 @@ impl PathLearner {
     fn find(&mut self, sockets: [SocketAddr; 2], fields: &parsed_packet::SequenceFields) -> usize {
         let key = ascending(sockets);
         let known = self.by_sockets.get(&key).copied();
-        known.filter(|index| !self.conversations[*index].is_ended_by(fields)).unwrap_or_else(|| {
-            self.conversations.push(Conversation::new(sockets));
-            self.by_sockets.insert(key, self.conversations.len() - 1);
-            self.conversations.len() - 1
-        })
+        known.filter(|index| !self.conversations[*index].is_ended_by(sockets[0], fields)).unwrap_or_else(
+            || {
+                self.conversations.push(Conversation::new(sockets));
+                self.by_sockets.insert(key, self.conversations.len() - 1);
+                self.conversations.len() - 1
+            },
+        )
     }
 
     /// Returns the path between the two hosts with the most packets, or with `host` as one of them. Without `host`, further

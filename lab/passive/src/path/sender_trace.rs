@@ -168,6 +168,11 @@ impl SenderTrace {
         number.is_some() && self.positions.origin() == number
     }
 
+    /// Returns whether the first sequence number is known and another one.
+    pub fn begins_differently(&self, number: Option<u32>) -> bool {
+        number.zip(self.positions.origin()).is_some_and(|(number, first)| number != first)
+    }
+
     /// Returns the shortest time from data on a path to an acknowledgement, in ns.
     pub fn shortest_ack_delay(&self, path: usize) -> Option<u64> {
         let own = self.acknowledged.iter().filter(|delivery| delivery.path == path);

@@ -11,6 +11,7 @@ const MS: u64 = 1_000_000;
 const SYN: u8 = 2;
 const PSH: u8 = 8;
 const ACK: u8 = 16;
+const RST: u8 = 4;
 
 /// A segment between 10.0.0.1 and 10.0.0.2 with timestamps.
 #[derive(Clone, Copy)]
@@ -530,9 +531,32 @@ fn data_in_a_syn_are_a_message() {
     assert!(learned.conversations == 1 && learned.losses[0].as_ref().is_none_or(|losses| losses.lost == 0));
 }
 
+/// The same ports are used again after a refused request, whose data in the SYN (RFC 7413 section 2) did not arrive.
+#[test]
+fn request_with_another_number_is_another_conversation() {
+    let segment = |from, numbers, flags, octets, id| {
+        Segment { from, port: 40_000, id, numbers, flags, clock: [1, 1], octets }.packet()
+    };
+    for (octets, expected) in [([50, 70], &[(0, 50), (19_000, 70)][..]), ([0, 70], &[(0, 70)])] {
+        let packets = [
+            (0, segment(1, [99, 0], SYN | PSH, octets[0], 1)),
+            (20, segment(2, [0, 100 + u32::from(octets[0])], RST | ACK, 0, 1)),
+            (19_000, segment(1, [7_000_099, 0], SYN | PSH, octets[1], 2)),
+            (19_020, segment(2, [499, 7_000_170], SYN | ACK, 0, 2)),
+            (19_020, segment(1, [7_000_170, 500], ACK, 0, 3)),
+        ];
+        let mut listener = MessageReconstructor::default();
+        packets.iter().for_each(|(ms, packet)| listener.handle_packet(ms * MS, packet));
+        let heard: Vec<_> = listener.finish(None).unwrap().exchanges;
+        assert_eq!(heard.iter().map(|one| (one.at / MS, one.octets)).collect::<Vec<_>>(), expected);
+        let in_ms: Vec<_> = packets.into_iter().map(|(ms, packet)| (ms * MS, packet)).collect();
+        let learned = learn(&in_ms);
+        assert_eq!((learned.conversations, learned.round_trip.unwrap().shortest), (2, 20 * MS));
+    }
+}
+
 #[test]
 fn unknown_delay_has_a_cause() {
-    const RST: u8 = 4;
     let whole = connections(1, MS, |_| 0);
     let refused = {
         let reset = Segment {
