@@ -20,10 +20,10 @@ pub(crate) struct Conversation {
     handshake_times: [Option<u64>; 3],
     /// Whether the request and the response were retransmitted.
     is_repeated: [bool; 2],
-    /// Whether the request was answered by a reset.
+    /// Whether the latest request was answered by a reset.
     pub is_refused: bool,
-    /// The number of packets of each side.
-    pub packets: [u64; 2],
+    /// The number of packets of each side on each path.
+    pub packets: Vec<[u64; 2]>,
     /// The time at which each timestamp of each side was first captured; `None` after its echo has been captured.
     timestamps: [BTreeMap<u32, Option<u64>>; 2],
     /// The shortest time to the echo of each side's timestamps.
@@ -56,7 +56,7 @@ impl Conversation {
             handshake_times: [None; 3],
             is_repeated: [false; 2],
             is_refused: false,
-            packets: [0; 2],
+            packets: vec![[0; 2]],
             timestamps: Default::default(),
             shortest_echo_times: [None; 2],
             mss: None,
@@ -84,6 +84,7 @@ impl Conversation {
             None if self.paths.len() >= MAX_PATHS => 0,
             None => {
                 self.paths.push(hosts);
+                self.packets.push([0; 2]);
                 self.paths.len() - 1
             }
         }
@@ -91,7 +92,7 @@ impl Conversation {
 
     /// Handles a packet of `octets` octets sent by this side over a path.
     pub fn handle_packet(&mut self, at: u64, side: usize, path: usize, octets: u32, fields: &SequenceFields) {
-        self.packets[side] += 1;
+        self.packets[path][side] += 1;
         self.open(at, side, fields);
         let delay = fields.timestamps.and_then(|(value, echo)| self.handle_timestamps(at, side, value, echo));
         // The accepting side sends responses; a retransmission by it waited for a timer or a duplicate.
@@ -120,7 +121,7 @@ impl Conversation {
     /// Handles a datagram of QUIC's handshake: the first of the opener, the first reply, and the opener's next one. RFC 9000 section 7.
     pub fn handle_quic_handshake(&mut self, at: u64, side: usize) {
         self.is_quic = true;
-        self.packets[side] += 1;
+        self.packets[0][side] += 1;
         match (side, self.handshake_times) {
             (0, [None, ..]) => (self.handshake_times[0], self.is_whole) = (Some(at), true),
             // The first flight may have several datagrams; a retransmission has waited for the timer (RFC 9002 section 6.2.2).
@@ -139,10 +140,13 @@ impl Conversation {
         self.mss = fields.mss.map(|mss| self.mss.map_or(mss, |other| other.min(mss))).or(self.mss);
         match fields.handshake {
             Some(HandshakePacket::Request) => {
-                self.is_repeated[0] |= self.handshake_times[0].is_some();
+                // A request after a reset is a new attempt.
+                self.is_repeated[0] |= self.handshake_times[0].is_some() && !self.is_refused;
                 (self.handshake_times[0], self.is_whole) = (Some(at), true);
+                self.is_refused = false;
             }
             Some(HandshakePacket::Reply) => {
+                self.is_refused = false;
                 self.is_repeated[1] |= self.handshake_times[1].is_some();
                 self.handshake_times[1] = Some(at);
             }
@@ -200,9 +204,13 @@ impl Conversation {
         is_sample.then_some(between)
     }
 
-    /// Returns whether the capture contains a request and a response, but one of them was retransmitted.
-    pub fn has_ambiguous_handshake(&self) -> bool {
-        let [request, reply, _] = self.handshake_times;
-        request.is_some() && reply.is_some() && self.is_repeated.contains(&true)
+    /// Returns whether the capture contains a request and a response.
+    pub fn has_answered_handshake(&self) -> bool {
+        self.handshake_times[..2].iter().all(Option::is_some)
+    }
+
+    /// Returns whether a packet of the handshake was retransmitted.
+    pub fn is_ambiguous(&self) -> bool {
+        self.is_repeated.contains(&true)
     }
 }
