@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use hol_wire::capture::LinkType;
+
 use super::captured_ip::{CapturedIp, Fragment, IpHeader};
 
 /// The time in ns after which fragments are given up. RFC 8200 section 4.5.
@@ -55,11 +57,21 @@ struct Piece {
 pub(crate) struct WholePacket<'p> {
     octets: Cow<'p, [u8]>,
     cut: u32,
+    /// The number of its fragments; 0 for a packet that was captured whole.
+    pub fragments: u64,
 }
 
 impl WholePacket<'_> {
     pub fn as_captured(&self) -> CapturedIp<'_> {
         CapturedIp { octets: &self.octets, cut: self.cut }
+    }
+
+    /// Returns the packet in a tunnel whose packets are fragmented. Tunnels of packets that were captured whole are removed with the link
+    /// layer.
+    pub fn tunnelled_packet(&self) -> Option<CapturedIp<'_>> {
+        const RAW_IP: LinkType = LinkType(101);
+        let inner = RAW_IP.ip_packet(&self.octets).ok().flatten().filter(|_| self.fragments > 0)?;
+        (inner.len() < self.octets.len()).then_some(CapturedIp { octets: inner, cut: self.cut })
     }
 }
 
@@ -72,7 +84,7 @@ impl Fragments {
         header: &IpHeader,
     ) -> Option<WholePacket<'p>> {
         let Some(fragment) = header.fragment else {
-            return Some(WholePacket { octets: packet.octets.into(), cut: packet.cut });
+            return Some(WholePacket { octets: packet.octets.into(), cut: packet.cut, fragments: 0 });
         };
         self.give_up_old(at);
         let piece = Piece::of(packet, header);
@@ -196,7 +208,7 @@ impl PartialPacket {
             }
         }
         let cut = header.len() as u32 + length - octets.len() as u32;
-        Some(WholePacket { octets: octets.into(), cut })
+        Some(WholePacket { octets: octets.into(), cut, fragments: self.pieces.len() as u64 })
     }
 }
 

@@ -11,6 +11,9 @@ use super::parsed_packet::{ParsedPacket, TransportContent};
 use super::{EstimateError, ascending};
 use crate::associations::Associations;
 
+/// Maximum nesting of fragmented tunnels; the link layer limits that of others.
+const MAX_FRAGMENTED_TUNNELS: u32 = 2;
+
 /// Decodes the packets of a capture.
 #[derive(Debug, Default)]
 pub(crate) struct PacketDecoder {
@@ -62,13 +65,32 @@ impl PacketDecoder {
         };
         let now = self.clock.advance(at);
         self.span = Some([self.span.map_or(now, |[first, _]| first), now]);
-        if self.duplicate_filter.is_duplicate(now, packet.octets, &header) {
+        self.decode_ip(now, packet, &header, 0)
+    }
+
+    /// Decodes an IP packet in this many fragmented tunnels.
+    fn decode_ip(
+        &mut self,
+        now: u64,
+        packet: CapturedIp<'_>,
+        header: &IpHeader,
+        tunnels: u32,
+    ) -> Option<DecodedPacket> {
+        if self.duplicate_filter.is_duplicate(now, packet.octets, header) {
             return None;
         }
         let pair = self.pairs.entry(ascending(header.hosts)).or_default();
         pair.packets += 1;
         pair.longest = pair.longest.max(header.length);
-        let whole = self.fragments.reassemble(now, packet, &header)?;
+        let whole = self.fragments.reassemble(now, packet, header)?;
+        if let Some(inner) = whole.tunnelled_packet().filter(|_| tunnels < MAX_FRAGMENTED_TUNNELS) {
+            pair.packets -= whole.fragments;
+            let Some(inner_header) = IpHeader::parse(inner) else {
+                self.unread += 1;
+                return None;
+            };
+            return self.decode_ip(now, inner, &inner_header, tunnels + 1);
+        }
         let Some(parsed_packet) = ParsedPacket::parse(whole.as_captured()) else {
             self.unread += 1;
             return None;

@@ -452,6 +452,32 @@ fn fragments_captured_twice_count_once() {
     }
 }
 
+/// VXLAN (RFC 7348 section 5) whose outer packets exceed the MTU: the segments in it are those of the inner hosts.
+#[test]
+fn segments_in_fragmented_tunnels_are_found() {
+    let mut packets = connections(3, MS, |_| 0);
+    packets.iter_mut().filter(|(_, packet)| packet.len() > 52).for_each(|(_, packet)| {
+        packet.resize(1500, 7);
+        packet[2..4].copy_from_slice(&1500_u16.to_be_bytes());
+    });
+    let (mut learner, mut listener) = (PathLearner::default(), MessageReconstructor::default());
+    for (number, (at, packet)) in (1..).zip(&packets) {
+        let outer = [&[9, 9, 0x12, 0xb5, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0][..], &[2; 12], &[8, 0], packet];
+        // Short packets are removed from the tunnel with the link layer.
+        let parts =
+            if packet.len() > 52 { fragments(&outer.concat(), number, true) } else { vec![packet.clone()] };
+        for part in parts.iter().flat_map(|part| [part, part]) {
+            learner.handle_packet(*at, part);
+            listener.handle_packet(*at, part);
+        }
+    }
+    let (learned, usual) = (learner.finish(None).unwrap(), learn(&packets));
+    assert_eq!((learned.packets, learned.other_packets, learned.unread), (24, 0, 0));
+    assert_eq!((learned.hosts, learned.mtu, &learned.losses), (usual.hosts, usual.mtu, &usual.losses));
+    assert_eq!(learned.round_trip, usual.round_trip);
+    assert_eq!(listener.finish(None).unwrap().exchanges.len(), 3);
+}
+
 /// Extension headers of IPv6 that are longer than the packet: as a whole, and after reassembly.
 #[test]
 fn packet_shorter_than_its_headers_is_unread() {
