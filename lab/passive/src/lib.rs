@@ -11,8 +11,8 @@
 //! reconstructs the messages of applications (`messages`).
 //!
 //! Packets do not show when a program wrote (assumed: when its last octet was first sent) and when it read (assumed: when everything before
-//! had arrived). `measure` does not parse IP fragments, associations that began before the capture, and data in chunks other than DATA (RFC 8260). HTTP
-//! ends at a gap left by SCTP's partial reliability.
+//! had arrived). `measure` does not parse IP fragments, associations that began before the capture, or data in chunks other than DATA (RFC
+//! 8260). HTTP ends at a gap left by SCTP's partial reliability.
 
 mod associations;
 mod connection;

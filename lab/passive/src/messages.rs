@@ -6,10 +6,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::associations::Associations;
 use crate::path::{
-    CaptureClock, CapturedIp, Conversation, DuplicateFilter, EstimateError, Fragments, IpHeader,
-    ParsedPacket, TransportContent,
+    CapturedIp, Conversation, DecodedPacket, EstimateError, PacketDecoder, ParsedPacket, TransportContent,
 };
 use crate::sequence_positions::SequencePositions;
 use crate::spans::Spans;
@@ -20,12 +18,7 @@ pub struct MessageReconstructor {
     /// The index of the latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     conversations: Vec<ConversationMessages>,
-    associations: Associations,
-    fragments: Fragments,
-    duplicate_filter: DuplicateFilter,
-    clock: CaptureClock,
-    /// The number of packets, and of those of which the capture contains too few octets.
-    packets: [u64; 2],
+    decoder: PacketDecoder,
 }
 
 /// A conversation and its messages.
@@ -89,30 +82,22 @@ pub struct CapturedMessages {
 impl MessageReconstructor {
     /// Handles a packet that was captured at time `at` in ns.
     pub fn handle_packet<'p>(&mut self, at: u64, packet: impl Into<CapturedIp<'p>>) {
-        let packet = packet.into();
-        let Some(header) = IpHeader::parse(packet) else { return };
-        let now = self.clock.advance(at);
-        let Some(whole) = self.fragments.reassemble(now, packet, &header) else { return };
-        let Some(packet) = ParsedPacket::parse(whole.as_captured()) else { return };
-        self.packets[0] += 1;
-        self.packets[1] += u64::from(packet.is_cut);
-        let octets = whole.as_captured().octets;
-        if packet.content == TransportContent::Nothing
-            || self.duplicate_filter.is_duplicate(now, octets, &packet)
-        {
+        let Some(DecodedPacket { at, measured, sockets: [from, to], parsed_packet: packet }) =
+            self.decoder.decode(at, packet.into())
+        else {
+            return;
+        };
+        if packet.content == TransportContent::Nothing {
             return;
         }
-        let measured = self.clock.for_measurement();
-        let sockets = [0, 1].map(|side| SocketAddr::new(packet.hosts[side], packet.ports[side]));
-        let [from, to] = self.associations.sockets(sockets, packet.tags);
         let talk = self.find([from, to], &packet.content);
         let side = usize::from(talk.conversation.sides[0] != from);
-        talk.add(now, measured, side, &packet);
+        talk.add(at, measured, side, &packet);
     }
 
     fn find(&mut self, [from, to]: [SocketAddr; 2], content: &TransportContent) -> &mut ConversationMessages {
         let key = if from <= to { [from, to] } else { [to, from] };
-        let is_over = |talk: &ConversationMessages| matches!(content, TransportContent::Numbered(fields) if talk.conversation.is_ended_by(fields));
+        let is_over = |talk: &ConversationMessages| matches!(content, TransportContent::Numbered(fields) if talk.conversation.is_ended_by(from, fields));
         let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.conversations[*index]));
         let index = known.unwrap_or(self.conversations.len());
         if known.is_none() {
@@ -132,10 +117,9 @@ impl MessageReconstructor {
         };
         let conversations: Vec<&ConversationMessages> =
             self.conversations.iter().filter(belongs).filter(|talk| talk.has_messages([0, 1])).collect();
-        let first = conversations.first().ok_or(match self.packets {
-            [_, 0] => EstimateError::NoPackets,
-            [packets, cut] => EstimateError::Cut { packets, cut },
-        })?;
+        let first = conversations
+            .first()
+            .ok_or_else(|| self.decoder.of_host(host).why_nothing(EstimateError::NoPackets))?;
         let hosts = first.conversation.sides.map(|side| side.ip());
         let is_reversed = !conversations.iter().any(|talk| talk.has_messages([0]));
         let (mut exchanges, mut unsolicited) = (Vec::new(), 0);
@@ -196,7 +180,7 @@ impl ConversationMessages {
         // Slightly less, since the path may be shorter than ever measured.
         let way = self.conversation.shortest_reply_time(asks, 0).or(first).unwrap_or(0) / 10 * 9;
         for reply in replies {
-            let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
+            let known = own.partition_point(|exchange| exchange.at.saturating_add(way) <= reply.at);
             match known.checked_sub(1) {
                 Some(last) => own[last].reply += reply.octets,
                 None => unsolicited += 1,

@@ -1,11 +1,15 @@
 //! The clock of a capture, which may be set back while it captures.
 
-/// A step back of more than this, in ns, is one of the clock. Packets that different processors captured may have shorter ones.
+/// A packet is behind if its time, in ns, is before that of an earlier one by more than this. Packets that different processors captured may
+/// be by less.
 const MIN_STEP: u64 = 1_000_000;
-/// The time in ns that passes at a step for measurements, so that no time between packets on both sides of it is a sample.
-const STEP_GAP: u64 = 3_600_000_000_000;
+/// The number of successive packets behind that show a step of the clock; fewer were only written late.
+const PACKETS_AFTER_STEP: u32 = 3;
+/// The time in ns that passes for measurements before and after a packet behind, whose time is uncertain, so that no time to or from it is a
+/// sample.
+const GAP: u64 = 3_600_000_000_000;
 /// A longer time between a packet and a reply is no sample.
-pub(crate) const MAX_DELAY: u64 = STEP_GAP / 2;
+pub(crate) const MAX_DELAY: u64 = GAP / 2;
 
 /// Times of packets that never decrease.
 #[derive(Debug, Default)]
@@ -16,24 +20,38 @@ pub(crate) struct CaptureClock {
     stepped: u64,
     /// Number of steps back.
     pub steps: u64,
+    /// The number of successive packets behind.
+    behind: u32,
+    /// How much the first of these packets is behind, in ns.
+    lag: u64,
+    /// The number of gaps in the time for measurements.
+    gaps: u64,
 }
 
 impl CaptureClock {
     /// Advances the clock to a packet with this time; returns the time since the epoch, as if the clock had stopped while it was
     /// set back.
     pub fn advance(&mut self, at: u64) -> u64 {
-        let at = at.saturating_add(self.stepped);
-        if self.now > at.saturating_add(MIN_STEP) {
-            self.stepped += self.now - at;
+        let mut at = at.saturating_add(self.stepped);
+        let is_behind = self.now > at.saturating_add(MIN_STEP);
+        self.gaps += u64::from(is_behind || self.behind > 0);
+        self.behind = if is_behind { self.behind + 1 } else { 0 };
+        if self.behind == 1 {
+            self.lag = self.now - at;
+        }
+        if self.behind == PACKETS_AFTER_STEP {
+            // No time passed between the latest packet and the first one behind; it did after that one.
+            (self.stepped, at) = (self.stepped.saturating_add(self.lag), at.saturating_add(self.lag));
             self.steps += 1;
+            self.behind = 0;
         }
         self.now = self.now.max(at);
         self.now
     }
 
-    /// Returns the time for measurements, in which a step takes an hour.
+    /// Returns the time for measurements, with a gap around each packet behind.
     pub fn for_measurement(&self) -> u64 {
-        self.now.saturating_add(self.steps.saturating_mul(STEP_GAP))
+        self.now.saturating_add(self.gaps.saturating_mul(GAP))
     }
 }
 
@@ -41,15 +59,27 @@ impl CaptureClock {
 mod tests {
     use super::*;
 
+    const SECOND: u64 = 1_000_000_000;
+
     #[test]
     fn time_goes_on_after_a_step_and_measurements_do_not_cross_it() {
-        const SECOND: u64 = 1_000_000_000;
         let mut clock = CaptureClock::default();
-        let times = [10, 11, 6, 7].map(|second| clock.advance(second * SECOND));
-        assert_eq!((times, clock.steps), ([10, 11, 11, 12].map(|second| second * SECOND), 1));
-        assert_eq!(clock.for_measurement(), 12 * SECOND + STEP_GAP);
+        let times = [10, 11, 6, 7, 8, 9].map(|second| clock.advance(second * SECOND));
+        assert_eq!((times, clock.steps), ([10, 11, 11, 11, 13, 14].map(|second| second * SECOND), 1));
+        assert_eq!(clock.for_measurement(), 14 * SECOND + 3 * GAP);
         // Two processors.
-        assert_eq!([clock.advance(8 * SECOND), clock.advance(8 * SECOND - 1000)], [13 * SECOND; 2]);
-        assert_eq!(clock.steps, 1);
+        assert_eq!([clock.advance(10 * SECOND), clock.advance(10 * SECOND - 1000)], [15 * SECOND; 2]);
+        assert_eq!((clock.steps, clock.for_measurement()), (1, 15 * SECOND + 3 * GAP));
+    }
+
+    #[test]
+    fn late_packets_are_no_step_and_no_measurement() {
+        let mut clock = CaptureClock::default();
+        let mut step = |second| (clock.advance(second * SECOND), clock.for_measurement());
+        let times = [10, 11, 6, 12, 13, 7, 7, 14].map(&mut step);
+        assert_eq!(times.map(|(now, _)| now / SECOND), [10, 11, 11, 12, 13, 13, 13, 14]);
+        let gaps = [0, 0, 1, 2, 2, 3, 4, 5];
+        assert!(times.iter().zip(gaps).all(|((now, measured), gaps)| measured - now == gaps * GAP));
+        assert_eq!((clock.steps, clock.stepped), (0, 0));
     }
 }

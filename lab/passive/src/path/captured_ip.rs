@@ -48,20 +48,24 @@ pub(crate) struct Fragment {
 }
 
 impl IpHeader {
-    /// Parses the header of a packet; `None` if it is not IP, or too short.
+    /// Parses the header of a packet; `None` if it is not IP, too short, or longer than the packet.
     pub fn parse(packet: CapturedIp<'_>) -> Option<Self> {
-        match packet.octets.first()? >> 4 {
+        let header = match packet.octets.first()? >> 4 {
             4 => parse_ipv4(packet),
             6 => parse_ipv6(packet),
             _ => None,
-        }
+        };
+        header.filter(|header| header.octets <= header.length as usize)
     }
 }
 
+/// The longest packet that Linux leaves to the network card to segment: GSO_MAX_SIZE in include/linux/netdevice.h.
+const MAX_OCTETS: u32 = 8 * 65_535;
+
 impl CapturedIp<'_> {
-    /// Returns the octets of the packet on the wire.
+    /// Returns the octets of the packet on the wire, of which a file may claim any number.
     fn length(self) -> u32 {
-        (self.octets.len() as u32).saturating_add(self.cut)
+        (self.octets.len() as u32).saturating_add(self.cut).min(MAX_OCTETS)
     }
 }
 
@@ -180,6 +184,8 @@ mod tests {
         for octets in [packet, [&[0x60, 0, 0, 0, 0, 0, 6, 64][..], &[1; 52]].concat()] {
             let header = IpHeader::parse(CapturedIp { octets: &octets, cut: 14_000 }).unwrap();
             assert_eq!(header.length, 14_060);
+            let header = IpHeader::parse(CapturedIp { octets: &octets, cut: u32::MAX }).unwrap();
+            assert_eq!(header.length, MAX_OCTETS);
         }
     }
 }

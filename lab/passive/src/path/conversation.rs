@@ -20,10 +20,10 @@ pub(crate) struct Conversation {
     handshake_times: [Option<u64>; 3],
     /// Whether the request and the response were retransmitted.
     is_repeated: [bool; 2],
-    /// Whether the request was answered by a reset.
+    /// Whether the latest request was answered by a reset.
     pub is_refused: bool,
-    /// The number of packets of each side.
-    pub packets: [u64; 2],
+    /// The number of packets of each side on each path.
+    pub packets: Vec<[u64; 2]>,
     /// The time at which each timestamp of each side was first captured; `None` after its echo has been captured.
     timestamps: [BTreeMap<u32, Option<u64>>; 2],
     /// The shortest time to the echo of each side's timestamps.
@@ -38,6 +38,11 @@ pub(crate) struct Conversation {
 
 /// The time in ns within which datagrams of a handshake are one flight.
 const FLIGHT_TIME: u64 = 5_000_000;
+/// The shortest segments into which a packet is split: the default of RFC 9293 section 3.7.1. A smaller MSS of an invalid capture would
+/// make thousands of each packet.
+const MIN_SEGMENT: u32 = 536;
+/// Maximum number of paths of an association, as packets from forged addresses may have its ports and tag.
+const MAX_PATHS: usize = 64;
 /// Maximum number of timestamps without an echo; older ones are removed.
 const MAX_TIMESTAMPS: usize = 4096;
 
@@ -51,7 +56,7 @@ impl Conversation {
             handshake_times: [None; 3],
             is_repeated: [false; 2],
             is_refused: false,
-            packets: [0; 2],
+            packets: vec![[0; 2]],
             timestamps: Default::default(),
             shortest_echo_times: [None; 2],
             mss: None,
@@ -60,25 +65,34 @@ impl Conversation {
         }
     }
 
-    /// Returns whether a packet starts another conversation between the same sockets.
-    pub fn is_ended_by(&self, fields: &SequenceFields) -> bool {
+    /// Returns whether a packet from a socket starts another conversation between the same sockets: a request with another first number than
+    /// that of its side. If both sides open a connection at the same time (RFC 9293 section 3.5), each has its own.
+    pub fn is_ended_by(&self, from: SocketAddr, fields: &SequenceFields) -> bool {
+        let own = &self.traces[usize::from(self.sides[0] != from)];
+        let has_data = self.traces.iter().any(|trace| !trace.arrived.is_empty());
         fields.handshake == Some(HandshakePacket::Request)
-            && self.traces.iter().any(|trace| !trace.arrived.is_empty())
+            && (has_data || own.begins_differently(fields.initial_number))
             && !self.traces.iter().any(|trace| trace.begins_with(fields.initial_number))
     }
 
-    /// Returns the index of the path between these hosts, of which the first is that of `side`.
+    /// Returns the index of the path between these hosts, of which the first is that of `side`. Paths beyond [`MAX_PATHS`] are counted as the
+    /// first.
     pub fn path(&mut self, side: usize, [from, to]: [IpAddr; 2]) -> usize {
         let hosts = if side == 0 { [from, to] } else { [to, from] };
-        self.paths.iter().position(|path| *path == hosts).unwrap_or_else(|| {
-            self.paths.push(hosts);
-            self.paths.len() - 1
-        })
+        match self.paths.iter().position(|path| *path == hosts) {
+            Some(known) => known,
+            None if self.paths.len() >= MAX_PATHS => 0,
+            None => {
+                self.paths.push(hosts);
+                self.packets.push([0; 2]);
+                self.paths.len() - 1
+            }
+        }
     }
 
     /// Handles a packet of `octets` octets sent by this side over a path.
     pub fn handle_packet(&mut self, at: u64, side: usize, path: usize, octets: u32, fields: &SequenceFields) {
-        self.packets[side] += 1;
+        self.packets[path][side] += 1;
         self.open(at, side, fields);
         let delay = fields.timestamps.and_then(|(value, echo)| self.handle_timestamps(at, side, value, echo));
         // The accepting side sends responses; a retransmission by it waited for a timer or a duplicate.
@@ -86,12 +100,12 @@ impl Conversation {
         self.traces[1 - side].acknowledge(at, fields, answers);
         let timestamp = fields.timestamps.map(|(value, _)| value);
         let sent = SentData { data: &fields.data, octets, delay, timestamp, path };
-        match (&fields.data[..], self.mss.map(u32::from)) {
+        match (&fields.data[..], self.mss.map(|mss| u32::from(mss).max(MIN_SEGMENT))) {
             ([], _) => {}
             // The receiver may reject data in a SYN, which is no loss: RFC 7413 section 2.
             _ if fields.handshake.is_some() => {}
             // A segment that the network card splits later is several packets on the path.
-            (&[(first, count)], Some(mss)) if !fields.is_sctp && mss > 0 && count > mss => {
+            (&[(first, count)], Some(mss)) if !fields.is_sctp && count > mss => {
                 for part in (0..count).step_by(mss as usize) {
                     let length = mss.min(count - part);
                     let data = [(first.wrapping_add(part), length)];
@@ -107,13 +121,13 @@ impl Conversation {
     /// Handles a datagram of QUIC's handshake: the first of the opener, the first reply, and the opener's next one. RFC 9000 section 7.
     pub fn handle_quic_handshake(&mut self, at: u64, side: usize) {
         self.is_quic = true;
-        self.packets[side] += 1;
+        self.packets[0][side] += 1;
         match (side, self.handshake_times) {
             (0, [None, ..]) => (self.handshake_times[0], self.is_whole) = (Some(at), true),
             // The first flight may have several datagrams; a retransmission has waited for the timer (RFC 9002 section 6.2.2).
-            (0, [Some(first), None, _]) => self.is_repeated[0] |= at > first + FLIGHT_TIME,
+            (0, [Some(first), None, _]) => self.is_repeated[0] |= at.saturating_sub(first) > FLIGHT_TIME,
             (1, [Some(_), None, _]) => self.handshake_times[1] = Some(at),
-            (1, [_, Some(first), None]) => self.is_repeated[1] |= at > first + FLIGHT_TIME,
+            (1, [_, Some(first), None]) => self.is_repeated[1] |= at.saturating_sub(first) > FLIGHT_TIME,
             (0, [_, Some(_), None]) => self.handshake_times[2] = Some(at),
             _ => {}
         }
@@ -126,10 +140,13 @@ impl Conversation {
         self.mss = fields.mss.map(|mss| self.mss.map_or(mss, |other| other.min(mss))).or(self.mss);
         match fields.handshake {
             Some(HandshakePacket::Request) => {
-                self.is_repeated[0] |= self.handshake_times[0].is_some();
+                // A request after a reset is a new attempt.
+                self.is_repeated[0] |= self.handshake_times[0].is_some() && !self.is_refused;
                 (self.handshake_times[0], self.is_whole) = (Some(at), true);
+                self.is_refused = false;
             }
             Some(HandshakePacket::Reply) => {
+                self.is_refused = false;
                 self.is_repeated[1] |= self.handshake_times[1].is_some();
                 self.handshake_times[1] = Some(at);
             }
@@ -171,6 +188,14 @@ impl Conversation {
         [self.handshake(side, path), ack_delay, echo_time].into_iter().flatten().min()
     }
 
+    /// Returns the shortest round trip over the path with the longest one.
+    pub fn longest_round_trip(&self) -> Option<u64> {
+        let round_trip = |path: usize| {
+            Some(self.shortest_reply_time(0, path)?.saturating_add(self.shortest_reply_time(1, path)?))
+        };
+        (0..self.paths.len()).filter_map(round_trip).max()
+    }
+
     /// Returns the time between a side's packet and the other side's reply in the handshake, which is on the first path. RFC 6298 section 3:
     /// `None` if either packet was retransmitted.
     pub fn handshake(&self, side: usize, path: usize) -> Option<u64> {
@@ -179,9 +204,13 @@ impl Conversation {
         is_sample.then_some(between)
     }
 
-    /// Returns whether the capture contains a request and a response, but one of them was retransmitted.
-    pub fn has_ambiguous_handshake(&self) -> bool {
-        let [request, reply, _] = self.handshake_times;
-        request.is_some() && reply.is_some() && self.is_repeated.contains(&true)
+    /// Returns whether the capture contains a request and a response.
+    pub fn has_answered_handshake(&self) -> bool {
+        self.handshake_times[..2].iter().all(Option::is_some)
+    }
+
+    /// Returns whether a packet of the handshake was retransmitted.
+    pub fn is_ambiguous(&self) -> bool {
+        self.is_repeated.contains(&true)
     }
 }

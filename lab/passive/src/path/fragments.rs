@@ -2,8 +2,10 @@
 //! section 4.5.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+
+use hol_wire::capture::LinkType;
 
 use super::captured_ip::{CapturedIp, Fragment, IpHeader};
 
@@ -11,12 +13,16 @@ use super::captured_ip::{CapturedIp, Fragment, IpHeader};
 const REASSEMBLY_TIME: u64 = 60_000_000_000;
 /// Maximum number of packets whose fragments are not complete.
 const MAX_PACKETS: usize = 1024;
+/// Maximum length of a packet. RFC 791 section 3.1.
+const MAX_OCTETS: u32 = 65_535;
 
 /// The packets of which some fragments have been captured.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     partial: BTreeMap<Key, PartialPacket>,
-    /// Number of fragments whose packet was given up.
+    /// The same packets, by the time of the first fragment.
+    by_age: BTreeSet<(u64, Key)>,
+    /// Number of fragments that were invalid, or whose packet was given up.
     given_up: u64,
 }
 
@@ -28,12 +34,22 @@ type Key = ([IpAddr; 2], u8, u32);
 struct PartialPacket {
     /// The time of the first fragment, in ns.
     since: u64,
-    /// The octets on the wire and the captured ones of each fragment, by its position.
-    pieces: BTreeMap<u32, (u32, Vec<u8>)>,
+    /// The fragments by position; they do not overlap.
+    pieces: BTreeMap<u32, Piece>,
     /// The IP header of the first part.
     header: Option<Vec<u8>>,
+    /// Octets of all pieces.
+    octets: u32,
     /// Octets of the payload; known from the last part.
     length: Option<u32>,
+}
+
+/// The payload of a fragment.
+#[derive(Debug, PartialEq, Eq)]
+struct Piece {
+    /// Octets on the wire.
+    length: u32,
+    captured: Vec<u8>,
 }
 
 /// A whole packet.
@@ -41,11 +57,21 @@ struct PartialPacket {
 pub(crate) struct WholePacket<'p> {
     octets: Cow<'p, [u8]>,
     cut: u32,
+    /// The number of its fragments; 0 for a packet that was captured whole.
+    pub fragments: u64,
 }
 
 impl WholePacket<'_> {
     pub fn as_captured(&self) -> CapturedIp<'_> {
         CapturedIp { octets: &self.octets, cut: self.cut }
+    }
+
+    /// Returns the packet in a tunnel whose packets are fragmented. Tunnels of packets that were captured whole are removed with the link
+    /// layer.
+    pub fn tunnelled_packet(&self) -> Option<CapturedIp<'_>> {
+        const RAW_IP: LinkType = LinkType(101);
+        let inner = RAW_IP.ip_packet(&self.octets).ok().flatten().filter(|_| self.fragments > 0)?;
+        (inner.len() < self.octets.len()).then_some(CapturedIp { octets: inner, cut: self.cut })
     }
 }
 
@@ -58,16 +84,32 @@ impl Fragments {
         header: &IpHeader,
     ) -> Option<WholePacket<'p>> {
         let Some(fragment) = header.fragment else {
-            return Some(WholePacket { octets: packet.octets.into(), cut: packet.cut });
+            return Some(WholePacket { octets: packet.octets.into(), cut: packet.cut, fragments: 0 });
         };
-        let key = (header.hosts, header.protocol, fragment.identification);
-        if !self.partial.contains_key(&key) {
-            self.give_up_old(at);
+        self.give_up_old(at);
+        let piece = Piece::of(packet, header);
+        if !piece.is_valid(fragment) {
+            self.given_up += 1;
+            return None;
         }
-        let partial = self.partial.entry(key).or_insert_with(|| PartialPacket::new(at));
-        partial.add(packet, header, fragment);
+        let key = (header.hosts, header.protocol, fragment.identification);
+        // A host must discard a packet whose fragments overlap (RFC 5722 section 4); here the identification was used again.
+        if self.partial.get(&key).is_some_and(|partial| partial.overlaps(fragment, &piece)) {
+            self.give_up(key);
+        }
+        if !self.partial.contains_key(&key) {
+            if self.partial.len() >= MAX_PACKETS
+                && let Some((_, oldest)) = self.by_age.first().copied()
+            {
+                self.give_up(oldest);
+            }
+            self.partial.insert(key, PartialPacket::new(at));
+            self.by_age.insert((at, key));
+        }
+        let partial = self.partial.get_mut(&key)?;
+        partial.add(packet, header, fragment, piece);
         let whole = partial.whole(header.protocol)?;
-        self.partial.remove(&key);
+        self.remove(key);
         Some(whole)
     }
 
@@ -76,43 +118,77 @@ impl Fragments {
         self.given_up + self.partial.values().map(|packet| packet.pieces.len() as u64).sum::<u64>()
     }
 
-    /// Gives up packets whose fragments are too old, or the oldest one if there are too many.
+    /// Gives up all packets whose fragments are too old.
     fn give_up_old(&mut self, now: u64) {
-        let oldest = self.partial.iter().min_by_key(|(_, packet)| packet.since);
-        let Some((key, since)) = oldest.map(|(key, packet)| (*key, packet.since)) else { return };
-        if since + REASSEMBLY_TIME < now || self.partial.len() >= MAX_PACKETS {
-            self.given_up += self.partial.remove(&key).map_or(0, |packet| packet.pieces.len() as u64);
+        while let Some(&(since, key)) = self.by_age.first()
+            && now.saturating_sub(since) > REASSEMBLY_TIME
+        {
+            self.give_up(key);
         }
+    }
+
+    fn give_up(&mut self, key: Key) {
+        self.given_up += self.remove(key).map_or(0, |packet| packet.pieces.len() as u64);
+    }
+
+    fn remove(&mut self, key: Key) -> Option<PartialPacket> {
+        let packet = self.partial.remove(&key)?;
+        self.by_age.remove(&(packet.since, key));
+        Some(packet)
+    }
+}
+
+impl Piece {
+    fn of(packet: CapturedIp<'_>, header: &IpHeader) -> Self {
+        let length = header.length.saturating_sub(header.octets as u32);
+        let end = header.octets.saturating_add(length as usize).min(packet.octets.len());
+        Self { length, captured: packet.octets.get(header.octets..end).unwrap_or_default().to_vec() }
+    }
+
+    /// Returns whether a packet may have this fragment: RFC 791 section 3.2, RFC 8200 section 4.5.
+    const fn is_valid(&self, fragment: Fragment) -> bool {
+        let ends_at_a_unit = fragment.is_last || self.length.is_multiple_of(8);
+        self.length > 0 && ends_at_a_unit && fragment.offset.saturating_add(self.length) <= MAX_OCTETS
     }
 }
 
 impl PartialPacket {
     const fn new(since: u64) -> Self {
-        Self { since, pieces: BTreeMap::new(), header: None, length: None }
+        Self { since, pieces: BTreeMap::new(), header: None, octets: 0, length: None }
     }
 
-    fn add(&mut self, packet: CapturedIp<'_>, header: &IpHeader, fragment: Fragment) {
-        let length = header.length.saturating_sub(header.octets as u32);
-        let end = header.octets.saturating_add(length as usize).min(packet.octets.len());
-        let payload = packet.octets.get(header.octets..end).unwrap_or_default();
-        self.pieces.entry(fragment.offset).or_insert_with(|| (length, payload.to_vec()));
+    /// Returns whether a fragment contradicts the others: it contains parts of them, or octets after the last one.
+    fn overlaps(&self, fragment: Fragment, piece: &Piece) -> bool {
+        let end = fragment.offset + piece.length;
+        let before = self.pieces.range(..end).next_back();
+        let furthest = self.pieces.last_key_value().map_or(0, |(offset, last)| offset + last.length);
+        match before {
+            Some((offset, same)) if *offset == fragment.offset => same != piece,
+            Some((offset, before)) if offset + before.length > fragment.offset => true,
+            _ if fragment.is_last => self.length.is_some() || furthest > end,
+            _ => self.length.is_some_and(|length| end > length),
+        }
+    }
+
+    /// Adds a fragment that overlaps no other, or equals one.
+    fn add(&mut self, packet: CapturedIp<'_>, header: &IpHeader, fragment: Fragment, piece: Piece) {
         if fragment.offset == 0 {
             let length = if packet.octets[0] >> 4 == 4 { header.octets } else { 40 };
             self.header = packet.octets.get(..length).map(<[u8]>::to_vec);
         }
         if fragment.is_last {
-            self.length = Some(fragment.offset + length);
+            self.length = Some(fragment.offset + piece.length);
+        }
+        let length = piece.length;
+        if self.pieces.insert(fragment.offset, piece).is_none() {
+            self.octets += length;
         }
     }
 
     /// Returns the whole packet, if no fragment is missing. Extension headers before the fragment header are omitted.
     fn whole(&self, protocol: u8) -> Option<WholePacket<'static>> {
         let (header, length) = (self.header.as_ref()?, self.length?);
-        let mut next = 0;
-        for (offset, (octets, _)) in &self.pieces {
-            next = if *offset == next { offset + octets } else { return None };
-        }
-        if next != length {
+        if self.octets != length {
             return None;
         }
         let mut octets = header.clone();
@@ -125,14 +201,14 @@ impl PartialPacket {
         } else {
             octets[6] = protocol;
         }
-        for (octets_on_wire, piece) in self.pieces.values() {
-            octets.extend(piece);
-            if piece.len() < *octets_on_wire as usize {
+        for piece in self.pieces.values() {
+            octets.extend(&piece.captured);
+            if piece.captured.len() < piece.length as usize {
                 break;
             }
         }
         let cut = header.len() as u32 + length - octets.len() as u32;
-        Some(WholePacket { octets: octets.into(), cut })
+        Some(WholePacket { octets: octets.into(), cut, fragments: self.pieces.len() as u64 })
     }
 }
 
@@ -162,6 +238,7 @@ mod tests {
         let packet = CapturedIp { octets: packet, cut };
         let header = IpHeader::parse(packet).unwrap();
         let whole = fragments.reassemble(0, packet, &header)?;
+        assert!(fragments.by_age.len() == fragments.partial.len());
         let header = IpHeader::parse(whole.as_captured()).unwrap();
         assert!(header.fragment.is_none() && header.protocol == 17);
         assert_eq!(header.length as usize, whole.octets.len() + whole.cut as usize);
@@ -209,5 +286,70 @@ mod tests {
             fragments.reassemble(u64::from(at) * (REASSEMBLY_TIME + 1), (&packet).into(), &header);
         }
         assert_eq!((fragments.partial.len(), fragments.incomplete()), (1, 3));
+    }
+
+    /// Adds a fragment at a time; returns the payload of the whole packet.
+    fn add_at(fragments: &mut Fragments, at: u64, packet: &[u8]) -> Option<Vec<u8>> {
+        let header = IpHeader::parse(packet.into()).unwrap();
+        let whole = fragments.reassemble(at, packet.into(), &header)?;
+        Some(whole.octets[20..].to_vec())
+    }
+
+    /// The identification is used again after the rest of the first packet was lost.
+    #[test]
+    fn stale_fragments_are_not_part_of_a_later_packet() {
+        let later = [ipv4(7, 0, false, &[2; 16]), ipv4(7, 16, true, &[2; 8])];
+        for (stale, gap) in [
+            (ipv4(7, 16, true, &[1; 8]), REASSEMBLY_TIME + 1),
+            (ipv4(7, 0, false, &[1; 16]), 1),
+            (ipv4(7, 8, false, &[1; 8]), 1),
+        ] {
+            let mut fragments = Fragments::default();
+            assert_eq!(add_at(&mut fragments, 0, &stale), None);
+            // A fragment of another packet neither extends nor hides the age.
+            assert_eq!(add_at(&mut fragments, gap, &ipv4(9, 0, false, &[9; 8])), None);
+            let whole: Vec<_> = later.iter().filter_map(|part| add_at(&mut fragments, gap, part)).collect();
+            assert_eq!(whole, [[2; 24]], "{stale:?}");
+            assert_eq!(fragments.incomplete(), 2);
+        }
+    }
+
+    /// RFC 791 section 3.1, RFC 5722 section 4.
+    #[test]
+    fn invalid_fragments_are_never_reassembled() {
+        let beyond = {
+            let mut packet = ipv4(7, 0, true, &[1; 16]);
+            packet[6..8].copy_from_slice(&[0x1f, 0xff]);
+            packet
+        };
+        for parts in [
+            vec![beyond],
+            vec![ipv4(7, 0, false, &[])],
+            vec![ipv4(7, 0, false, &[1; 9]), ipv4(7, 8, true, &[1; 8])],
+            vec![ipv4(7, 0, false, &[1; 16]), ipv4(7, 8, true, &[1; 16])],
+            vec![ipv4(7, 8, true, &[1; 16]), ipv4(7, 0, false, &[1; 16])],
+            vec![ipv4(7, 24, true, &[1; 8]), ipv4(7, 0, false, &[1; 16]), ipv4(7, 16, true, &[1; 8])],
+        ] {
+            let mut fragments = Fragments::default();
+            for part in &parts {
+                assert_eq!(add_at(&mut fragments, u64::MAX, part), None, "{parts:?}");
+            }
+            assert_eq!(fragments.incomplete(), parts.len() as u64);
+            assert!(fragments.partial.len() <= 1 && fragments.by_age.len() == fragments.partial.len());
+        }
+    }
+
+    /// 1024 packets of 64 KiB at most, in a time that does not grow with the number of fragments.
+    #[test]
+    fn memory_of_fragments_is_bounded() {
+        let mut fragments = Fragments::default();
+        for number in 0..200_000_u32 {
+            let mut packet = ipv4(0, (number % 8000) as u16 * 8, false, &[0; 8]);
+            packet[4..6].copy_from_slice(&((number / 8000 * 200 + number % 200) as u16).to_be_bytes());
+            packet[15] = (number % 13) as u8;
+            assert_eq!(add_at(&mut fragments, 0, &packet), None);
+        }
+        assert!(fragments.partial.len() <= MAX_PACKETS && fragments.by_age.len() == fragments.partial.len());
+        assert_eq!(fragments.incomplete(), 200_000);
     }
 }

@@ -87,7 +87,8 @@ fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
     let late = lags().count();
     let share = Bounds::of_share(late as u64, outcomes.len() as f64, CONFIDENCE)?;
     // A packet behind a pause was due at an unknown time of it.
-    let close: Vec<ReorderingDelayBounds> = lags().filter(|lag| lag.max <= MAX_RATIO * lag.min).collect();
+    let close: Vec<ReorderingDelayBounds> =
+        lags().filter(|lag| lag.max <= lag.min.saturating_mul(MAX_RATIO)).collect();
     let by = if close.len() >= MIN_REORDERED {
         let (low, high) = (median(&close, |lag| lag.min)?, median(&close, |lag| lag.max)?);
         Bounds { value: f64::midpoint(low, high), low, high }

@@ -1,6 +1,6 @@
 //! Estimates a path from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU, and their uncertainty.
 //!
-//! `parsed_packet` parses a packet, `conversation` combines the two directions, `sender_trace` follows one of them; `rate` and `loss`
+//! `packet_decoder` decodes the packets, `conversation` combines the two directions, `sender_trace` follows one of them; `rate` and `loss`
 //! summarise; `path_estimate` is the result, as the `[network]` of an experiment.
 //!
 //! One capture at one point is enough, at either end or between. It cannot distinguish the path's share of a host's response time, the
@@ -13,6 +13,7 @@ mod conversation;
 mod duplicate_filter;
 mod fragments;
 mod loss;
+mod packet_decoder;
 mod parsed_packet;
 mod path_estimate;
 mod rate;
@@ -24,21 +25,16 @@ use std::net::{IpAddr, SocketAddr};
 
 use hol_measure::{Bounds, CONFIDENCE, quantile};
 
-pub(crate) use capture_clock::CaptureClock;
 pub use captured_ip::CapturedIp;
-pub(crate) use captured_ip::IpHeader;
 pub(crate) use conversation::Conversation;
-pub(crate) use duplicate_filter::DuplicateFilter;
-pub(crate) use fragments::Fragments;
 pub use loss::{Bursts, LossEstimate, Reordering};
+pub(crate) use packet_decoder::{DecodedPacket, PacketDecoder};
 pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
 use path_estimate::MIN_SAMPLES;
 pub use path_estimate::{Mtu, PathEstimate, RoundTrip};
 pub use rate::Rate;
-use sender_trace::{Delivery, Outcome};
+use sender_trace::{Delivery, Outcome, RepairTimes};
 pub use unknown_delay::UnknownDelay;
-
-use crate::associations::Associations;
 
 /// Estimates the paths between hosts from their packets.
 #[derive(Debug, Default)]
@@ -46,20 +42,7 @@ pub struct PathLearner {
     /// The index of the latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     conversations: Vec<Conversation>,
-    associations: Associations,
-    fragments: Fragments,
-    /// Number of packets and longest packet per pair of hosts, the lower one first.
-    pairs: BTreeMap<[IpAddr; 2], (u64, u32)>,
-    clock: CaptureClock,
-    /// The times of the first and the last packet, in ns.
-    span: Option<[u64; 2]>,
-    /// Number of packets that could not be parsed.
-    unread: u64,
-    /// Number of packets of which the capture contains too few octets.
-    cut: u64,
-    duplicate_filter: DuplicateFilter,
-    /// The number of UDP datagrams, and of those among them with a long header of QUIC.
-    datagrams: [u64; 2],
+    decoder: PacketDecoder,
 }
 
 /// The error of a capture that does not allow an estimate.
@@ -80,13 +63,13 @@ pub enum EstimateError {
     },
     /// The capture contains too few octets of each packet.
     #[error(
-        "{cut} of its {packets} packets were cut within the header of TCP, UDP or SCTP; capture 128 octets of each packet or more, as with \
+        "{cut} of {packets} packets of TCP, UDP and SCTP were cut within the transport header; capture 128 octets of each packet or more, as with \
          tcpdump -s 128"
     )]
     Cut {
-        /// The number of all packets.
+        /// The number of TCP, UDP and SCTP packets between the hosts.
         packets: u64,
-        /// The number of packets that were cut too short.
+        /// The number of packets among them that were cut too short.
         cut: u64,
     },
 }
@@ -94,51 +77,21 @@ pub enum EstimateError {
 impl PathLearner {
     /// Handles a packet that was captured at time `at` in ns.
     pub fn handle_packet<'p>(&mut self, at: u64, packet: impl Into<CapturedIp<'p>>) {
-        let packet = packet.into();
-        let Some(header) = IpHeader::parse(packet) else {
-            self.unread += 1;
+        let Some(DecodedPacket { measured, sockets, parsed_packet: packet, .. }) =
+            self.decoder.decode(at, packet.into())
+        else {
             return;
         };
-        let now = self.clock.advance(at);
-        self.span = Some([self.span.map_or(now, |[first, _]| first), now]);
-        let at = self.clock.for_measurement();
-        if header.fragment.is_some() {
-            self.count_packet(&header);
-        }
-        let Some(whole) = self.fragments.reassemble(at, packet, &header) else { return };
-        let Some(parsed_packet) = ParsedPacket::parse(whole.as_captured()) else {
-            self.unread += 1;
-            return;
-        };
-        self.cut += u64::from(parsed_packet.is_cut);
-        if self.duplicate_filter.is_duplicate(at, whole.as_captured().octets, &parsed_packet) {
-            return;
-        }
-        if header.fragment.is_none() {
-            self.count_packet(&header);
-        }
-        self.handle_whole_packet(at, &parsed_packet);
-    }
-
-    fn count_packet(&mut self, header: &IpHeader) {
-        let (packets, longest) = self.pairs.entry(ascending(header.hosts)).or_default();
-        *packets += 1;
-        *longest = (*longest).max(header.length);
-    }
-
-    fn handle_whole_packet(&mut self, at: u64, packet: &ParsedPacket) {
-        let sockets = [0, 1].map(|side| SocketAddr::new(packet.hosts[side], packet.ports[side]));
         match &packet.content {
             TransportContent::Numbered(fields) => {
-                let sockets = self.associations.sockets(sockets, packet.tags);
                 let index = self.find(sockets, fields);
                 let conversation = &mut self.conversations[index];
                 let side = usize::from(conversation.sides[0] != sockets[0]);
                 let path = conversation.path(side, packet.hosts);
-                conversation.handle_packet(at, side, path, packet.length, fields);
+                conversation.handle_packet(measured, side, path, packet.length, fields);
             }
             TransportContent::Datagram(_) => {
-                self.handle_quic_handshake(at, sockets, packet.is_long_quic);
+                self.handle_quic_handshake(measured, sockets, packet.is_long_quic);
             }
             TransportContent::Nothing => {}
         }
@@ -146,8 +99,6 @@ impl PathLearner {
 
     /// Handles a datagram that may belong to QUIC, whose handshake shows a round trip: RFC 9000 section 17.2.
     fn handle_quic_handshake(&mut self, at: u64, sockets: [SocketAddr; 2], is_long: bool) {
-        self.datagrams[0] += 1;
-        self.datagrams[1] += u64::from(is_long);
         let known = self.by_sockets.get(&ascending(sockets)).copied();
         if known.is_none() && !is_long {
             return;
@@ -161,18 +112,21 @@ impl PathLearner {
     fn find(&mut self, sockets: [SocketAddr; 2], fields: &parsed_packet::SequenceFields) -> usize {
         let key = ascending(sockets);
         let known = self.by_sockets.get(&key).copied();
-        known.filter(|index| !self.conversations[*index].is_ended_by(fields)).unwrap_or_else(|| {
-            self.conversations.push(Conversation::new(sockets));
-            self.by_sockets.insert(key, self.conversations.len() - 1);
-            self.conversations.len() - 1
-        })
+        known.filter(|index| !self.conversations[*index].is_ended_by(sockets[0], fields)).unwrap_or_else(
+            || {
+                self.conversations.push(Conversation::new(sockets));
+                self.by_sockets.insert(key, self.conversations.len() - 1);
+                self.conversations.len() - 1
+            },
+        )
     }
 
     /// Returns the path between the two hosts with the most packets, or with `host` as one of them. Without `host`, further
     /// paths of the same associations follow it.
     pub fn finish(self, host: Option<IpAddr>) -> Result<PathEstimate, EstimateError> {
-        let pairs = self.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
-        let busiest = pairs.max_by_key(|(_, (packets, _))| *packets).ok_or(EstimateError::NoPackets)?;
+        let pairs =
+            self.decoder.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
+        let busiest = pairs.max_by_key(|(_, of)| of.packets).ok_or(EstimateError::NoPackets)?;
         let pair = *busiest.0;
         let mut further: Vec<[IpAddr; 2]> = Vec::new();
         let of_pair = |paths: &&[[IpAddr; 2]]| paths.iter().any(|path| ascending(*path) == pair);
@@ -190,17 +144,14 @@ impl PathLearner {
     }
 
     fn estimate(&self, pair: [IpAddr; 2]) -> Result<PathEstimate, EstimateError> {
-        let span = self.span.ok_or(EstimateError::NoPackets)?;
-        let (packets, longest) = self.pairs.get(&pair).copied().ok_or(EstimateError::NoPackets)?;
+        let span = self.decoder.span.ok_or(EstimateError::NoPackets)?;
+        let of_pair = self.decoder.pairs.get(&pair).copied().ok_or(EstimateError::NoPackets)?;
         let path =
             |conversation: &Conversation| conversation.paths.iter().position(|path| ascending(*path) == pair);
         let conversations: Vec<(&Conversation, usize)> =
             self.conversations.iter().filter_map(|one| Some((one, path(one)?))).collect();
         let Some((first, path)) = conversations.first() else {
-            return Err(match self.cut {
-                0 => EstimateError::NothingAcknowledged { packets, datagrams: self.datagrams[0] },
-                cut => EstimateError::Cut { packets, cut },
-            });
+            return Err(of_pair.nothing_acknowledged());
         };
         let [client, server] = first.paths[*path];
         let flows = Flows { conversations: &conversations, client };
@@ -210,11 +161,11 @@ impl PathLearner {
         let max_reordering_delay = round_trip.as_ref().ok().map(|round_trip| round_trip.shortest * 4 / 5);
         Ok(PathEstimate {
             hosts: [client, server],
-            packets,
-            other_packets: self.pairs.values().map(|(packets, _)| packets).sum::<u64>() - packets,
-            unread: self.unread + self.fragments.incomplete(),
-            duplicates: self.duplicate_filter.repeats,
-            clock_steps: self.clock.steps,
+            packets: of_pair.packets,
+            other_packets: self.decoder.of_host(None).packets - of_pair.packets,
+            unread: self.decoder.unread(),
+            duplicates: self.decoder.duplicates(),
+            clock_steps: self.decoder.clock_steps(),
             is_quic: conversations.iter().all(|(conversation, _)| conversation.is_quic),
             conversations: conversations.len(),
             is_whole: conversations.iter().all(|(conversation, _)| conversation.is_whole),
@@ -223,7 +174,7 @@ impl PathLearner {
             losses: [0, 1]
                 .map(|direction| loss::estimate_loss(&flows.outcomes(direction, max_reordering_delay))),
             answered: [0, 1].map(|direction| flows.is_answered(direction)),
-            mtu: Mtu { longest, agreed: flows.agreed_mtu() },
+            mtu: Mtu { longest: of_pair.longest, agreed: flows.agreed_mtu() },
             round_trip,
             further_paths: Vec::new(),
         })
@@ -313,7 +264,9 @@ impl Flows<'_> {
         let mut outcomes: Vec<(u64, Outcome)> = self
             .sides(direction)
             .flat_map(|(conversation, side, path)| {
-                conversation.traces[side].outcomes(max_reordering_delay, path)
+                let other_path = conversation.longest_round_trip().max(max_reordering_delay);
+                let repair_times = RepairTimes { same_path: max_reordering_delay, other_path };
+                conversation.traces[side].outcomes(repair_times, path)
             })
             .collect();
         outcomes.sort_by_key(|(at, _)| *at);

@@ -278,11 +278,11 @@ impl PathEstimate {
 
 fn write_losses(f: &mut Formatter<'_>, losses: &LossEstimate) -> fmt::Result {
     let LossEstimate { packets, lost, loss, bursts, reordering } = losses;
-    // A path that loses every packet would not have carried the handshakes.
+    // A path that loses every packet carries no handshake, and is no network for an experiment.
     if loss.high >= 1.0 {
         return writeln!(
             f,
-            "# loss: unknown; the capture shows the arrival of none of the {packets} packets with data, although the handshakes arrived."
+            "# loss: unknown; the capture shows the arrival of none of the {packets} packets with data."
         );
     }
     let range =

@@ -18,8 +18,12 @@ pub(crate) struct SenderTrace {
     positions: SequencePositions,
     /// The end of the captured data.
     frontier: Option<u64>,
+    /// The end of the data that the peer has received without a gap; `None` before it is known.
+    cumulative_ack: Option<u64>,
     /// Data that was captured but not acknowledged: end and index in `packets`, by start.
     in_flight: BTreeMap<u64, (u64, usize)>,
+    /// Those of them that no later packet is known to have overtaken: index in `packets`, by path and start.
+    not_overtaken: BTreeMap<(usize, u64), usize>,
     /// Missing data: end and index in `packets`, by start.
     holes: BTreeMap<u64, (u64, usize)>,
     /// Packets considered lost: index in `packets`, by start of the data.
@@ -133,6 +137,15 @@ pub(crate) struct Delivery {
     pub path: usize,
 }
 
+/// The shortest times in ns after which data that fills a hole is a retransmission; `None` if unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RepairTimes {
+    /// For data on the path of the hole. Without a time, all of it is.
+    pub same_path: Option<u64>,
+    /// For data on another path, which may be slower. Without a time, none of it is.
+    pub other_path: Option<u64>,
+}
+
 /// What happened to a packet, and when it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -147,11 +160,17 @@ impl SenderTrace {
     pub fn set_first_number(&mut self, number: u32) {
         self.positions.set_origin(number);
         self.frontier.get_or_insert(0);
+        self.cumulative_ack.get_or_insert(0);
     }
 
     /// Returns whether this is the first sequence number.
     pub fn begins_with(&self, number: Option<u32>) -> bool {
         number.is_some() && self.positions.origin() == number
+    }
+
+    /// Returns whether the first sequence number is known and another one.
+    pub fn begins_differently(&self, number: Option<u32>) -> bool {
+        number.zip(self.positions.origin()).is_some_and(|(number, first)| number != first)
     }
 
     /// Returns the shortest time from data on a path to an acknowledgement, in ns.
@@ -185,6 +204,7 @@ impl SenderTrace {
         let own = self.packets.len();
         let state = if is_new { PacketState::Unknown } else { PacketState::Unobserved };
         if is_new {
+            self.not_overtaken.extend(ranges.iter().map(|range| ((path, range.start), own)));
             self.in_flight.extend(ranges.into_iter().map(|range| (range.start, (range.end, own))));
         }
         for hole in filled {
@@ -206,8 +226,7 @@ impl SenderTrace {
     /// returns whether there were any.
     fn mark_lost(&mut self, range: &Range<u64>, timestamp: Option<u32>) -> bool {
         let mut any = false;
-        while let Some((begin, pass)) = self.in_flight_in(range) {
-            self.in_flight.remove(&begin);
+        while let Some((begin, pass)) = self.take_in_flight(range) {
             if self.packets[pass].state == PacketState::Unknown {
                 self.packets[pass].state = PacketState::Lost;
                 self.presumed_lost.insert(begin, pass);
@@ -221,9 +240,15 @@ impl SenderTrace {
         any
     }
 
-    fn in_flight_in(&self, range: &Range<u64>) -> Option<(u64, usize)> {
-        let (begin, (end, pass)) = self.in_flight.range(..range.end).next_back()?;
-        (*end > range.start).then_some((*begin, *pass))
+    /// Removes the last data of a range from those in flight; returns the start and the index in `packets`.
+    fn take_in_flight(&mut self, range: &Range<u64>) -> Option<(u64, usize)> {
+        let (&begin, &(end, pass)) = self.in_flight.range(..range.end).next_back()?;
+        if end <= range.start {
+            return None;
+        }
+        self.in_flight.remove(&begin);
+        self.not_overtaken.remove(&(self.packets[pass].path, begin));
+        Some((begin, pass))
     }
 
     /// Fills the holes within a range; their other parts remain. Returns the holes.
@@ -263,6 +288,7 @@ impl SenderTrace {
         if let Some((_, echo)) = fields.timestamps {
             self.mark_spuriously_retransmitted(next, echo);
         }
+        self.cumulative_ack = self.cumulative_ack.max(Some(next));
         let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
         let known = self.acknowledged.len();
         // Data that waited for a retransmission arrived earlier than the acknowledgement suggests.
@@ -315,8 +341,7 @@ impl SenderTrace {
     /// Marks packets in flight with data of a range as delivered; returns the latest of these packets.
     fn deliver(&mut self, range: Range<u64>, at: u64) -> Option<usize> {
         let mut latest = None;
-        while let Some((begin, index)) = self.in_flight_in(&range) {
-            self.in_flight.remove(&begin);
+        while let Some((_, index)) = self.take_in_flight(&range) {
             let pass = &mut self.packets[index];
             if pass.state != PacketState::Unknown {
                 continue;
@@ -333,15 +358,14 @@ impl SenderTrace {
     /// Marks packets in flight below `place` that were sent before `latest` on its path as overtaken.
     fn mark_overtaken(&mut self, place: u64, latest: usize, since: Overtaking) {
         let path = self.packets[latest].path;
-        for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
-            let pass = &mut self.packets[index];
-            if pass.path != path {
-                continue;
-            }
-            if pass.overtaken.is_some() {
-                break;
-            }
-            pass.overtaken = (index < latest).then_some(since);
+        let before_place = self.not_overtaken.range((path, 0)..(path, place));
+        let overtaken: SmallVec<[(u64, usize); 4]> = before_place
+            .filter(|(_, index)| **index < latest)
+            .map(|((_, begin), index)| (*begin, *index))
+            .collect();
+        for (begin, index) in overtaken {
+            self.not_overtaken.remove(&(path, begin));
+            self.packets[index].overtaken = Some(since);
         }
     }
 
@@ -356,9 +380,14 @@ impl SenderTrace {
     }
 
     /// Marks packets as delivered whose retransmission an acknowledgement of everything below `next` shows to be spurious: it echoes a
-    /// timestamp older than that of the retransmission. RFC 3522 section 3.2.
+    /// timestamp older than that of the retransmission. RFC 3522 section 3.2. It echoes that of the first data after the previous
+    /// acknowledgement (RFC 7323 section 4.3), so it shows nothing about retransmissions of later data.
     fn mark_spuriously_retransmitted(&mut self, next: u64, echo: u32) {
         while let Some(copies) = self.retransmitted.first_entry().filter(|entry| *entry.key() < next) {
+            if self.cumulative_ack != Some(*copies.key()) {
+                copies.remove();
+                continue;
+            }
             let is_spurious = |copy: &RetransmittedPacket| {
                 copy.timestamp.is_some_and(|timestamp| (echo.wrapping_sub(timestamp) as i32) < 0)
             };
@@ -372,23 +401,26 @@ impl SenderTrace {
     }
 
     /// Returns what happened to each packet on a path, in the order in which they were captured or should have been. A packet that fills a
-    /// hole within `max_reordering_delay` is reordered; other holes are losses.
-    pub fn outcomes(&self, max_reordering_delay: Option<u64>, path: usize) -> Vec<(u64, Outcome)> {
+    /// hole before the time of a retransmission is reordered; other holes are losses.
+    pub fn outcomes(&self, repair_times: RepairTimes, path: usize) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
         let mut came_late = vec![false; self.packets.len()];
         let of_path = |index: usize| self.packets[index].path == path;
         for (index, pass) in self.packets.iter().enumerate().filter(|(index, _)| of_path(*index)) {
             match &pass.state {
                 PacketState::Hole(fillers) => {
-                    // Packets on a faster path arrive earlier.
-                    for filler in fillers.iter().filter(|filler| of_path(**filler)) {
+                    for filler in fillers {
                         let since = pass.overtaken.expect("a hole records the packet that revealed it");
                         let lag = since.lag(self.packets[*filler].at);
-                        let is_late = max_reordering_delay
-                            .is_some_and(|max_reordering_delay| lag.min < max_reordering_delay);
-                        came_late[*filler] |= is_late;
-                        let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
-                        outcomes.push((pass.at, outcome));
+                        if of_path(*filler) {
+                            let is_late = repair_times.same_path.is_some_and(|time| lag.min < time);
+                            came_late[*filler] |= is_late;
+                            let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
+                            outcomes.push((pass.at, outcome));
+                        } else if repair_times.other_path.is_some_and(|time| lag.min >= time) {
+                            // RFC 9260 section 6.4: a retransmission after a timeout uses another path.
+                            outcomes.push((pass.at, Outcome::Lost));
+                        }
                     }
                 }
                 _ if came_late[index] => {}
@@ -444,7 +476,12 @@ mod tests {
     }
 
     fn outcomes(trace: &SenderTrace) -> Vec<Outcome> {
-        trace.outcomes(Some(10 * MS), 0).into_iter().map(|(_, outcome)| outcome).collect()
+        outcomes_of_path(trace, 0)
+    }
+
+    fn outcomes_of_path(trace: &SenderTrace, path: usize) -> Vec<Outcome> {
+        let repair_times = RepairTimes { same_path: Some(10 * MS), other_path: Some(30 * MS) };
+        trace.outcomes(repair_times, path).into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     /// At the sender: data that is retransmitted before it was acknowledged was lost. RFC 2018 section 4.
@@ -515,8 +552,6 @@ mod tests {
         for (copies, echo, expected) in [
             (&[10, 20][..], 10, &[Arrived, Arrived][..]),
             (&[10, 20], 20, &[Lost, Arrived]),
-            // The receiver echoes that of an earlier segment, so the acknowledgement is not of the retransmission.
-            (&[10, 20], 5, &[Arrived, Arrived]),
             (&[10, 10], 10, &[Lost, Arrived]),
             (&[10, 20, 40], 20, &[Lost, Arrived, Arrived]),
             (&[10, 20, 40], 10, &[Arrived, Arrived]),
@@ -541,6 +576,52 @@ mod tests {
         }
     }
 
+    /// RFC 7323 section 4.3: a delayed acknowledgement echoes the timestamp of the first segment that it acknowledges.
+    #[test]
+    fn echo_shows_nothing_about_later_segments() {
+        use Outcome::{Arrived, Lost};
+        /// Segments of 100 octets by number and timestamp, acknowledgements by number of segments and echo.
+        enum Step {
+            Data(u32, u32),
+            Ack(u32, u32),
+        }
+        use Step::{Ack, Data};
+        for (steps, expected) in [
+            // Both were lost, and retransmitted after a timeout.
+            (
+                &[Data(0, 10), Data(1, 10), Data(0, 310), Data(1, 311), Ack(2, 310)][..],
+                &[Lost, Lost, Arrived, Arrived][..],
+            ),
+            // A tail loss probe (RFC 8985 section 7): the second may have been lost or not.
+            (&[Data(0, 10), Data(1, 10), Data(1, 55), Ack(2, 10)], &[Arrived, Lost, Arrived]),
+            (&[Data(0, 5), Data(1, 10), Data(1, 20), Ack(2, 5)], &[Arrived, Lost, Arrived]),
+            // Each is acknowledged by itself.
+            (&[Data(0, 10), Data(1, 10), Data(1, 55), Ack(1, 10), Ack(2, 10)], &[Arrived; 3]),
+            (&[Data(0, 10), Data(1, 10), Data(1, 55), Ack(1, 10), Ack(2, 55)], &[Arrived, Lost, Arrived]),
+            (&[Data(0, 10), Data(1, 11), Data(0, 310), Data(1, 311), Ack(1, 10), Ack(2, 11)], &[Arrived; 4]),
+        ] {
+            let mut trace = SenderTrace::default();
+            trace.set_first_number(0);
+            for (ms, step) in (0..).zip(steps) {
+                match step {
+                    Data(segment, timestamp) => {
+                        let (data, timestamp) = (&[(100 * segment, 100)], Some(*timestamp));
+                        trace.handle_data(
+                            ms * MS,
+                            SentData { data, octets: 140, delay: None, timestamp, path: 0 },
+                        );
+                    }
+                    Ack(segments, echo) => {
+                        let (acknowledged, timestamps) = (Some(100 * segments), Some((7, *echo)));
+                        let fields = SequenceFields { acknowledged, timestamps, ..SequenceFields::default() };
+                        trace.acknowledge(ms * MS, &fields, false);
+                    }
+                }
+            }
+            assert_eq!(outcomes(&trace), expected);
+        }
+    }
+
     /// A packet on a slow path has not been overtaken by those on a fast one.
     #[test]
     fn paths_are_told_apart() {
@@ -553,11 +634,46 @@ mod tests {
             trace.handle_data(at * MS, SentData { data: &[(number, 1)], ..sent });
         }
         answer(&mut trace, 30 * MS, 4, &[], &[]);
-        let of_path = |path| trace.outcomes(Some(10 * MS), path).into_iter().map(|(_, outcome)| outcome);
         use Outcome::{Arrived, Lost};
-        assert_eq!(of_path(0).collect::<Vec<_>>(), [Arrived; 3]);
-        assert_eq!(of_path(1).collect::<Vec<_>>(), [Lost, Arrived]);
+        assert_eq!(outcomes_of_path(&trace, 0), [Arrived; 3]);
+        assert_eq!(outcomes_of_path(&trace, 1), [Lost, Arrived]);
         assert_eq!([0, 1].map(|path| trace.shortest_ack_delay(path)), [28, 26].map(|ms| Some(ms * MS)));
+    }
+
+    /// Takes very long if each acknowledgement walks over all data in flight, of another path or known to be overtaken.
+    #[test]
+    fn overtaking_is_found_without_the_data_of_other_paths() {
+        const COUNT: u32 = 50_000;
+        let mut trace = SenderTrace::default();
+        trace.set_first_number(0);
+        for number in 0..2 * COUNT {
+            let path = usize::from(number >= COUNT - 1);
+            let data = &[(number, 1)];
+            trace.handle_data(MS, SentData { data, octets: 140, delay: None, timestamp: None, path });
+        }
+        (COUNT..2 * COUNT).for_each(|number| answer(&mut trace, 2 * MS, 0, &[(number, number + 1)], &[]));
+        answer(&mut trace, 5 * MS, COUNT, &[], &[]);
+        assert_eq!(outcomes_of_path(&trace, 0), vec![Outcome::Arrived; COUNT as usize - 1]);
+        let late = Outcome::Reordered(ReorderingDelayBounds { min: 3 * MS, max: 3 * MS });
+        assert_eq!(outcomes_of_path(&trace, 1)[..2], [late, Outcome::Arrived]);
+    }
+
+    /// At the receiver: a hole that another path fills after a round trip is a loss. Earlier, that path is only slower.
+    #[test]
+    fn hole_filled_by_another_path_is_a_loss_after_a_round_trip() {
+        use Outcome::{Arrived, Lost};
+        for (wait, expected) in [(29, &[Arrived; 2][..]), (30, &[Arrived, Lost, Arrived])] {
+            let mut trace = SenderTrace::default();
+            trace.set_first_number(0);
+            for (at, number, path) in [(0, 0, 0), (1, 2, 0), (1 + wait, 1, 1)] {
+                let data = &[(number, 1)];
+                trace
+                    .handle_data(at * MS, SentData { data, octets: 140, delay: None, timestamp: None, path });
+            }
+            answer(&mut trace, 100 * MS, 3, &[], &[]);
+            assert_eq!(outcomes_of_path(&trace, 0), expected, "{wait}");
+            assert_eq!(outcomes_of_path(&trace, 1), [Arrived]);
+        }
     }
 
     /// At the receiver: a packet that fills a hole at once was overtaken; one that takes a round trip is a retransmission.

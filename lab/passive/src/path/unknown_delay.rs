@@ -13,9 +13,14 @@ pub enum UnknownDelay {
         "each connection was refused (RST, ABORT), so only a part of the round trip is visible; capture an accepted connection"
     )]
     Refused,
-    /// Packets of the handshakes were retransmitted, and there is nothing else.
+    /// The associations were opened over another path, and only one host sent data over this one.
     #[error(
-        "a packet of each handshake was retransmitted, and the reply may belong to either copy (RFC 6298 section 3); capture another \
+        "the handshake was on another path, and no data of one of the hosts was acknowledged on this path; capture data of both hosts on it"
+    )]
+    HandshakeOnAnotherPath,
+    /// Packets of the answered handshakes were retransmitted, and there is nothing else.
+    #[error(
+        "a packet of each answered handshake was retransmitted, and the reply may belong to either copy (RFC 6298 section 3); capture another \
          connection"
     )]
     AmbiguousHandshake,
@@ -25,23 +30,26 @@ pub enum UnknownDelay {
          capture the beginning of a connection"
     )]
     NoHandshake,
-    /// There are handshakes without a reply.
-    #[error("no packet has a reply from the other host; capture an established connection")]
+    /// There are handshakes, but one host did not reply.
+    #[error("no packet of one of the hosts has a reply from the other; capture an established connection")]
     NoReply,
 }
 
 impl Flows<'_> {
     /// Returns why the shortest time to a reply is unknown for a direction.
     pub(super) fn why_unknown(&self) -> UnknownDelay {
-        let all = || self.conversations.iter().map(|(conversation, _)| *conversation);
         let has_packets = |direction: usize| {
-            self.sides(direction).any(|(conversation, side, _)| conversation.packets[side] > 0)
+            self.sides(direction).any(|(conversation, side, path)| conversation.packets[path][side] > 0)
         };
+        let all = || self.conversations.iter().map(|(conversation, _)| *conversation);
+        let mut answered = all().filter(|conversation| conversation.has_answered_handshake()).peekable();
         if !has_packets(0) || !has_packets(1) {
             UnknownDelay::OneDirection
         } else if all().all(|conversation| conversation.is_refused) {
             UnknownDelay::Refused
-        } else if all().any(|conversation| conversation.has_ambiguous_handshake()) {
+        } else if self.conversations.iter().all(|(_, path)| *path > 0) {
+            UnknownDelay::HandshakeOnAnotherPath
+        } else if answered.peek().is_some() && answered.all(|conversation| conversation.is_ambiguous()) {
             UnknownDelay::AmbiguousHandshake
         } else if all().all(|conversation| !conversation.is_whole) {
             UnknownDelay::NoHandshake

@@ -11,6 +11,7 @@ const MS: u64 = 1_000_000;
 const SYN: u8 = 2;
 const PSH: u8 = 8;
 const ACK: u8 = 16;
+const RST: u8 = 4;
 
 /// A segment between 10.0.0.1 and 10.0.0.2 with timestamps.
 #[derive(Clone, Copy)]
@@ -138,10 +139,8 @@ fn path_that_carried_handshakes_does_not_lose_everything() {
         packets.push(((100 + 300 * u64::from(k)) * MS, segment.packet()));
     }
     let text = learn(&packets).to_string();
-    assert!(
-        text.contains("# loss: unknown; the capture shows the arrival of none") && !text.contains("loss = "),
-        "{text}"
-    );
+    let unknown = "# loss: unknown; the capture shows the arrival of none of the 11 packets with data.\n";
+    assert!(text.contains(unknown) && !text.contains("loss = "), "{text}");
 }
 
 /// Returns a datagram of UDP over IPv4.
@@ -215,16 +214,30 @@ fn sctp(hosts: [[u8; 4]; 2], from_client: bool, tag: u32, chunks: &[u8]) -> Vec<
     packet
 }
 
+/// The addresses of an association's two paths.
+const PATHS: [[[u8; 4]; 2]; 2] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
+
+fn back([from, to]: [[u8; 4]; 2]) -> [[u8; 4]; 2] {
+    [to, from]
+}
+
+/// Returns an INIT (1) or INIT ACK (2).
+fn opening(kind: u8, tag: u32, tsn: u32) -> Vec<u8> {
+    [&[kind, 0, 0, 20][..], &tag.to_be_bytes(), &[0, 1, 0, 0, 0, 1, 0, 1], &tsn.to_be_bytes()].concat()
+}
+
+fn data(tsn: u32) -> Vec<u8> {
+    [&[0, 3, 0, 20][..], &tsn.to_be_bytes(), &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]].concat()
+}
+
+fn sack(tsn: u32) -> Vec<u8> {
+    [&[3, 0, 0, 16][..], &tsn.to_be_bytes(), &[0, 1, 0, 0, 0, 0, 0, 0]].concat()
+}
+
 /// RFC 9260 sections 1.3 and 5.1.2: ports and tags identify an association, whatever its addresses are.
 #[test]
 fn association_over_two_paths_is_one_conversation() {
-    let [one, other] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
-    let back = |[from, to]: [[u8; 4]; 2]| [to, from];
-    let opening = |kind: u8, tag: u32, tsn: u32| {
-        [&[kind, 0, 0, 20][..], &tag.to_be_bytes(), &[0, 1, 0, 0, 0, 1, 0, 1], &tsn.to_be_bytes()].concat()
-    };
-    let data =
-        |tsn: u32| [&[0, 3, 0, 20][..], &tsn.to_be_bytes(), &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]].concat();
+    let [one, other] = PATHS;
     let packets = [
         (0, sctp(one, true, 0, &opening(1, 11, 100))),
         (20, sctp(back(one), false, 11, &opening(2, 22, 500))),
@@ -248,14 +261,7 @@ fn association_over_two_paths_is_one_conversation() {
 /// Each path has its own delay, and the loss of the first one is not one of the second.
 #[test]
 fn paths_of_an_association_are_estimated_apart() {
-    let [one, other] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
-    let back = |[from, to]: [[u8; 4]; 2]| [to, from];
-    let opening = |kind: u8, tag: u32, tsn: u32| {
-        [&[kind, 0, 0, 20][..], &tag.to_be_bytes(), &[0, 1, 0, 0, 0, 1, 0, 1], &tsn.to_be_bytes()].concat()
-    };
-    let data =
-        |tsn: u32| [&[0, 3, 0, 20][..], &tsn.to_be_bytes(), &[0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]].concat();
-    let sack = |tsn: u32| [&[3, 0, 0, 16][..], &tsn.to_be_bytes(), &[0, 1, 0, 0, 0, 0, 0, 0]].concat();
+    let [one, other] = PATHS;
     let mut packets = vec![
         (0, sctp(one, true, 0, &opening(1, 11, 100))),
         (20, sctp(back(one), false, 11, &opening(2, 22, 500))),
@@ -279,6 +285,50 @@ fn paths_of_an_association_are_estimated_apart() {
     let text = learned.to_string();
     assert_eq!(text.matches("[[network.paths]]").count(), 2, "{text}");
     assert!(!text.contains("packets between other hosts"), "{text}");
+}
+
+/// RFC 9260 section 6.4: captured at the receiver, the losses of the first path are visible only as retransmissions on the second.
+#[test]
+fn losses_repaired_over_another_path_count() {
+    let [one, other] = PATHS;
+    let mut packets = vec![
+        (0, sctp(one, true, 0, &opening(1, 11, 100))),
+        (0, sctp(back(one), false, 11, &opening(2, 22, 500))),
+        (40, sctp(one, true, 22, &[10, 0, 0, 4])),
+    ];
+    for k in 0..40_u32 {
+        let at = 100 + 10 * u64::from(k);
+        let (at, path) = if k % 10 == 5 { (at + 65, other) } else { (at, one) };
+        packets.push((at, sctp(path, true, 22, &data(100 + k))));
+    }
+    packets.sort_by_key(|(at, _)| *at);
+    packets.push((500, sctp(back(one), false, 11, &sack(139))));
+    let in_ms: Vec<_> = packets.into_iter().map(|(ms, packet)| (ms * MS, packet)).collect();
+    let learned = learn(&in_ms);
+    let losses = learned.losses[0].as_ref().unwrap();
+    assert_eq!((losses.lost, losses.packets), (4, 40), "{learned}");
+    let of_other = learned.further_paths[0].losses[0].as_ref().unwrap();
+    assert_eq!((of_other.lost, of_other.packets), (0, 4), "{learned}");
+}
+
+/// Packets from forged addresses with the ports and the tag of an association.
+#[test]
+fn number_of_paths_is_limited() {
+    let [one, _] = PATHS;
+    let mut packets = vec![
+        (0, sctp(one, true, 0, &opening(1, 11, 100))),
+        (20 * MS, sctp(back(one), false, 11, &opening(2, 22, 500))),
+    ];
+    for k in 0..300_u32 {
+        let forged = [[172, 16, (k / 250) as u8, (k % 250) as u8], one[1]];
+        let at = u64::from(k + 1) * 100 * MS;
+        packets.push((at, sctp(one, true, 22, &data(100 + k))));
+        packets.push((at + 20 * MS, sctp(back(one), false, 11, &sack(100 + k))));
+        packets.push((at + 30 * MS, sctp(forged, true, 22, &data(100 + k))));
+    }
+    let learned = learn(&packets);
+    assert_eq!((learned.further_paths.len(), learned.packets), (63, 602));
+    assert_eq!(learned.losses[0].as_ref().map(|losses| (losses.lost, losses.packets)), Some((0, 300)));
 }
 
 /// The clock of the capture is set back by 30 s in the middle of a round trip.
@@ -306,7 +356,26 @@ fn clock_that_is_set_back_shortens_no_delay() {
     }
 }
 
-fn fragments(payload: &[u8], is_ipv6: bool) -> Vec<Vec<u8>> {
+/// A packet is written after one captured 20 ms later, by another processor.
+#[test]
+fn late_packet_is_no_step_of_the_clock() {
+    let packets = connections(20, MS, |_| 0);
+    let usual = learn(&packets);
+    for late in [8, 11, 15] {
+        let mut packets = packets.clone();
+        packets.swap(late, late + 1);
+        let learned = learn(&packets);
+        assert_eq!((learned.clock_steps, learned.duration_ns), (0, usual.duration_ns));
+        let shortest = |path: &PathEstimate| path.round_trip.as_ref().unwrap().shortest;
+        assert_eq!(shortest(&learned), shortest(&usual), "{late}");
+        let mut listener = MessageReconstructor::default();
+        packets.iter().for_each(|(at, packet)| listener.handle_packet(*at, packet));
+        let exchanges = listener.finish(None).unwrap().exchanges;
+        assert_eq!(exchanges.last().unwrap().at, 19_000 * MS);
+    }
+}
+
+fn fragments(payload: &[u8], id: u8, is_ipv6: bool) -> Vec<Vec<u8>> {
     let parts = payload.chunks(1440).collect::<Vec<_>>();
     let fragment = |(number, part): (usize, &&[u8])| {
         let (place, is_last) = ((number * 1440) as u16, number + 1 == parts.len());
@@ -318,11 +387,11 @@ fn fragments(payload: &[u8], is_ipv6: bool) -> Vec<Vec<u8>> {
             packet.extend([[0xfd; 16], [0xfe; 16]].concat());
             packet.extend([17, 0]);
             packet.extend((place | u16::from(!is_last)).to_be_bytes());
-            packet.extend([0, 0, 0, 5]);
+            packet.extend([0, 0, 0, id]);
         } else {
             packet.extend([0x45, 0]);
             packet.extend((part.len() as u16 + 20).to_be_bytes());
-            packet.extend([0, 5]);
+            packet.extend([0, id]);
             packet.extend(((place / 8) | if is_last { 0 } else { 0x2000 }).to_be_bytes());
             packet.extend([64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         }
@@ -337,7 +406,7 @@ fn fragmented_datagram_is_one_message() {
     let mut datagram = vec![0x9c, 0x40, 1, 187, 0x0f, 0xa8, 0, 0];
     datagram.resize(8 + 4000, 3);
     for is_ipv6 in [false, true] {
-        let parts = fragments(&datagram, is_ipv6);
+        let parts = fragments(&datagram, 5, is_ipv6);
         let mut listener = MessageReconstructor::default();
         // The second fragment of another capture is cut short.
         for (number, part) in parts.iter().enumerate() {
@@ -353,6 +422,77 @@ fn fragmented_datagram_is_one_message() {
     }
 }
 
+/// Both ports of a bridge: the duplicate of a last fragment must not become part of the next datagram with its identification.
+#[test]
+fn fragments_captured_twice_count_once() {
+    let mut datagram = vec![0x9c, 0x40, 1, 187, 0x07, 0xd8, 0, 0];
+    datagram.resize(8 + 2000, 3);
+    for (is_ipv6, handshake) in [(false, connections(1, MS, |_| 0)[..3].to_vec()), (true, Vec::new())] {
+        let mut packets = handshake;
+        for number in 0..20 {
+            let at = (100 + 150 * u64::from(number)) * MS;
+            // Each identification is used again.
+            packets.extend(fragments(&datagram, 1 + number % 10, is_ipv6).into_iter().map(|part| (at, part)));
+        }
+        let (mut learner, mut listener) = (PathLearner::default(), MessageReconstructor::default());
+        for (at, packet) in packets.iter().flat_map(|(at, packet)| [(at, packet), (at, packet)]) {
+            learner.handle_packet(*at, packet);
+            listener.handle_packet(*at, packet);
+        }
+        let exchanges = listener.finish(None).unwrap().exchanges;
+        assert!(exchanges.len() == 20 && exchanges.iter().all(|exchange| exchange.octets == 2000));
+        if is_ipv6 {
+            let nothing = EstimateError::NothingAcknowledged { packets: 40, datagrams: 20 };
+            assert_eq!(learner.finish(None), Err(nothing));
+        } else {
+            let learned = learner.finish(None).unwrap();
+            assert_eq!((learned.packets, learned.duplicates, learned.unread), (43, 43, 0));
+            assert!(learned.to_string().contains("# 43 packets were captured twice,"), "{learned}");
+        }
+    }
+}
+
+/// VXLAN (RFC 7348 section 5) whose outer packets exceed the MTU: the segments in it are those of the inner hosts.
+#[test]
+fn segments_in_fragmented_tunnels_are_found() {
+    let mut packets = connections(3, MS, |_| 0);
+    packets.iter_mut().filter(|(_, packet)| packet.len() > 52).for_each(|(_, packet)| {
+        packet.resize(1500, 7);
+        packet[2..4].copy_from_slice(&1500_u16.to_be_bytes());
+    });
+    let (mut learner, mut listener) = (PathLearner::default(), MessageReconstructor::default());
+    for (number, (at, packet)) in (1..).zip(&packets) {
+        let outer = [&[9, 9, 0x12, 0xb5, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0][..], &[2; 12], &[8, 0], packet];
+        // Short packets are removed from the tunnel with the link layer.
+        let parts =
+            if packet.len() > 52 { fragments(&outer.concat(), number, true) } else { vec![packet.clone()] };
+        for part in parts.iter().flat_map(|part| [part, part]) {
+            learner.handle_packet(*at, part);
+            listener.handle_packet(*at, part);
+        }
+    }
+    let (learned, usual) = (learner.finish(None).unwrap(), learn(&packets));
+    assert_eq!((learned.packets, learned.other_packets, learned.unread), (24, 0, 0));
+    assert_eq!((learned.hosts, learned.mtu, &learned.losses), (usual.hosts, usual.mtu, &usual.losses));
+    assert_eq!(learned.round_trip, usual.round_trip);
+    assert_eq!(listener.finish(None).unwrap().exchanges.len(), 3);
+}
+
+/// Extension headers of IPv6 that are longer than the packet: as a whole, and after reassembly.
+#[test]
+fn packet_shorter_than_its_headers_is_unread() {
+    let mut packets = connections(1, MS, |_| 0);
+    let ipv6 = |next: u8, rest: &[u8]| {
+        let mut packet = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 64];
+        packet.extend([[0xfd; 16], [0xfe; 16]].concat());
+        [packet, rest.to_vec()].concat()
+    };
+    packets.push((5000 * MS, ipv6(60, &[6, 9, 1, 4, 0, 0, 0, 0])));
+    packets.push((5000 * MS, ipv6(44, &[60, 0, 0, 1, 0, 0, 0, 7, 6, 9, 1, 4, 0, 0, 0, 0])));
+    packets.push((5000 * MS, ipv6(44, &[60, 0, 0, 8, 0, 0, 0, 7, 1, 4, 0, 0, 0, 0, 0, 0])));
+    assert_eq!(learn(&packets).unread, 2);
+}
+
 /// A packet that the network card segments has no length yet.
 #[test]
 fn packet_without_length_has_the_length_of_the_record() {
@@ -366,6 +506,30 @@ fn packet_without_length_has_the_length_of_the_record() {
         listener.handle_packet(*at, CapturedIp { octets: &packet[..kept], cut });
     }
     assert_eq!(listener.finish(None).unwrap().exchanges[0].octets, 14_600);
+}
+
+/// The file claims 4 GiB of packets without a length, and the SYN an MSS of 1.
+#[test]
+fn claimed_length_does_not_determine_the_memory() {
+    let mut packets = connections(1, MS, |_| 0)[..4].to_vec();
+    for (_, packet) in &mut packets[..2] {
+        // In the place of padding and timestamps.
+        packet[40..44].copy_from_slice(&[2, 4, 0, 1]);
+        packet[44..52].fill(1);
+    }
+    packets[3].1[2..4].fill(0);
+    let reply = [500, 1_000_000];
+    let ack = Segment { from: 2, port: 40_000, id: 9, numbers: reply, flags: ACK, clock: [9, 9], octets: 0 };
+    packets.push((packets[3].0 + 20 * MS, ack.packet()));
+    let mut learner = PathLearner::default();
+    for (number, (at, packet)) in packets.iter().enumerate() {
+        learner
+            .handle_packet(*at, CapturedIp { octets: packet, cut: if number == 3 { u32::MAX } else { 0 } });
+    }
+    let learned = learner.finish(None).unwrap();
+    assert!(learned.conversations == 1 && learned.mtu.agreed == Some(41), "{learned}");
+    let segments = learned.losses[0].as_ref().map_or(0, |losses| losses.packets);
+    assert!((900..1000).contains(&segments), "{segments}");
 }
 
 /// RFC 7413 section 2: the request is in the SYN, which is retransmitted.
@@ -391,9 +555,32 @@ fn data_in_a_syn_are_a_message() {
     assert!(learned.conversations == 1 && learned.losses[0].as_ref().is_none_or(|losses| losses.lost == 0));
 }
 
+/// The same ports are used again after a refused request, whose data in the SYN (RFC 7413 section 2) did not arrive.
+#[test]
+fn request_with_another_number_is_another_conversation() {
+    let segment = |from, numbers, flags, octets, id| {
+        Segment { from, port: 40_000, id, numbers, flags, clock: [1, 1], octets }.packet()
+    };
+    for (octets, expected) in [([50, 70], &[(0, 50), (19_000, 70)][..]), ([0, 70], &[(0, 70)])] {
+        let packets = [
+            (0, segment(1, [99, 0], SYN | PSH, octets[0], 1)),
+            (20, segment(2, [0, 100 + u32::from(octets[0])], RST | ACK, 0, 1)),
+            (19_000, segment(1, [7_000_099, 0], SYN | PSH, octets[1], 2)),
+            (19_020, segment(2, [499, 7_000_170], SYN | ACK, 0, 2)),
+            (19_020, segment(1, [7_000_170, 500], ACK, 0, 3)),
+        ];
+        let mut listener = MessageReconstructor::default();
+        packets.iter().for_each(|(ms, packet)| listener.handle_packet(ms * MS, packet));
+        let heard: Vec<_> = listener.finish(None).unwrap().exchanges;
+        assert_eq!(heard.iter().map(|one| (one.at / MS, one.octets)).collect::<Vec<_>>(), expected);
+        let in_ms: Vec<_> = packets.into_iter().map(|(ms, packet)| (ms * MS, packet)).collect();
+        let learned = learn(&in_ms);
+        assert_eq!((learned.conversations, learned.round_trip.unwrap().shortest), (2, 20 * MS));
+    }
+}
+
 #[test]
 fn unknown_delay_has_a_cause() {
-    const RST: u8 = 4;
     let whole = connections(1, MS, |_| 0);
     let refused = {
         let reset = Segment {
@@ -430,8 +617,39 @@ fn unknown_delay_has_a_cause() {
             upload.push((at, packet));
         }
     }
+    // Handshakes without the third packet and without timestamps.
+    let handshake = |ports_and_packets: &[(u16, usize)]| {
+        let packet = |(count, (port, number)): (usize, &(u16, usize))| {
+            let mut packet = whole.iter().chain(&refused).nth(*number).unwrap().1.clone();
+            let offset = if packet[15] == 1 { 20 } else { 22 };
+            packet[offset..offset + 2].copy_from_slice(&port.to_be_bytes());
+            packet[4..6].copy_from_slice(&(count as u16 + 1).to_be_bytes());
+            packet[40..52].fill(1);
+            (count as u64 * 500 * MS, packet)
+        };
+        ports_and_packets.iter().enumerate().map(packet).collect::<Vec<_>>()
+    };
+    let reset = whole.len() + 1;
+    // Over the second path of an association, only the client sends data.
+    let [one, other] = PATHS;
+    let mut second_path = vec![
+        (0, sctp(one, true, 0, &opening(1, 11, 100))),
+        (20 * MS, sctp(back(one), false, 11, &opening(2, 22, 500))),
+        (20 * MS, sctp(one, true, 22, &[10, 0, 0, 4])),
+    ];
+    for k in 0..10_u32 {
+        let at = u64::from(k + 1) * 100 * MS;
+        second_path.push((at, sctp(other, true, 22, &data(100 + k))));
+        second_path.push((at + 20 * MS, sctp(back(other), false, 11, &sack(100 + k))));
+    }
     for (packets, cause) in [
-        (refused, UnknownDelay::Refused),
+        (refused.clone(), UnknownDelay::Refused),
+        (second_path, UnknownDelay::HandshakeOnAnotherPath),
+        (handshake(&[(1, 0), (1, 0), (1, 1)]), UnknownDelay::AmbiguousHandshake),
+        (handshake(&[(1, 0), (1, 0), (1, 1), (2, 0), (2, reset)]), UnknownDelay::AmbiguousHandshake),
+        (handshake(&[(1, 0), (1, 0), (1, 1), (2, 0), (2, 1)]), UnknownDelay::NoReply),
+        (handshake(&[(1, 0), (1, reset), (1, 0), (1, 1)]), UnknownDelay::NoReply),
+        (handshake(&[(1, 0), (1, reset), (1, 0)]), UnknownDelay::NoReply),
         (only_client, UnknownDelay::OneDirection),
         (quic, UnknownDelay::AmbiguousHandshake),
         (upload, UnknownDelay::NoHandshake),
@@ -440,6 +658,9 @@ fn unknown_delay_has_a_cause() {
         assert_eq!(learned.round_trip, Err(cause));
         assert!(learned.to_string().contains(&format!("# delay: unknown; {cause}.")), "{learned}");
     }
+    // The port is used again after a refusal, with the same first number.
+    let accepted = learn(&handshake(&[(1, 0), (1, reset), (1, 0), (1, 1), (1, 2)]));
+    assert_eq!(accepted.round_trip.unwrap().halves, [500 * MS; 2]);
 }
 
 /// As with `tcpdump -s 34`: Ethernet and IP headers.
@@ -455,4 +676,29 @@ fn packets_cut_within_the_transport_header_are_the_cause() {
     assert_eq!(learner.finish(None).unwrap_err(), problem);
     assert_eq!(listener.finish(None).unwrap_err(), problem);
     assert!(problem.to_string().contains("tcpdump -s 128"));
+}
+
+/// Packets between other hosts were cut, or few of those between these hosts.
+#[test]
+fn cut_packets_are_the_cause_only_if_they_are_most() {
+    let to = |to: u8, id: u8| {
+        let mut packet = datagram(1, id, &[0; 8]);
+        packet[19] = to;
+        packet
+    };
+    for (cut, others_cut, expected) in [
+        (0, 50, EstimateError::NothingAcknowledged { packets: 60, datagrams: 60 }),
+        (29, 0, EstimateError::NothingAcknowledged { packets: 60, datagrams: 31 }),
+        (50, 50, EstimateError::Cut { packets: 60, cut: 50 }),
+    ] {
+        let mut learner = PathLearner::default();
+        for id in 0..110 {
+            let whole = if id < 60 { to(2, id) } else { to(3, id) };
+            let is_cut = if id < 60 { id < cut } else { id - 60 < others_cut };
+            let octets = if is_cut { &whole[..20] } else { &whole[..] };
+            let rest = (whole.len() - octets.len()) as u32;
+            learner.handle_packet(u64::from(id) * MS, CapturedIp { octets, cut: rest });
+        }
+        assert_eq!(learner.finish(None), Err(expected));
+    }
 }

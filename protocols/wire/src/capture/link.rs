@@ -34,7 +34,7 @@ const MPLS: [u16; 2] = [0x8847, 0x8848];
 const PPPOE: u16 = 0x8864;
 /// Ethertype of Ethernet in GRE. RFC 1701.
 const BRIDGED_ETHERNET: u16 = 0x6558;
-/// Maximum nesting of headers; a packet with more is treated as damaged.
+/// Maximum nesting of headers. A tunnel at this depth is not opened, so its own IP packet is the result.
 const MAX_DEPTH: u32 = 8;
 
 impl LinkType {
@@ -46,10 +46,10 @@ impl LinkType {
             // IP packet.
             0 | 108 => octets.get(4..).and_then(|ip| innermost_ip(ip, 0)),
             1 => ethernet(octets, 0),
-            9 | 50 => ppp(octets),
+            9 | 50 => ppp(octets, 0),
             // PPPoE session packets without Ethernet (51), and PPP after an octet for the direction (166).
-            51 => octets.get(6..).and_then(ppp),
-            166 => octets.get(1..).and_then(ppp),
+            51 => octets.get(6..).and_then(|frame| ppp(frame, 0)),
+            166 => octets.get(1..).and_then(|frame| ppp(frame, 0)),
             105 => ieee80211(octets),
             127 => octets.get(usize::from(half(octets, 2).unwrap_or(0).swap_bytes())..).and_then(ieee80211),
             // Raw IP: the link types of several systems, and those for IPv4 or IPv6 only.
@@ -67,7 +67,7 @@ fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
     match kind {
         _ if depth > MAX_DEPTH => None,
         IPV4 | IPV6 => innermost_ip(octets, depth + 1),
-        PPPOE => ppp(octets.get(6..)?),
+        PPPOE => ppp(octets.get(6..)?, depth + 1),
         BRIDGED_ETHERNET => ethernet(octets, depth + 1),
         kind if VLAN_TAGS.contains(&kind) => network(half(octets, 2)?, octets.get(4..)?, depth + 1),
         kind if MPLS.contains(&kind) => mpls(octets, depth),
@@ -79,19 +79,19 @@ fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
 fn ethernet(octets: &[u8], depth: u32) -> Option<&[u8]> {
     const MAX_LENGTH: u16 = 1500;
     match half(octets, 12)? {
-        length if length <= MAX_LENGTH => llc(octets.get(14..)?),
+        length if length <= MAX_LENGTH => llc(octets.get(14..)?, depth),
         kind => network(kind, octets.get(14..)?, depth),
     }
 }
 
 /// Returns the IP packet after LLC with SNAP. RFC 1042.
-fn llc(octets: &[u8]) -> Option<&[u8]> {
+fn llc(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let rest = octets.strip_prefix(&[0xaa, 0xaa, 0x03, 0, 0, 0])?;
-    network(half(rest, 0)?, rest.get(2..)?, 0)
+    network(half(rest, 0)?, rest.get(2..)?, depth)
 }
 
 /// Returns the IP packet in PPP, with address and control or without (RFC 1661 section 2, RFC 1662 section 3.1).
-fn ppp(octets: &[u8]) -> Option<&[u8]> {
+fn ppp(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let octets = octets.strip_prefix(&[0xff, 0x03]).unwrap_or(octets);
     // A protocol number whose first octet is odd is compressed to that octet.
     let (protocol, rest) = match *octets.first()? {
@@ -100,8 +100,8 @@ fn ppp(octets: &[u8]) -> Option<&[u8]> {
     };
     // RFC 1332 section 3, RFC 5072 section 3, RFC 3032 section 4.3.
     match protocol {
-        0x0021 | 0x0057 => innermost_ip(rest, 0),
-        0x0281 => mpls(rest, 0),
+        0x0021 | 0x0057 => innermost_ip(rest, depth),
+        0x0281 => mpls(rest, depth),
         _ => None,
     }
 }
@@ -123,7 +123,7 @@ fn ieee80211(octets: &[u8]) -> Option<&[u8]> {
     let (has_quality, has_four) = (control & 0x80 != 0, flags & 0x03 == 0x03);
     let is_data = control & 0x0c == DATA && control & 0x40 == 0 && flags & PROTECTED == 0;
     let header = 24 + if has_four { 6 } else { 0 } + if has_quality { 2 } else { 0 };
-    if is_data { llc(octets.get(header..)?) } else { None }
+    if is_data { llc(octets.get(header..)?, 0) } else { None }
 }
 
 /// Returns the innermost IP packet of IP in IP, GRE, VXLAN and GTP; other packets are unchanged.
@@ -315,13 +315,27 @@ mod tests {
         assert!(problem.starts_with("link type 189 (USB); supported are Ethernet"), "{problem}");
     }
 
-    /// Packets in packets without end are abandoned.
+    /// Tunnels of each kind, beyond the maximum nesting: a packet around the innermost one is the result.
     #[test]
     fn nested_tunnels_are_limited() {
-        let mut packet = IP.to_vec();
-        for _ in 0..40 {
-            packet = around(47, &[&[0, 0, 8, 0][..], &packet].concat());
+        let snap = [&[2; 12][..], &[0, 28, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0]].concat();
+        let vxlan = [&[9, 9, 0x12, 0xb5, 0, 50, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0][..], &snap].concat();
+        for (protocol, header) in [
+            (4, vec![]),
+            (47, vec![0, 0, 8, 0]),
+            // Ethernet with LLC, PPPoE with IPv4 and with MPLS.
+            (47, [&[0, 0, 0x65, 0x58][..], &snap].concat()),
+            (47, vec![0, 0, 0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x21]),
+            (47, vec![0, 0, 0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 2, 0x81, 0, 2, 1, 64]),
+            (17, vxlan),
+        ] {
+            let nested = |count: usize| {
+                (0..count).fold(IP.to_vec(), |packet, _| around(protocol, &[&header[..], &packet].concat()))
+            };
+            assert_eq!(LinkType(101).ip_packet(&nested(2)), Ok(Some(&IP[..])), "{header:?}");
+            let length = nested(40).len();
+            let depth = LinkType(101).ip_packet(&nested(40)).unwrap().map(|ip| 40 - 40 * ip.len() / length);
+            assert!(matches!(depth, Some(2..=9)), "{header:?}: {depth:?}");
         }
-        assert!(LinkType(101).ip_packet(&packet).unwrap().is_some());
     }
 }
