@@ -123,7 +123,8 @@ class FairSpec(TypedDict, closed=True):
     """
     interval: NotRequired[Duration]
     """
-    Time above the target before drops: about the longest usual RTT. Default 100 ms.
+    Time for which the queueing delay must exceed the target before a drop: about the longest usual RTT. Default
+    100 ms.
     """
     quantum: NotRequired[ByteCount]
     """
@@ -142,7 +143,7 @@ class Figure(TypedDict, closed=True):
 
     metric: NotRequired[str]
     """
-    Metric to draw, also of `[program.metrics]`. Default `response-time`.
+    Metric to draw, which may be one of `[program.metrics]`. Default `response-time`.
     """
     over: str
     """
@@ -217,7 +218,7 @@ class HostSpec(TypedDict, closed=True):
     """
     service: NotRequired[Duration]
     """
-    Time to process each message that an application reads, one at a time. Default none.
+    Time to process each message that an application reads; messages are processed one at a time. Default none.
     """
 
 
@@ -248,13 +249,13 @@ class LogNormal(TypedDict, closed=True):
     """
     sigma: float
     """
-    Standard deviation of the size's logarithm.
+    Standard deviation of the size's natural logarithm.
     """
 
 
 Measure: TypeAlias = Literal['program', 'connection', 'transaction']
 """
-The times of programs that are measured, from outside.
+What is measured, from outside the programs.
 """
 
 
@@ -448,7 +449,7 @@ Repetitions: TypeAlias = int | str
 
 class RequestMix(TypedDict, closed=True):
     """
-    Weights of the requests.
+    Weights of the kinds of requests.
     """
 
     delete: NotRequired[int]
@@ -481,10 +482,10 @@ class TimedBursts(TypedDict, closed=True):
     A link that alternates between a good and a bad state in time, whether packets are sent or not (a Markov
     chain in continuous time).
 
-    It starts good, and the duration of each state is exponential. Unlike a burst of packets, a burst does not
-    wait for a sender that backs off. The times depend only on the run's seed and the link, so all transports,
-    and model and kernel world, meet the same bursts. After a day, or the mean time of 36,000 bursts, the link
-    stays good.
+    The link starts good, and the duration of each state is exponential. Unlike a burst of packets, a burst in time
+    ends even if the sender backs off. The times depend only on the run's seed and the link, so all transports, in the
+    model and in the kernel world, meet the same bursts. After a day, or after the mean time of 36,000 bursts, the
+    link stays good.
     """
 
     bad_for: Duration
@@ -493,7 +494,7 @@ class TimedBursts(TypedDict, closed=True):
     """
     good_for: Duration
     """
-    Mean time in the good state; with `bad_for` at least 100 ms.
+    Mean time in the good state; its sum with `bad_for` must be at least 100 ms.
     """
     loss_bad: NotRequired[Ratio]
     """
@@ -783,7 +784,8 @@ class CodelSpec(TypedDict, closed=True):
     """
     interval: NotRequired[Duration]
     """
-    Time above the target before drops: about the longest usual RTT. Default 100 ms.
+    Time for which the queueing delay must exceed the target before a drop: about the longest usual RTT. Default
+    100 ms.
     """
     target: NotRequired[Duration]
     """
@@ -836,8 +838,8 @@ class GilbertElliott(TypedDict, closed=True):
     A link that alternates between a good and a bad state, each with its loss probability (Gilbert 1960,
     Elliott 1963).
 
-    As in netem it starts good, so without `loss_good` a run's first packet passes. A packet is lost with the
-    probability of the state; after each packet the state may change. In the long run the link is bad for
+    As in netem the link starts good, so a run's first packet passes unless `loss_good` is set. A packet is lost with
+    the probability of the state; after each packet the state may change. In the long run the link is bad for
     `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
     """
 
@@ -917,7 +919,8 @@ class Program(TypedDict, closed=True):
     """
     start: NotRequired[Duration]
     """
-    Start, counted from the run's start for a service, otherwise from when all services are ready. Default 0.
+    Start time: for a service since the start of the run, for other programs since all services were ready.
+    Default 0.
     """
     stop: NotRequired[Duration]
     """
@@ -1022,7 +1025,7 @@ class Background(TypedDict, closed=True):
     """
     transport: NotRequired[str]
     """
-    Default: that of the measured workload.
+    Transport of the flows. Default: that of the measured flow.
     """
     workload: NotRequired[WorkloadSpec]
     """
@@ -1089,7 +1092,8 @@ class LanSpec(TypedDict, closed=True):
 
     addresses: NotRequired[list[str]]
     """
-    Addresses of `nodes`, in order. Default 10.0.i.1, … or fd00:0:0:i::1, …; i counts as in `links`.
+    Addresses of `nodes`, in order. Default 10.0.i.1, … or fd00:0:0:i::1, …, where i counts the links,
+    then the LANs.
     """
     channel: NotRequired[str]
     """
@@ -1113,12 +1117,13 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
-    none.
+    The delay varies by up to ± this time, or as `jitter_distribution` determines; packets keep their order.
+    Kernel world: at most 2 s. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
+    Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
+    for normal jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1127,11 +1132,12 @@ class LanSpec(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
+    Packet loss: a probability, Gilbert–Elliott bursts, or packets by number, as in `{ drop = [3, 7] }`. Default
+    none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
+    Longest IP packet; longer ones are dropped. Kernel world: at most 65535 B. Default 1500 B.
     """
     name: NotRequired[str]
     """
@@ -1143,7 +1149,7 @@ class LanSpec(TypedDict, closed=True):
     """
     overhead: NotRequired[ByteCount]
     """
-    Link-layer header. Default 14 B, as in `tc`.
+    Length of the link-layer header. Default 14 B, as in `tc`.
     """
     police: NotRequired[PoliceSpec]
     """
@@ -1151,7 +1157,7 @@ class LanSpec(TypedDict, closed=True):
     """
     queue: NotRequired[QueueLimit]
     """
-    Capacity, including the packet in transmission. Default 1000 packets.
+    Capacity of the queue, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
@@ -1169,12 +1175,13 @@ class LanSpec(TypedDict, closed=True):
 
 class Onward(TypedDict, closed=True):
     """
-    A request that a server sends to another for each that it receives; several entries follow one another.
+    A request that a server sends to another server for each request that it receives; several entries are sent one
+    after another.
     """
 
     transport: NotRequired[str]
     """
-    Default: that of the measured workload.
+    Transport of the requests. Default: that of the measured flow.
     """
     workload: WorkloadSpec
     """
@@ -1209,12 +1216,13 @@ class Overrides(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
-    none.
+    The delay varies by up to ± this time, or as `jitter_distribution` determines; packets keep their order.
+    Kernel world: at most 2 s. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
+    Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
+    for normal jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1223,15 +1231,16 @@ class Overrides(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
+    Packet loss: a probability, Gilbert–Elliott bursts, or packets by number, as in `{ drop = [3, 7] }`. Default
+    none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
+    Longest IP packet; longer ones are dropped. Kernel world: at most 65535 B. Default 1500 B.
     """
     overhead: NotRequired[ByteCount]
     """
-    Link-layer header. Default 14 B, as in `tc`.
+    Length of the link-layer header. Default 14 B, as in `tc`.
     """
     police: NotRequired[PoliceSpec]
     """
@@ -1239,7 +1248,7 @@ class Overrides(TypedDict, closed=True):
     """
     queue: NotRequired[QueueLimit]
     """
-    Capacity, including the packet in transmission. Default 1000 packets.
+    Capacity of the queue, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
@@ -1290,12 +1299,13 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
-    none.
+    The delay varies by up to ± this time, or as `jitter_distribution` determines; packets keep their order.
+    Kernel world: at most 2 s. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
+    Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
+    for normal jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1304,15 +1314,16 @@ class PathSpec(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
+    Packet loss: a probability, Gilbert–Elliott bursts, or packets by number, as in `{ drop = [3, 7] }`. Default
+    none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
+    Longest IP packet; longer ones are dropped. Kernel world: at most 65535 B. Default 1500 B.
     """
     overhead: NotRequired[ByteCount]
     """
-    Link-layer header. Default 14 B, as in `tc`.
+    Length of the link-layer header. Default 14 B, as in `tc`.
     """
     path: NotRequired[NamedPath]
     """
@@ -1324,7 +1335,7 @@ class PathSpec(TypedDict, closed=True):
     """
     queue: NotRequired[QueueLimit]
     """
-    Capacity, including the packet in transmission. Default 1000 packets.
+    Capacity of the queue, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
@@ -1423,12 +1434,13 @@ class NetworkSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies by up to ± this time, or by `jitter_distribution`; packets keep their order. Kernel world: at most 2 s. Default
-    none.
+    The delay varies by up to ± this time, or as `jitter_distribution` determines; packets keep their order.
+    Kernel world: at most 2 s. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the previous packet's jitter, if uniform (which reduces the variance) or normal. Model world only. Default 0.
+    Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
+    for normal jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1445,11 +1457,12 @@ class NetworkSpec(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: a probability, Gilbert–Elliott bursts, or packets `{ drop = [3, 7] }`. Default none.
+    Packet loss: a probability, Gilbert–Elliott bursts, or packets by number, as in `{ drop = [3, 7] }`. Default
+    none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; others are dropped. Kernel world: at most 65535 B. Default 1500 B.
+    Longest IP packet; longer ones are dropped. Kernel world: at most 65535 B. Default 1500 B.
     """
     nodes: NotRequired[list[str]]
     """
@@ -1457,7 +1470,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     overhead: NotRequired[ByteCount]
     """
-    Link-layer header. Default 14 B, as in `tc`.
+    Length of the link-layer header. Default 14 B, as in `tc`.
     """
     path: NotRequired[NamedPath]
     """
@@ -1474,7 +1487,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     queue: NotRequired[QueueLimit]
     """
-    Capacity, including the packet in transmission. Default 1000 packets.
+    Capacity of the queue, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
@@ -1499,8 +1512,9 @@ class NetworkSpec(TypedDict, closed=True):
     """
     trace_start: NotRequired[TraceStart]
     """
-    Position in the trace at which a run begins; `"random"` draws one per repetition, and the trace repeats for ten minutes.
-    Default: the beginning, and the last line of a CSV holds to the end.
+    Position in the trace at which a run begins. `"random"` draws a position for each repetition, and the
+    trace repeats for ten minutes. Default: the beginning; after the last line of a CSV its values remain
+    in force.
     """
     up: NotRequired[Overrides]
     """
@@ -1531,7 +1545,7 @@ class Experiment(TypedDict, closed=True):
     """
     network: NotRequired[NetworkSpec]
     """
-    Default: a link of 100 Mbit/s and 10 ms.
+    Network. Default: a link of 100 Mbit/s with a delay of 10 ms.
     """
     onward: NotRequired[list[Onward]]
     """
