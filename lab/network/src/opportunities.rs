@@ -77,7 +77,8 @@ fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
             steps.push(step(next, 0));
         }
         let bits = count as u64 * OPPORTUNITY_OCTETS * 8;
-        steps.push(step(slot, bits * 1000 / bin.min(end - slot * bin)));
+        // Rounded up, because a packet that lacks a fraction of a bit would wait for the next opportunity.
+        steps.push(step(slot, (bits * 1000).div_ceil(bin.min(end - slot * bin))));
         next = slot + 1;
     }
     steps
