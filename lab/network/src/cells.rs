@@ -72,27 +72,37 @@ pub(crate) fn unread_number(cell: &str) -> Option<String> {
         return Some(format!("{cell:?} has an exponent; write {plain}{unit}"));
     }
     if number.contains(',') && is_number(&digits(&[',', '.'])) {
-        let thousands = digits(&[',']);
-        let cure = match number.replacen(',', ".", 1) {
-            decimal if !is_number(&decimal) => format!("{thousands}{unit}"),
-            decimal if is_thousands(number) => {
-                format!("{decimal}{unit}, or {thousands}{unit} if it separates thousands")
+        let cure = match (has_thousands(number, '.', ','), has_thousands(number, ',', '.')) {
+            (true, true) => {
+                let (decimal, whole) = (number.replace(',', "."), digits(&[',']));
+                format!("{decimal}{unit}, or {whole}{unit} if it separates thousands")
             }
-            decimal => format!("{decimal}{unit}"),
+            (true, false) => format!("{}{unit}", digits(&['.']).replace(',', ".")),
+            (false, true) => format!("{}{unit}", digits(&[','])),
+            (false, false) => "it with a decimal point and without separators of thousands".to_owned(),
         };
         return Some(format!("{cell:?} has a comma; write {cure}"));
     }
     if number.matches('.').count() > 1 && is_number(&digits(&['.'])) {
-        return Some(format!("{cell:?} has several points; write {}{unit}", digits(&['.'])));
+        let cure = match has_thousands(number, '.', ',') {
+            true => format!("{}{unit}", digits(&['.'])),
+            false => "it with one decimal point".to_owned(),
+        };
+        return Some(format!("{cell:?} has several points; write {cure}"));
     }
     let separators = [' ', '\'', '_', '\u{a0}', '\u{202f}', '’'];
     let is_divided = number.contains(separators) && is_number(&digits(&separators));
     is_divided.then(|| format!("{cell:?} has a separator of thousands; write {}{unit}", digits(&separators)))
 }
 
-/// Returns whether the only comma of a number is before three digits, as between thousands.
-fn is_thousands(number: &str) -> bool {
-    number.split_once(',').is_some_and(|(_, after)| after.len() == 3)
+/// Returns whether a number is written with `separator` between groups of three digits, and at most one `point` after them.
+fn has_thousands(number: &str, separator: char, point: char) -> bool {
+    let (whole, fraction) = number.split_once(point).unwrap_or((number, ""));
+    let (first, groups) =
+        whole.split_once(separator).map_or((whole, None), |(first, rest)| (first, Some(rest)));
+    let are_groups = groups.is_none_or(|groups| groups.split(separator).all(|group| group.len() == 3));
+    let is_head = groups.is_none() || (1..=3).contains(&first.len()) && !first.starts_with('0');
+    is_head && are_groups && !fraction.contains([separator, point])
 }
 
 #[cfg(test)]
@@ -120,6 +130,32 @@ mod tests {
     #[test]
     fn quotes_enclose_separators_and_quotes() {
         assert_eq!(Separator::Comma.cells(r#""1,200", x ,"a ""b""",,"#), ["1,200", "x", r#"a "b""#, "", ""]);
+    }
+
+    /// A point or comma that separates thousands is followed by three digits, and the other one, if any, is the decimal one.
+    #[test]
+    fn cure_has_the_value_that_was_meant() {
+        for (cell, cure) in [
+            ("12,5", "write 12.5"),
+            ("1.200,5", "write 1200.5"),
+            ("1.200.000,25Mbit", "write 1200000.25Mbit"),
+            ("1,200.5", "write 1200.5"),
+            ("1,200,000.25", "write 1200000.25"),
+            ("1,200,000", "write 1200000"),
+            ("1,200ms", "write 1.200ms, or 1200ms if it separates thousands"),
+            ("0,200", "write 0.200"),
+            ("1200,500", "write 1200.500"),
+            ("1.200.000", "write 1200000"),
+            ("1.234.5", "write it with one decimal point"),
+            ("1.2.3", "write it with one decimal point"),
+            ("1,2,3", "write it with a decimal point and without separators of thousands"),
+            ("1.2,5", "write it with a decimal point and without separators of thousands"),
+            ("1,20.5", "write it with a decimal point and without separators of thousands"),
+            ("1,200.5,5", "write it with a decimal point and without separators of thousands"),
+        ] {
+            let problem = unread_number(cell).unwrap();
+            assert!(problem.ends_with(&format!("; {cure}")), "{problem}");
+        }
     }
 
     #[test]

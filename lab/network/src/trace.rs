@@ -347,6 +347,28 @@ mod tests {
         );
     }
 
+    /// Only a dash and an empty cell mean that nothing changes.
+    #[test]
+    fn gnettrack_rate_that_is_not_a_number_is_refused() {
+        for (cell, words) in [
+            ("\"4000,5\"", "line 3: \"4000,5\" has a comma; write 4000.5"),
+            ("4000,5", "line 3: the line has 5 cells, but the header has 4; a comma within a number"),
+            ("n/a", "line 3: \"n/a\" is not a bit rate"),
+            ("-80", "line 3: "),
+            ("NaN", "line 3: "),
+        ] {
+            let text = format!(
+                "Timestamp,DL_bitrate,UL_bitrate,State\n2020.01.01_00.00.01,80,90,D\n2020.01.01_00.00.02,{cell},90,D\n"
+            );
+            let problem = read(&text).unwrap_err();
+            assert!(problem.starts_with(words), "{cell}: {problem}");
+        }
+        for cell in ["-", "", " - ", "\"-\""] {
+            let text = format!("Timestamp,DL_bitrate\n2020.01.01_00.00.01,80\n2020.01.01_00.00.02,{cell}\n");
+            assert_eq!(read(&text).unwrap().len(), 1, "{cell:?}");
+        }
+    }
+
     /// The octets that a link carries in a round are those of the opportunities, however rare they are.
     #[test]
     fn mahimahi_trace_carries_one_packet_for_each_opportunity() {

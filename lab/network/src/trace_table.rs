@@ -5,6 +5,7 @@
 //! Pensieve's traces; G-NetTrack's CSV has its own. Dates and Unix times count from the first.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use hol_base::Duration;
 
@@ -102,8 +103,9 @@ fn read_gnettrack(
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
         let problem = "the time is not of the form 2019.12.14_10.16.30";
         let seconds = seconds.ok_or_else(|| trace_error(line, problem))?;
+        check_cells(line, cells.len(), names.len())?;
         // A dash or an empty cell means no change.
-        let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).cloned().unwrap_or_default();
+        let rate = if cells[rate] == "-" { "".into() } else { cells[rate].clone() };
         parse_row(line, &[seconds.to_string().into(), rate], &columns)
     })
 }
@@ -235,17 +237,19 @@ fn is_gap(steps: &[Step], gap: Duration) -> bool {
     steps.len() >= MIN_ROWS && gap.as_nanos() > mean.saturating_mul(100)
 }
 
+/// Refuses a row with more or fewer cells than the header.
+fn check_cells(line: usize, found: usize, expected: usize) -> Result<(), TraceError> {
+    let cure = match found.cmp(&expected) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => "a comma within a number separates cells; write a decimal point",
+        Ordering::Less => "give each column one",
+    };
+    Err(trace_error(line, &format!("the line has {found} cells, but the header has {expected}; {cure}")))
+}
+
 /// Parses the cells of a row.
 fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[(Column, &str)]) -> Result<Step, TraceError> {
-    if cells.len() != columns.len() {
-        let (found, expected) = (cells.len(), columns.len());
-        let cure = match found > expected {
-            true => "; a comma within a number separates cells; write a decimal point",
-            false => "; give each column one",
-        };
-        let problem = format!("the line has {found} cells, but the header has {expected}{cure}");
-        return Err(trace_error(line, &problem));
-    }
+    check_cells(line, cells.len(), columns.len())?;
     let mut step = Step { line, ..Step::default() };
     for (cell, (column, unit)) in cells.iter().zip(columns) {
         if cell.is_empty() && *column != Column::Time {
