@@ -1,6 +1,7 @@
 //! The cells of a line of a table (CSV), as spreadsheets of different languages write it. RFC 4180.
 
 use std::borrow::Cow;
+use std::fmt;
 
 /// The character between the cells of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,7 @@ impl Separator {
     /// Returns the separator of a file with this first line.
     pub(crate) fn of_line(line: &str) -> Self {
         let mut words = line.split_whitespace();
-        let begins_with_number = line.starts_with(|c: char| c.is_ascii_digit());
+        let is_number = words.clone().next().is_some_and(begins_with_number);
         let last = words.next_back();
         // With a comma at the end of each word, the comma separates.
         let has_spaces_only =
@@ -25,11 +26,20 @@ impl Separator {
             Self::Semicolon
         } else if line.contains('\t') && !line.contains(",\t") {
             Self::Tab
-        } else if begins_with_number && has_spaces_only || !line.contains(',') {
+        } else if is_number && has_spaces_only || !line.contains(',') {
             Self::Space
         } else {
             Self::Comma
         }
+    }
+
+    /// Returns the cells of a row of a table with this number of columns. A separator at the end of the row is ignored.
+    pub(crate) fn row(self, line: &str, columns: usize) -> Vec<Cow<'_, str>> {
+        let mut cells = self.cells(line);
+        if cells.len() == columns + 1 {
+            cells.pop_if(|cell| cell.is_empty());
+        }
+        cells
     }
 
     /// Returns the cells of a line, without the quotes around them.
@@ -48,6 +58,22 @@ impl Separator {
         .map(unquote)
         .collect()
     }
+}
+
+impl fmt::Display for Separator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Comma => "a comma",
+            Self::Semicolon => "a semicolon",
+            Self::Tab => "a tab",
+            Self::Space => "spaces",
+        })
+    }
+}
+
+/// Returns whether a cell is a number, or begins like one: `1,25`, `5ms`.
+pub(crate) fn begins_with_number(cell: &str) -> bool {
+    cell.starts_with(|c: char| c.is_ascii_digit()) || cell.parse::<f64>().is_ok()
 }
 
 /// Returns a cell without its quotes; within them two quotes stand for one.
@@ -121,6 +147,8 @@ mod tests {
             ("0,5\t1,25", Separator::Tab),
             ("0,5 1,25", Separator::Space),
             ("0 1", Separator::Space),
+            (".5 1,25", Separator::Space),
+            ("-1 1,25", Separator::Space),
             ("5", Separator::Space),
         ] {
             assert_eq!(Separator::of_line(line), separator, "{line}");

@@ -11,7 +11,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::cells::Separator;
+use crate::cells::{Separator, begins_with_number};
 use crate::event::{EventSpec, LinkDirection};
 use crate::event_rate::EventRate;
 use crate::loss::LossSpec;
@@ -153,7 +153,7 @@ fn read_with(
     let cells = Separator::of_line(first).cells(first);
     let Round { steps, end, repetitions: rounds } = match &cells[..] {
         [only] if only.parse::<u64>().is_ok() => opportunities::read(text)?,
-        numbers if numbers.iter().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit())) => {
+        numbers if numbers.iter().all(|cell| begins_with_number(cell)) => {
             of_table(trace_table::read_without_header(text, line, numbers.len())?)
         }
         _ => of_table(trace_table::read_with_header(text, direction)?),
@@ -216,9 +216,10 @@ pub(crate) fn trace_error(line: usize, problem: &str) -> TraceError {
     TraceError { line, problem: problem.to_owned() }
 }
 
-/// Returns the first line with content, and its number.
+/// Returns the first line with content, without tabs at its end, and its number.
 pub(crate) fn first_line(text: &str) -> Result<(usize, &str), TraceError> {
-    lines(text).next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))
+    let first = lines(text).next().map(|(line, words)| (line, words.trim_end()));
+    first.ok_or_else(|| trace_error(1, "the trace is empty; add lines"))
 }
 
 /// Returns the lines with content, and their numbers.
@@ -434,6 +435,56 @@ mod tests {
         }
         let quoted = "\"Timestamp\";\"DL_bitrate\"\n\"2019.12.31_23.59.59\";\"4000\"\n\"2020.01.01_00.00.01\";\"5000\"\n";
         assert_eq!(read(quoted).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn number_without_a_leading_zero_is_a_number() {
+        let expected = read("0 0.8\n0.5 1.2\n").unwrap();
+        for text in
+            ["0 .8\n.5 1.2\n", "0, .8\n.5, 1.2\n", "0\t.8\n.5\t1.2\n", ".0 .8\n.5 1.2\n", "0;.8\n.5;1.2\n"]
+        {
+            assert_eq!(read(text), Ok(expected.clone()), "{text:?}");
+        }
+        for text in ["-1 5\n", "0 -5\n", "0 NaN\n"] {
+            let problem = read(text).unwrap_err();
+            assert!(problem.starts_with("line 1: \"") && !problem.contains("column"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn tabs_at_the_end_of_lines_are_ignored() {
+        for (text, plain) in [
+            ("0\t5\t\n1\t6\t\n", "0\t5\n1\t6\n"),
+            ("0 5\t\n1 6\t\n", "0 5\n1 6\n"),
+            ("0,5\t\n1,6\n", "0,5\n1,6\n"),
+            ("0\t5\n1\t6\t\n", "0\t5\n1\t6\n"),
+            ("50\t\n100\t\n", "50\n100\n"),
+            ("time_s\trate_Mbit\t\n0\t5\t\n1\t6\n", "time_s\trate_Mbit\n0\t5\n1\t6\n"),
+            (
+                "time_s\trate_Mbit\tdelay_ms\n0\t5\t\n1\t6\t\t\n",
+                "time_s\trate_Mbit\tdelay_ms\n0\t5\t\n1\t6\t\n",
+            ),
+            (
+                "Timestamp\tDL_bitrate\t\n2020.01.01_00.00.01\t80\t\n",
+                "Timestamp\tDL_bitrate\n2020.01.01_00.00.01\t80\n",
+            ),
+        ] {
+            assert_eq!(read(text), Ok(read(plain).unwrap()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn error_names_the_separator_of_the_first_line() {
+        for (text, separator) in [
+            ("0 5\n1,6\n", "spaces"),
+            ("0,5\n1 6\n", "a comma"),
+            ("0;5\n1\t6\n", "a semicolon"),
+            ("0\t5\n1 6\n", "a tab"),
+        ] {
+            let problem = read(text).unwrap_err();
+            let words = format!("is; write both on every line, separated by {separator}");
+            assert!(problem.starts_with("line 2: ") && problem.ends_with(&words), "{problem}");
+        }
     }
 
     #[test]

@@ -41,11 +41,12 @@ fn read_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
     let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
     let separator = Separator::of_line(first_line(text)?.1);
     parse_rows(lines(text), |line, words| {
-        let cells = separator.cells(words);
-        let are_numbers = cells.iter().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit()));
-        if cells.len() != 2 || !are_numbers {
+        let cells = separator.row(words, columns.len());
+        let are_numbers = cells.iter().all(|cell| cells::begins_with_number(cell));
+        if cells.len() != columns.len() || !are_numbers {
             let problem = format!(
-                "{words:?} is not a time in s and a rate in Mbit/s, as the first line is; write both on every line"
+                "{words:?} is not a time in s and a rate in Mbit/s, as the first line is; write both on every line, separated by \
+                 {separator}"
             );
             return Err(trace_error(line, &problem));
         }
@@ -99,7 +100,7 @@ fn read_gnettrack(
     })?;
     let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
     parse_rows(lines(text).skip(1), |line, words| {
-        let cells = separator.cells(words);
+        let cells = separator.row(words, names.len());
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
         let problem = "the time is not of the form 2019.12.14_10.16.30";
         let seconds = seconds.ok_or_else(|| trace_error(line, problem))?;
@@ -172,8 +173,9 @@ fn read_table(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError>
     let (line, words) = first_line(text)?;
     let names = separator.cells(words);
     let columns = parse_header(line, &names)?;
-    let steps =
-        parse_rows(lines(text).skip(1), |line, words| parse_row(line, &separator.cells(words), &columns))?;
+    let steps = parse_rows(lines(text).skip(1), |line, words| {
+        parse_row(line, &separator.row(words, columns.len()), &columns)
+    })?;
     if steps.is_empty() {
         return Err(trace_error(line, "no line follows the header; add at least one"));
     }
