@@ -151,23 +151,16 @@ fn read_with(
 ) -> Result<TracePlayback, TraceError> {
     let (line, first) = first_line(text)?;
     let cells = Separator::of_line(first).cells(first);
-    let Round { steps, end, repetitions: rounds } = match &cells[..] {
+    let round = match &cells[..] {
         [only] if only.parse::<u64>().is_ok() => opportunities::read(text)?,
         numbers if numbers.iter().all(|cell| begins_with_number(cell)) => {
             of_table(trace_table::read_without_header(text, line, numbers.len())?)
         }
         _ => of_table(trace_table::read_with_header(text, direction)?),
     };
+    let Round { steps, end, repetitions: rounds } = round;
     let mut values = LinkValues::default();
-    let mut changes = Vec::new();
-    for step in steps {
-        let Some(change) = values.replace(step.event(direction)) else { continue };
-        if changes.len() == MAX_EVENTS {
-            let problem = format!("the trace has more than {MAX_EVENTS} changes; make its steps longer");
-            return Err(trace_error(step.line, &problem));
-        }
-        changes.push(change);
-    }
+    let changes = steps.iter().filter_map(|step| values.replace(step.event(direction))).collect();
     Ok(TracePlayback { direction, end, rounds, changes })
 }
 
@@ -209,6 +202,26 @@ impl Step {
     fn event(&self, direction: LinkDirection) -> EventSpec {
         let Self { at, rate, delay, loss, .. } = *self;
         EventSpec { rate, delay, loss: loss.map(LossSpec::Independent), ..EventSpec::empty(at, direction) }
+    }
+}
+
+/// Counts the changes of a trace while it is read, so that one with too many does not fill the memory.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeLimit {
+    values: LinkValues,
+    changes: usize,
+}
+
+impl ChangeLimit {
+    /// Counts a step; returns an error if it is one change too many.
+    pub(crate) fn check(&mut self, step: &Step) -> Result<(), TraceError> {
+        let is_change = self.values.replace(step.event(LinkDirection::Both)).is_some();
+        self.changes += usize::from(is_change);
+        if self.changes <= MAX_EVENTS {
+            return Ok(());
+        }
+        let problem = format!("the trace has more than {MAX_EVENTS} changes; shorten the trace");
+        Err(trace_error(step.line, &problem))
     }
 }
 
@@ -527,6 +540,9 @@ mod tests {
     #[test]
     fn errors_name_their_line() {
         let many: String = (0..=100_000).map(|k| format!("{k}ms,{}Mbit\n", 1 + k % 2)).collect();
+        // One and two packets in a tenth of a second by turns, and a packet each second tenth.
+        let slots: String = (0..=100_010).map(|k| format!("{k}00\n").repeat(1 + k % 2)).collect();
+        let gaps: String = (0..=50_010).map(|k| format!("{}00\n", 2 * k)).collect();
         let even: String = (0..30).map(|k| format!("{k}s,1Mbit\n")).collect();
         for (text, words) in [
             ("", "line 1: the trace is empty; add lines"),
@@ -542,7 +558,12 @@ mod tests {
             ("5\nx\n", "line 2: \"x\" is not a whole number of milliseconds"),
             ("0\n0\n", "add later times"),
             ("1\n18446744073709551615\n", "line 2: 18446744073709551615 ms is more than 100 years"),
-            (&format!("time,rate\n{many}"), "line 100002: the trace has more than 100000 changes"),
+            (
+                &format!("time,rate\n{many}wrong,1\n"),
+                "line 100002: the trace has more than 100000 changes; shorten the trace",
+            ),
+            (&slots, "line 150001: the trace has more than 100000 changes; shorten the trace"),
+            (&gaps, "line 50001: the trace has more than 100000 changes; shorten the trace"),
             (
                 &format!("time,rate\n{even}9000s,2Mbit\n"),
                 "line 32: the line is 8971s after the previous line",

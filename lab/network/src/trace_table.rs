@@ -12,7 +12,7 @@ use hol_base::Duration;
 use crate::cells::{self, Separator};
 use crate::event::LinkDirection;
 use crate::event_rate::EventRate;
-use crate::trace::{MAX_LINES, Step, TraceError, first_line, lines, trace_error};
+use crate::trace::{ChangeLimit, MAX_LINES, Step, TraceError, first_line, lines, trace_error};
 
 /// Reads columns without a header.
 pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Result<Vec<Step>, TraceError> {
@@ -189,7 +189,7 @@ fn parse_rows<'t>(
     read: impl Fn(usize, &str) -> Result<Step, TraceError>,
 ) -> Result<Vec<Step>, TraceError> {
     let mut steps: Vec<Step> = Vec::new();
-    let mut origin = None;
+    let (mut origin, mut limit) = (None, ChangeLimit::default());
     for (line, words) in lines {
         if steps.len() == MAX_LINES {
             return Err(trace_error(line, &format!("the table has more than {MAX_LINES} lines; shorten it")));
@@ -213,6 +213,7 @@ fn parse_rows<'t>(
             let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
             return Err(trace_error(line, &format!("the line is {gap} {problem}")));
         }
+        limit.check(&step)?;
         steps.push(step);
     }
     if let Some(line) = find_final_zero(&steps) {
