@@ -158,6 +158,10 @@ fn read_with(
         }
         _ => of_table(trace_table::read_with_header(text, direction)?),
     };
+    if let Some(line) = round.find_final_zero() {
+        let problem = "the rate is 0 from here to the end of the trace; add a later line with another rate";
+        return Err(trace_error(line, problem));
+    }
     let Round { steps, end, repetitions: rounds } = round;
     let mut values = LinkValues::default();
     let changes = steps.iter().filter_map(|step| values.replace(step.event(direction))).collect();
@@ -185,6 +189,15 @@ impl Round {
         let last = steps.last().map_or(Duration::ZERO, |step| step.at);
         let before = steps.iter().rev().map(|step| step.at).find(|at| *at < last);
         last + last.saturating_sub(before.unwrap_or_default())
+    }
+
+    /// Returns the line from which on the rate remains 0.
+    fn find_final_zero(&self) -> Option<usize> {
+        let rates = || self.steps.iter().filter_map(|step| Some((step.line, step.rate?)));
+        let is_zero = |(_, rate): &(usize, EventRate)| *rate == EventRate::Zero;
+        // The next round of a trace that repeats ends the rate of 0, unless the trace has no other rate.
+        let remains = self.repetitions.is_none() || rates().all(|rate| is_zero(&rate));
+        rates().rev().take_while(is_zero).last().map(|(line, _)| line).filter(|_| remains)
     }
 }
 

@@ -11,7 +11,6 @@ use hol_base::Duration;
 
 use crate::cells::{self, Separator};
 use crate::event::LinkDirection;
-use crate::event_rate::EventRate;
 use crate::trace::{ChangeLimit, MAX_LINES, Step, TraceError, first_line, lines, trace_error};
 
 /// Reads columns without a header.
@@ -216,20 +215,10 @@ fn parse_rows<'t>(
         limit.check(&step)?;
         steps.push(step);
     }
-    if let Some(line) = find_final_zero(&steps) {
-        let problem = "the rate is 0 from here to the end of the trace; add a later line with another rate";
-        return Err(trace_error(line, problem));
-    }
     if let Some(first) = steps.first_mut() {
         first.at = Duration::ZERO;
     }
     Ok(steps)
-}
-
-/// Returns the line from which on the rate is 0 to the end of the trace.
-fn find_final_zero(steps: &[Step]) -> Option<usize> {
-    let rates = steps.iter().filter_map(|step| Some((step.line, step.rate?)));
-    rates.rev().take_while(|(_, rate)| *rate == EventRate::Zero).last().map(|(line, _)| line)
 }
 
 /// Returns whether one of otherwise equidistant rows is missing.
