@@ -87,12 +87,8 @@ impl Tc {
     /// Parses the lines, and prints the table.
     fn run(&self) -> Result<(), Failure> {
         fn all(lines: &[String]) -> Result<Vec<tc::ShapedDirection>, Failure> {
-            let read =
-                |line: &str| tc::read(line).map_err(|problem| Failure::Usage(format!("{line}: {problem}")));
             let lines: Vec<&str> = lines.iter().flat_map(|text| tc::lines_of(text)).collect();
-            // The root of htb, mq and their kind shape nothing themselves; alone they are a mistake.
-            let shaping: Vec<&str> = lines.iter().copied().filter(|line| !tc::shapes_nothing(line)).collect();
-            if shaping.is_empty() { &lines } else { &shaping }.iter().copied().map(read).collect()
+            tc::read_all(&lines).map_err(Failure::Usage)
         }
         let network = tc::network(&all(&self.lines)?, &all(&self.down)?).map_err(Failure::Usage)?;
         say(&format!("# Converted by `hol path tc`.\n{network}"));

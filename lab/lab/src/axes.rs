@@ -29,6 +29,11 @@ pub(crate) struct Assignment<'s> {
 type Axis<'s> = Vec<Vec<Assignment<'s>>>;
 
 impl Assignment<'_> {
+    /// Returns whether the key is the top-level `key`.
+    pub fn sets(&self, key: &str) -> bool {
+        self.path == [key]
+    }
+
     /// Returns the value as the user wrote it, without quotes; tables and lists in a normalised layout.
     pub fn text(&self) -> String {
         match self.value.get_ref() {

@@ -160,11 +160,14 @@ fn read_combination<'s>(
     let written = with_step(table, step, source)?;
     let table = resolved(written.clone(), source)?;
     check_shapes(&table, source)?;
-    let file: ExperimentFile =
+    let mut file: ExperimentFile =
         toml_reader::from_table(&table).map_err(|e| match offending_key(&table, e.message()) {
             Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
             None => source.explain(e),
         })?;
+    if source.has_messages_per_repetition() && !step.iter().any(|set| set.sets("messages")) {
+        file.multiply_messages();
+    }
     let checked = file.check_permission(source.permission()).and_then(|()| file.check());
     checked.map_err(|(span, problem)| source.error(&span, problem))?;
     file.with_absolute_paths(&written, step, source)

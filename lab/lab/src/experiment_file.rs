@@ -391,6 +391,14 @@ impl ExperimentFile {
         self.messages.as_ref().map_or(usual, |given| *given.get_ref())
     }
 
+    /// Multiplies the number of messages, which is that of one repetition, by the number of repetitions.
+    pub(crate) fn multiply_messages(&mut self) {
+        let repetitions = u64::from(self.repetitions.get_ref().min);
+        if let Some(messages) = &mut self.messages {
+            *messages.as_mut() = messages.get_ref().saturating_mul(repetitions);
+        }
+    }
+
     /// Returns the point of one transport; `twin` counts the equal transports before it.
     pub(crate) fn point(
         &self,

@@ -241,21 +241,36 @@ mod tests {
     fn each_repetition_plays_the_whole_script() {
         let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.5", "2.5"]);
         let text = format!("{NETWORK}{cbr}$f1 set interval_ 0.01\n$ns at 6.0 \"finish\"\n$ns run\n");
-        let messages = |set: &[(&str, &str)]| {
+        let source = |set: &[(&str, &str)]| {
             let mut source = Source::of_script("a.ns", &text, &Permission::default()).unwrap();
-            for (key, value) in set {
-                source.set("--set", key, value).unwrap();
-            }
-            let point = &Experiment::parse("a", &source).unwrap().points[0];
-            (point.messages, point.repetitions.min)
+            set.iter().for_each(|(key, value)| source.set("--set", key, value).unwrap());
+            source
         };
-        assert_eq!(messages(&[]), (201, 1));
-        assert_eq!(messages(&[("repetitions", "3")]), (603, 3));
-        assert_eq!(messages(&[("repetitions", "3"), ("repetitions", "5")]), (1005, 5));
-        assert_eq!(messages(&[("repetitions", "5..20"), ("precision", "5%")]), (1005, 5));
-        for set in [[("repetitions", "3"), ("messages", "9")], [("messages", "9"), ("repetitions", "3")]] {
-            assert_eq!(messages(&set), (9, 3), "the user's number counts");
+        let numbers = |source: &Source| {
+            let points = Experiment::parse("a", source).unwrap().points;
+            points.iter().map(|point| (point.messages, point.repetitions.min)).collect::<Vec<_>>()
+        };
+        for (set, expected) in [
+            (&[][..], &[(201, 1)][..]),
+            (&[("repetitions", "3")], &[(603, 3)]),
+            (&[("repetitions", "3"), ("repetitions", "5")], &[(1005, 5)]),
+            (&[("repetitions", "5..20"), ("precision", "5%")], &[(1005, 5)]),
+            // The user's number counts.
+            (&[("repetitions", "3"), ("messages", "9")], &[(9, 3)]),
+            (&[("messages", "9"), ("repetitions", "3")], &[(9, 3)]),
+            (&[("sweep", "{ messages = [12, 24] }"), ("repetitions", "3")], &[(12, 3), (24, 3)]),
+            (&[("repetitions", "3"), ("sweep", "{ messages = [12, 24] }")], &[(12, 3), (24, 3)]),
+            (&[("sweep", "{ seed = [1, 2] }"), ("repetitions", "3")], &[(603, 3); 2]),
+            (&[("zip", "{ repetitions = [1, 3], messages = [7, 9] }")], &[(7, 1), (9, 3)]),
+        ] {
+            let source = source(set);
+            assert_eq!(numbers(&source), expected, "{set:?}");
+            let file = Source::new("a.toml", source.merged().unwrap().to_string());
+            assert_eq!(numbers(&file), expected, "the same as one file: {set:?}");
         }
+        let swept = source(&[("sweep.repetitions", "[1, 3]")]);
+        assert_eq!(numbers(&swept), [(201, 1), (603, 3)]);
+        assert!(swept.merged().unwrap_err().problem.contains("write both numbers"));
     }
 
     /// ns sends the first packet at the start, also of a source that starts before its first interval has passed.

@@ -60,8 +60,6 @@ struct Override {
     /// `key = value` after as many blanks as the preceding texts have octets, so that a span identifies the override.
     document: String,
     start: usize,
-    /// Whether it follows from another override.
-    is_derived: bool,
 }
 
 impl Source {
@@ -181,35 +179,20 @@ impl Source {
         let refuse = |problem: String| InputError { place: origin.to_owned(), problem };
         let path = key_path(key)
             .ok_or_else(|| refuse(format!("{key:?} is not a dotted key such as network.loss")))?;
-        let messages = if path == ["repetitions"] { self.messages_of_script(value) } else { None };
-        self.add_override(origin, key, path, value, false);
-        if let Some(messages) = messages {
-            self.add_override(origin, "messages", vec!["messages".to_owned()], &messages.to_string(), true);
-        }
-        Ok(())
-    }
-
-    /// Returns the number of messages of all repetitions, each of which plays the whole script; `None` if the experiment is not the traffic
-    /// of a script, or the user sets the number.
-    fn messages_of_script(&self, repetitions: &str) -> Option<u64> {
-        let is_given = self.overrides.iter().any(|set| set.path == ["messages"] && !set.is_derived);
-        if !self.plays_script || is_given {
-            return None;
-        }
-        let repetitions: Repetitions = repetitions.trim_matches(['"', '\'']).parse().ok()?;
-        let text: toml::Table = self.text.parse().ok()?;
-        let messages = u64::try_from(text.get("messages")?.as_integer()?).ok()?;
-        Some(messages.saturating_mul(repetitions.min.into()))
-    }
-
-    fn add_override(&mut self, origin: &str, key: &str, path: Vec<String>, value: &str, is_derived: bool) {
         let quoted = || toml::Value::String(value.to_owned()).to_string();
         let value = if DeValue::parse(value).is_ok() { value.to_owned() } else { quoted() };
         let start = self.overrides.last().map_or(self.text.len(), |last| last.document.len());
         let document = format!("{}{key} = {value}", " ".repeat(start));
         // The topology may now be another script.
         self.network = OnceLock::new();
-        self.overrides.push(Override { origin: origin.to_owned(), path, document, start, is_derived });
+        self.overrides.push(Override { origin: origin.to_owned(), path, document, start });
+        Ok(())
+    }
+
+    /// Returns whether the number of messages in the text is that of each repetition: the text is the traffic of a script, which each
+    /// repetition plays as a whole, and the command line sets no number.
+    pub(crate) fn has_messages_per_repetition(&self) -> bool {
+        self.plays_script && !self.is_set(&["messages".to_owned()])
     }
 
     /// Returns the experiment's name, which is the name of its file without the extension.
@@ -233,7 +216,31 @@ impl Source {
                 lists.retain(|key, _| !key_path(key).is_some_and(|path| self.is_set(&path)));
             });
         }
+        self.multiply_messages(&mut table)?;
         Ok(table)
+    }
+
+    /// Writes the number of messages of all repetitions, which is the only one that an experiment file has.
+    fn multiply_messages(&self, table: &mut toml::Table) -> Result<(), InputError> {
+        let axes = ["sweep", "zip"].into_iter().filter_map(|kind| table.get(kind));
+        let groups = axes.flat_map(|axes| axes.as_array().map_or(std::slice::from_ref(axes), Vec::as_slice));
+        let keys = groups.filter_map(toml::Value::as_table).flat_map(toml::Table::keys);
+        let swept: Vec<Vec<String>> = keys.filter_map(|key| key_path(key)).collect();
+        let sweeps = |key: &str| swept.iter().any(|path| *path == [key]);
+        if !self.has_messages_per_repetition() || sweeps("messages") {
+            return Ok(());
+        }
+        if sweeps("repetitions") {
+            let problem = "a file cannot sweep the repetitions of a script alone; write both numbers, as in zip = { repetitions = [1, 3], \
+                messages = [201, 603] }";
+            return Err(self.error_of("sweep", &(0..0), problem));
+        }
+        let repetitions = table.get("repetitions").cloned().map(toml::Value::try_into::<Repetitions>);
+        let messages = table.get("messages").and_then(toml::Value::as_integer);
+        if let (Some(Ok(repetitions)), Some(messages)) = (repetitions, messages) {
+            table.insert("messages".to_owned(), messages.saturating_mul(repetitions.min.into()).into());
+        }
+        Ok(())
     }
 
     /// Returns whether the command line sets the dotted `key`, or a table that contains it.

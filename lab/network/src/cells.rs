@@ -1,6 +1,7 @@
 //! The cells of a line of a table (CSV), as spreadsheets of different languages write it. RFC 4180.
 
 use std::borrow::Cow;
+use std::fmt;
 
 /// The character between the cells of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,7 @@ impl Separator {
     /// Returns the separator of a file with this first line.
     pub(crate) fn of_line(line: &str) -> Self {
         let mut words = line.split_whitespace();
-        let begins_with_number = line.starts_with(|c: char| c.is_ascii_digit());
+        let is_number = words.clone().next().is_some_and(begins_with_number);
         let last = words.next_back();
         // With a comma at the end of each word, the comma separates.
         let has_spaces_only =
@@ -25,11 +26,20 @@ impl Separator {
             Self::Semicolon
         } else if line.contains('\t') && !line.contains(",\t") {
             Self::Tab
-        } else if begins_with_number && has_spaces_only || !line.contains(',') {
+        } else if is_number && has_spaces_only || !line.contains(',') {
             Self::Space
         } else {
             Self::Comma
         }
+    }
+
+    /// Returns the cells of a row of a table with this number of columns. A separator at the end of the row is ignored.
+    pub(crate) fn row(self, line: &str, columns: usize) -> Vec<Cow<'_, str>> {
+        let mut cells = self.cells(line);
+        if cells.len() == columns + 1 {
+            cells.pop_if(|cell| cell.is_empty());
+        }
+        cells
     }
 
     /// Returns the cells of a line, without the quotes around them.
@@ -48,6 +58,22 @@ impl Separator {
         .map(unquote)
         .collect()
     }
+}
+
+impl fmt::Display for Separator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Comma => "a comma",
+            Self::Semicolon => "a semicolon",
+            Self::Tab => "a tab",
+            Self::Space => "spaces",
+        })
+    }
+}
+
+/// Returns whether a cell is a number, or begins like one: `1,25`, `5ms`.
+pub(crate) fn begins_with_number(cell: &str) -> bool {
+    cell.starts_with(|c: char| c.is_ascii_digit()) || cell.parse::<f64>().is_ok()
 }
 
 /// Returns a cell without its quotes; within them two quotes stand for one.
@@ -72,27 +98,37 @@ pub(crate) fn unread_number(cell: &str) -> Option<String> {
         return Some(format!("{cell:?} has an exponent; write {plain}{unit}"));
     }
     if number.contains(',') && is_number(&digits(&[',', '.'])) {
-        let thousands = digits(&[',']);
-        let cure = match number.replacen(',', ".", 1) {
-            decimal if !is_number(&decimal) => format!("{thousands}{unit}"),
-            decimal if is_thousands(number) => {
-                format!("{decimal}{unit}, or {thousands}{unit} if it separates thousands")
+        let cure = match (has_thousands(number, '.', ','), has_thousands(number, ',', '.')) {
+            (true, true) => {
+                let (decimal, whole) = (number.replace(',', "."), digits(&[',']));
+                format!("{decimal}{unit}, or {whole}{unit} if it separates thousands")
             }
-            decimal => format!("{decimal}{unit}"),
+            (true, false) => format!("{}{unit}", digits(&['.']).replace(',', ".")),
+            (false, true) => format!("{}{unit}", digits(&[','])),
+            (false, false) => "it with a decimal point and without separators of thousands".to_owned(),
         };
         return Some(format!("{cell:?} has a comma; write {cure}"));
     }
     if number.matches('.').count() > 1 && is_number(&digits(&['.'])) {
-        return Some(format!("{cell:?} has several points; write {}{unit}", digits(&['.'])));
+        let cure = match has_thousands(number, '.', ',') {
+            true => format!("{}{unit}", digits(&['.'])),
+            false => "it with one decimal point".to_owned(),
+        };
+        return Some(format!("{cell:?} has several points; write {cure}"));
     }
     let separators = [' ', '\'', '_', '\u{a0}', '\u{202f}', '’'];
     let is_divided = number.contains(separators) && is_number(&digits(&separators));
     is_divided.then(|| format!("{cell:?} has a separator of thousands; write {}{unit}", digits(&separators)))
 }
 
-/// Returns whether the only comma of a number is before three digits, as between thousands.
-fn is_thousands(number: &str) -> bool {
-    number.split_once(',').is_some_and(|(_, after)| after.len() == 3)
+/// Returns whether a number is written with `separator` between groups of three digits, and at most one `point` after them.
+fn has_thousands(number: &str, separator: char, point: char) -> bool {
+    let (whole, fraction) = number.split_once(point).unwrap_or((number, ""));
+    let (first, groups) =
+        whole.split_once(separator).map_or((whole, None), |(first, rest)| (first, Some(rest)));
+    let are_groups = groups.is_none_or(|groups| groups.split(separator).all(|group| group.len() == 3));
+    let is_head = groups.is_none() || (1..=3).contains(&first.len()) && !first.starts_with('0');
+    is_head && are_groups && !fraction.contains([separator, point])
 }
 
 #[cfg(test)]
@@ -111,6 +147,8 @@ mod tests {
             ("0,5\t1,25", Separator::Tab),
             ("0,5 1,25", Separator::Space),
             ("0 1", Separator::Space),
+            (".5 1,25", Separator::Space),
+            ("-1 1,25", Separator::Space),
             ("5", Separator::Space),
         ] {
             assert_eq!(Separator::of_line(line), separator, "{line}");
@@ -120,6 +158,32 @@ mod tests {
     #[test]
     fn quotes_enclose_separators_and_quotes() {
         assert_eq!(Separator::Comma.cells(r#""1,200", x ,"a ""b""",,"#), ["1,200", "x", r#"a "b""#, "", ""]);
+    }
+
+    /// A point or comma that separates thousands is followed by three digits, and the other one, if any, is the decimal one.
+    #[test]
+    fn cure_has_the_value_that_was_meant() {
+        for (cell, cure) in [
+            ("12,5", "write 12.5"),
+            ("1.200,5", "write 1200.5"),
+            ("1.200.000,25Mbit", "write 1200000.25Mbit"),
+            ("1,200.5", "write 1200.5"),
+            ("1,200,000.25", "write 1200000.25"),
+            ("1,200,000", "write 1200000"),
+            ("1,200ms", "write 1.200ms, or 1200ms if it separates thousands"),
+            ("0,200", "write 0.200"),
+            ("1200,500", "write 1200.500"),
+            ("1.200.000", "write 1200000"),
+            ("1.234.5", "write it with one decimal point"),
+            ("1.2.3", "write it with one decimal point"),
+            ("1,2,3", "write it with a decimal point and without separators of thousands"),
+            ("1.2,5", "write it with a decimal point and without separators of thousands"),
+            ("1,20.5", "write it with a decimal point and without separators of thousands"),
+            ("1,200.5,5", "write it with a decimal point and without separators of thousands"),
+        ] {
+            let problem = unread_number(cell).unwrap();
+            assert!(problem.ends_with(&format!("; {cure}")), "{problem}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The `[[network.events]]` tables: changes during a run.
 
-use hol_base::{BitRate, Duration};
+use hol_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,6 @@ pub struct EventSpec {
     pub down: Option<bool>,
     /// New bit rate, from the next bit on. `0bit`: packets wait in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BitRate>")]
     pub rate: Option<EventRate>,
     /// New loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,10 +1,11 @@
 //! The bit rate that an event sets, which may be 0, unlike that of a link at the start.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use hol_base::{BitRate, ParseUnitError};
-use serde::de::{self, Visitor};
+use hol_base::{BitRate, ParseUnitError, deserialize_text};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The bit rate that an event sets.
@@ -50,10 +51,7 @@ impl FromStr for EventRate {
 
     /// Parses a bit rate. Zero with any unit of a rate is zero, and so is a bare `0`.
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let is_zero = text[..text.len() - unit.len()].parse() == Ok(0.0);
-        let is_unit = unit.is_empty() || format!("1{unit}").parse::<BitRate>().is_ok();
-        if is_zero && is_unit { Ok(Self::Zero) } else { text.parse().map(Self::Positive) }
+        BitRate::parse_or_zero(text).map(|rate| rate.map_or(Self::Zero, Self::Positive))
     }
 }
 
@@ -74,23 +72,24 @@ impl Serialize for EventRate {
 
 impl<'de> Deserialize<'de> for EventRate {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = EventRate;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a bit rate such as \"100Mbit\" (units: bit, kbit, Mbit, Gbit)")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<EventRate, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        from.deserialize_str(Text)
+        deserialize_text(from, BitRate::OR_ZERO_SYNTAX)
+    }
+}
+
+impl JsonSchema for EventRate {
+    fn schema_name() -> Cow<'static, str> {
+        "EventRate".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": BitRate::OR_ZERO_SYNTAX })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::EventSpec;
 
     #[test]
     fn zero_is_written_with_any_unit_of_a_rate() {
@@ -102,8 +101,23 @@ mod tests {
         for text in ["500bit", "0.5kbit"] {
             assert_eq!(text.parse(), Ok(EventRate::Positive(rate)), "{text}");
         }
-        for text in ["", ".", "0s", "0x", "-0bit", "5", "0Mbps"] {
-            assert!(text.parse::<EventRate>().is_err(), "{text}");
+        for (text, words) in [
+            ("", "is not a bit rate such as \"100Mbit\", or \"0bit\""),
+            (".", "is not a bit rate such as"),
+            ("0s", "is not a bit rate such as"),
+            ("0x", "is not a bit rate such as"),
+            ("-0bit", "is not a bit rate such as"),
+            ("5", "is not a bit rate such as"),
+            ("0.4bit", "is not a bit rate such as"),
+            ("0Mbps", "is ambiguous"),
+            ("2000Tbit", "is more than the maximum"),
+        ] {
+            let problem = text.parse::<EventRate>().unwrap_err().to_string();
+            assert!(problem.contains(words) && !problem.contains("above zero"), "{text}: {problem}");
         }
+        let other_type = toml::from_str::<EventSpec>("at = '1s'\nrate = 5").unwrap_err().to_string();
+        assert!(other_type.contains("expected a bit rate such as \"100Mbit\", or \"0bit\""), "{other_type}");
+        let schema = schemars::schema_for!(EventSpec).as_value().to_string();
+        assert!(schema.contains("or \\\"0bit\\\"") && !schema.contains("above zero"), "{schema}");
     }
 }

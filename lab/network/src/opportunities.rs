@@ -4,7 +4,7 @@
 use hol_base::Duration;
 
 use crate::event_rate::EventRate;
-use crate::trace::{MAX_LINES, Round, Step, TraceError, lines, repeat, trace_error};
+use crate::trace::{ChangeLimit, MAX_LINES, Round, Step, TraceError, lines, repeat, trace_error};
 
 /// Octets of the packet that an opportunity lets pass, including the link-layer header.
 const OPPORTUNITY_OCTETS: u64 = 1500 + 14;
@@ -13,11 +13,19 @@ const BIN_WIDTH: Duration = Duration::from_millis(100);
 /// The latest time in a trace of opportunities, in ms: 100 years, the maximum of other times.
 const MAX_MS: u64 = 36_500 * 86_400_000;
 
+/// The opportunities within a slot of a tenth of a second.
+struct SlotCount {
+    slot: u64,
+    count: u64,
+    /// The line of the first of them.
+    line: usize,
+}
+
 /// Reads a trace of opportunities. Those within a tenth of a second give a rate; in a gap the rate is 0.
 pub(crate) fn read(text: &str) -> Result<Round, TraceError> {
-    let mut counts: Vec<(u64, usize)> = Vec::new();
+    let mut counts: Vec<SlotCount> = Vec::new();
     let bin = BIN_WIDTH.as_millis_f64() as u64;
-    let (mut last, mut end) = (0, 0);
+    let mut end = 0;
     for (count, (line, words)) in lines(text).enumerate() {
         let ms: u64 = words.trim().parse().map_err(|_| {
             trace_error(
@@ -29,10 +37,10 @@ pub(crate) fn read(text: &str) -> Result<Round, TraceError> {
         if count == MAX_LINES {
             return Err(trace_error(line, &format!("the trace has more than {MAX_LINES} lines; shorten it")));
         }
-        if ms < last {
+        if ms < end {
             return Err(trace_error(
                 line,
-                &format!("{ms} ms is before {last} ms in the line before; sort the lines"),
+                &format!("{ms} ms is before {end} ms in the line before; sort the lines"),
             ));
         }
         if ms > MAX_MS {
@@ -41,10 +49,10 @@ pub(crate) fn read(text: &str) -> Result<Round, TraceError> {
                 &format!("{ms} ms is more than 100 years; count from the start of the trace"),
             ));
         }
-        (last, end) = (ms, end.max(ms));
+        end = ms;
         match counts.last_mut() {
-            Some((slot, count)) if *slot == ms / bin => *count += 1,
-            _ => counts.push((ms / bin, 1)),
+            Some(last) if last.slot == ms / bin => last.count += 1,
+            _ => counts.push(SlotCount { slot: ms / bin, count: 1, line }),
         }
     }
     if end == 0 {
@@ -53,32 +61,36 @@ pub(crate) fn read(text: &str) -> Result<Round, TraceError> {
     // The last slot ends with the trace, which begins again there.
     let slots = end.div_ceil(bin);
     // The last opportunity may be at the end, after the last slot.
-    if let Some((_, late)) = counts.pop_if(|(slot, _)| *slot == slots) {
+    if let Some(late) = counts.pop_if(|last| last.slot == slots) {
         match counts.last_mut() {
-            Some((slot, count)) if *slot == slots - 1 => *count += late,
-            _ => counts.push((slots - 1, late)),
+            Some(last) if last.slot == slots - 1 => last.count += late.count,
+            _ => counts.push(SlotCount { slot: slots - 1, ..late }),
         }
     }
-    Ok(repeat(rates(&counts, end), Duration::from_millis(end)))
+    Ok(repeat(rates(&counts, end)?, Duration::from_millis(end)))
 }
 
-/// Returns the rate of each slot of a tenth of a second until `end`, in ms.
-fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
+/// Returns the rate of each slot until `end`, in ms.
+fn rates(counts: &[SlotCount], end: u64) -> Result<Vec<Step>, TraceError> {
     let bin = BIN_WIDTH.as_millis_f64() as u64;
-    let step = |slot: u64, bits_per_second| Step {
-        at: BIN_WIDTH.saturating_mul(slot),
-        rate: Some(EventRate::from_bits_per_second(bits_per_second)),
-        ..Step::default()
-    };
+    let mut limit = ChangeLimit::default();
     let mut steps = Vec::new();
+    let mut push = |line, slot, bits_per_second| {
+        let rate = Some(EventRate::from_bits_per_second(bits_per_second));
+        let step = Step { line, at: BIN_WIDTH.saturating_mul(slot), rate, ..Step::default() };
+        limit.check(&step)?;
+        steps.push(step);
+        Ok(())
+    };
     let mut next = 0;
-    for &(slot, count) in counts {
+    for &SlotCount { slot, count, line } in counts {
         if slot > next {
-            steps.push(step(next, 0));
+            push(line, next, 0)?;
         }
-        let bits = count as u64 * OPPORTUNITY_OCTETS * 8;
-        steps.push(step(slot, bits * 1000 / bin.min(end - slot * bin)));
+        let bits = count * OPPORTUNITY_OCTETS * 8;
+        // Rounded up, because a packet that lacks a fraction of a bit would wait for the next opportunity.
+        push(line, slot, (bits * 1000).div_ceil(bin.min(end - slot * bin)))?;
         next = slot + 1;
     }
-    steps
+    Ok(steps)
 }

@@ -11,7 +11,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::cells::Separator;
+use crate::cells::{Separator, begins_with_number};
 use crate::event::{EventSpec, LinkDirection};
 use crate::event_rate::EventRate;
 use crate::loss::LossSpec;
@@ -151,23 +151,20 @@ fn read_with(
 ) -> Result<TracePlayback, TraceError> {
     let (line, first) = first_line(text)?;
     let cells = Separator::of_line(first).cells(first);
-    let Round { steps, end, repetitions: rounds } = match &cells[..] {
+    let round = match &cells[..] {
         [only] if only.parse::<u64>().is_ok() => opportunities::read(text)?,
-        numbers if numbers.iter().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit())) => {
+        numbers if numbers.iter().all(|cell| begins_with_number(cell)) => {
             of_table(trace_table::read_without_header(text, line, numbers.len())?)
         }
         _ => of_table(trace_table::read_with_header(text, direction)?),
     };
-    let mut values = LinkValues::default();
-    let mut changes = Vec::new();
-    for step in steps {
-        let Some(change) = values.replace(step.event(direction)) else { continue };
-        if changes.len() == MAX_EVENTS {
-            let problem = format!("the trace has more than {MAX_EVENTS} changes; make its steps longer");
-            return Err(trace_error(step.line, &problem));
-        }
-        changes.push(change);
+    if let Some(line) = round.find_final_zero() {
+        let problem = "the rate is 0 from here to the end of the trace; add a later line with another rate";
+        return Err(trace_error(line, problem));
     }
+    let Round { steps, end, repetitions: rounds } = round;
+    let mut values = LinkValues::default();
+    let changes = steps.iter().filter_map(|step| values.replace(step.event(direction))).collect();
     Ok(TracePlayback { direction, end, rounds, changes })
 }
 
@@ -193,6 +190,15 @@ impl Round {
         let before = steps.iter().rev().map(|step| step.at).find(|at| *at < last);
         last + last.saturating_sub(before.unwrap_or_default())
     }
+
+    /// Returns the line from which on the rate remains 0.
+    fn find_final_zero(&self) -> Option<usize> {
+        let rates = || self.steps.iter().filter_map(|step| Some((step.line, step.rate?)));
+        let is_zero = |(_, rate): &(usize, EventRate)| *rate == EventRate::Zero;
+        // The next round of a trace that repeats ends the rate of 0, unless the trace has no other rate.
+        let remains = self.repetitions.is_none() || rates().all(|rate| is_zero(&rate));
+        rates().rev().take_while(is_zero).last().map(|(line, _)| line).filter(|_| remains)
+    }
 }
 
 /// The values of a row; `None` where a value is missing.
@@ -212,13 +218,34 @@ impl Step {
     }
 }
 
+/// Counts the changes of a trace while it is read, so that one with too many does not fill the memory.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeLimit {
+    values: LinkValues,
+    changes: usize,
+}
+
+impl ChangeLimit {
+    /// Counts a step; returns an error if it is one change too many.
+    pub(crate) fn check(&mut self, step: &Step) -> Result<(), TraceError> {
+        let is_change = self.values.replace(step.event(LinkDirection::Both)).is_some();
+        self.changes += usize::from(is_change);
+        if self.changes <= MAX_EVENTS {
+            return Ok(());
+        }
+        let problem = format!("the trace has more than {MAX_EVENTS} changes; shorten the trace");
+        Err(trace_error(step.line, &problem))
+    }
+}
+
 pub(crate) fn trace_error(line: usize, problem: &str) -> TraceError {
     TraceError { line, problem: problem.to_owned() }
 }
 
-/// Returns the first line with content, and its number.
+/// Returns the first line with content, without tabs at its end, and its number.
 pub(crate) fn first_line(text: &str) -> Result<(usize, &str), TraceError> {
-    lines(text).next().ok_or_else(|| trace_error(1, "the trace is empty; add lines"))
+    let first = lines(text).next().map(|(line, words)| (line, words.trim_end()));
+    first.ok_or_else(|| trace_error(1, "the trace is empty; add lines"))
 }
 
 /// Returns the lines with content, and their numbers.
@@ -295,7 +322,7 @@ mod tests {
         let expected = [
             (0, bits("1211200bit"), None),
             (100, bits("0bit"), None),
-            (300, bits("1274947bit"), None),
+            (300, bits("1274948bit"), None),
             (395, bits("1211200bit"), None),
             (495, bits("0bit"), None),
         ];
@@ -347,6 +374,28 @@ mod tests {
         );
     }
 
+    /// Only a dash and an empty cell mean that nothing changes.
+    #[test]
+    fn gnettrack_rate_that_is_not_a_number_is_refused() {
+        for (cell, words) in [
+            ("\"4000,5\"", "line 3: \"4000,5\" has a comma; write 4000.5"),
+            ("4000,5", "line 3: the line has 5 cells, but the header has 4; a comma within a number"),
+            ("n/a", "line 3: \"n/a\" is not a bit rate"),
+            ("-80", "line 3: "),
+            ("NaN", "line 3: "),
+        ] {
+            let text = format!(
+                "Timestamp,DL_bitrate,UL_bitrate,State\n2020.01.01_00.00.01,80,90,D\n2020.01.01_00.00.02,{cell},90,D\n"
+            );
+            let problem = read(&text).unwrap_err();
+            assert!(problem.starts_with(words), "{cell}: {problem}");
+        }
+        for cell in ["-", "", " - ", "\"-\""] {
+            let text = format!("Timestamp,DL_bitrate\n2020.01.01_00.00.01,80\n2020.01.01_00.00.02,{cell}\n");
+            assert_eq!(read(&text).unwrap().len(), 1, "{cell:?}");
+        }
+    }
+
     /// The octets that a link carries in a round are those of the opportunities, however rare they are.
     #[test]
     fn mahimahi_trace_carries_one_packet_for_each_opportunity() {
@@ -357,21 +406,20 @@ mod tests {
             &[5, 6, 7, 8, 9, 1000],
             &[700, 700, 700],
             &[1, 2],
+            &[395],
+            &[7, 307],
         ] {
             let text: String = times.iter().map(|ms| format!("{ms}\n")).collect();
             let trace = super::read(&text, LinkDirection::Up).unwrap();
             let end = trace.end();
             let ends = trace.changes().iter().skip(1).map(|event| event.at).chain([end]);
-            let bits: f64 = trace
-                .changes()
-                .iter()
-                .zip(ends)
-                .map(|(event, until)| {
-                    event.rate.unwrap().bits_per_second() as f64 * (until - event.at).as_secs_f64()
-                })
-                .sum();
-            let expected = (times.len() * 1514 * 8) as f64;
-            assert!((bits - expected).abs() < times.len() as f64, "{times:?}: {bits} instead of {expected}");
+            let carried =
+                trace.changes().iter().zip(ends).map(|(event, until)| {
+                    event.rate.unwrap().bits_per_second() * (until - event.at).as_millis()
+                });
+            let (carried, expected) = (carried.sum::<u64>(), times.len() as u64 * 1514 * 8 * 1000);
+            let excess = carried.checked_sub(expected);
+            assert!(excess.is_some_and(|excess| excess < 1000 * times.len() as u64), "{times:?}: {carried}");
         }
     }
 
@@ -416,6 +464,56 @@ mod tests {
     }
 
     #[test]
+    fn number_without_a_leading_zero_is_a_number() {
+        let expected = read("0 0.8\n0.5 1.2\n").unwrap();
+        for text in
+            ["0 .8\n.5 1.2\n", "0, .8\n.5, 1.2\n", "0\t.8\n.5\t1.2\n", ".0 .8\n.5 1.2\n", "0;.8\n.5;1.2\n"]
+        {
+            assert_eq!(read(text), Ok(expected.clone()), "{text:?}");
+        }
+        for text in ["-1 5\n", "0 -5\n", "0 NaN\n"] {
+            let problem = read(text).unwrap_err();
+            assert!(problem.starts_with("line 1: \"") && !problem.contains("column"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn tabs_at_the_end_of_lines_are_ignored() {
+        for (text, plain) in [
+            ("0\t5\t\n1\t6\t\n", "0\t5\n1\t6\n"),
+            ("0 5\t\n1 6\t\n", "0 5\n1 6\n"),
+            ("0,5\t\n1,6\n", "0,5\n1,6\n"),
+            ("0\t5\n1\t6\t\n", "0\t5\n1\t6\n"),
+            ("50\t\n100\t\n", "50\n100\n"),
+            ("time_s\trate_Mbit\t\n0\t5\t\n1\t6\n", "time_s\trate_Mbit\n0\t5\n1\t6\n"),
+            (
+                "time_s\trate_Mbit\tdelay_ms\n0\t5\t\n1\t6\t\t\n",
+                "time_s\trate_Mbit\tdelay_ms\n0\t5\t\n1\t6\t\n",
+            ),
+            (
+                "Timestamp\tDL_bitrate\t\n2020.01.01_00.00.01\t80\t\n",
+                "Timestamp\tDL_bitrate\n2020.01.01_00.00.01\t80\n",
+            ),
+        ] {
+            assert_eq!(read(text), Ok(read(plain).unwrap()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn error_names_the_separator_of_the_first_line() {
+        for (text, separator) in [
+            ("0 5\n1,6\n", "spaces"),
+            ("0,5\n1 6\n", "a comma"),
+            ("0;5\n1\t6\n", "a semicolon"),
+            ("0\t5\n1 6\n", "a tab"),
+        ] {
+            let problem = read(text).unwrap_err();
+            let words = format!("is; write both on every line, separated by {separator}");
+            assert!(problem.starts_with("line 2: ") && problem.ends_with(&words), "{problem}");
+        }
+    }
+
+    #[test]
     fn error_names_the_form_of_a_number_that_is_not_read() {
         for (text, words) in [
             ("time_s;rate_Mbit\n0;12,5\n", "line 2: \"12,5\" has a comma; write 12.5"),
@@ -455,6 +553,9 @@ mod tests {
     #[test]
     fn errors_name_their_line() {
         let many: String = (0..=100_000).map(|k| format!("{k}ms,{}Mbit\n", 1 + k % 2)).collect();
+        // One and two packets in a tenth of a second by turns, and a packet each second tenth.
+        let slots: String = (0..=100_010).map(|k| format!("{k}00\n").repeat(1 + k % 2)).collect();
+        let gaps: String = (0..=50_010).map(|k| format!("{}00\n", 2 * k)).collect();
         let even: String = (0..30).map(|k| format!("{k}s,1Mbit\n")).collect();
         for (text, words) in [
             ("", "line 1: the trace is empty; add lines"),
@@ -470,7 +571,12 @@ mod tests {
             ("5\nx\n", "line 2: \"x\" is not a whole number of milliseconds"),
             ("0\n0\n", "add later times"),
             ("1\n18446744073709551615\n", "line 2: 18446744073709551615 ms is more than 100 years"),
-            (&format!("time,rate\n{many}"), "line 100002: the trace has more than 100000 changes"),
+            (
+                &format!("time,rate\n{many}wrong,1\n"),
+                "line 100002: the trace has more than 100000 changes; shorten the trace",
+            ),
+            (&slots, "line 150001: the trace has more than 100000 changes; shorten the trace"),
+            (&gaps, "line 50001: the trace has more than 100000 changes; shorten the trace"),
             (
                 &format!("time,rate\n{even}9000s,2Mbit\n"),
                 "line 32: the line is 8971s after the previous line",

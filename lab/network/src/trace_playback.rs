@@ -220,6 +220,25 @@ mod tests {
         assert_eq!(repeated(constant, "3s"), [rate(0, 1_000_000)]);
     }
 
+    #[test]
+    fn rate_of_0_at_the_end_of_a_table_lasts_until_its_beginning() {
+        let text = "time_s,rate_Mbit,delay_ms\n0,5,20\n2,0,\n3,0,40\n4,,30\n";
+        let events: Vec<_> = repeated(text, "1s")[1..].iter().map(|event| (event.0, event.1)).collect();
+        assert_eq!(
+            events[..4],
+            [(1000, Some(0)), (2000, None), (3000, None), (4000, Some(5_000_000))],
+            "the last line holds for a second"
+        );
+        let problem =
+            "line 3: the rate is 0 from here to the end of the trace; add a later line with another rate";
+        assert_eq!(trace::read(text, LinkDirection::Down).unwrap_err().to_string(), problem);
+        // These repeat nothing, or nothing else.
+        for text in ["0 0\n", "0 5\n0 0\n", "0 0\n1 0\n", "time,rate,delay\n0s,0,1ms\n1s,,2ms\n"] {
+            let refused = trace::read_repeating(text, LinkDirection::Down).map(drop);
+            assert!(refused.unwrap_err().to_string().contains("the rate is 0 from here"), "{text}");
+        }
+    }
+
     /// A packet each ms from 400 to 699 ms, and one at the end: an outage begins at 700 ms and lasts until 400 ms of the next round,
     /// except for that packet.
     fn outage_at_the_end() -> String {

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use hol_base::{Duration, Seed, nearest};
+use hol_base::{Duration, Seed, deserialize_text, nearest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::event::EventSpec;
@@ -96,17 +95,7 @@ impl Serialize for TraceStart {
 
 impl<'de> Deserialize<'de> for TraceStart {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = TraceStart;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time such as \"12s\", or \"random\"")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<TraceStart, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        from.deserialize_str(Text)
+        deserialize_text(from, "a time such as \"12s\", or \"random\"")
     }
 }
 

@@ -5,13 +5,13 @@
 //! Pensieve's traces; G-NetTrack's CSV has its own. Dates and Unix times count from the first.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use hol_base::Duration;
 
 use crate::cells::{self, Separator};
 use crate::event::LinkDirection;
-use crate::event_rate::EventRate;
-use crate::trace::{MAX_LINES, Step, TraceError, first_line, lines, trace_error};
+use crate::trace::{ChangeLimit, MAX_LINES, Step, TraceError, first_line, lines, trace_error};
 
 /// Reads columns without a header.
 pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Result<Vec<Step>, TraceError> {
@@ -40,11 +40,12 @@ fn read_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
     let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
     let separator = Separator::of_line(first_line(text)?.1);
     parse_rows(lines(text), |line, words| {
-        let cells = separator.cells(words);
-        let are_numbers = cells.iter().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit()));
-        if cells.len() != 2 || !are_numbers {
+        let cells = separator.row(words, columns.len());
+        let are_numbers = cells.iter().all(|cell| cells::begins_with_number(cell));
+        if cells.len() != columns.len() || !are_numbers {
             let problem = format!(
-                "{words:?} is not a time in s and a rate in Mbit/s, as the first line is; write both on every line"
+                "{words:?} is not a time in s and a rate in Mbit/s, as the first line is; write both on every line, separated by \
+                 {separator}"
             );
             return Err(trace_error(line, &problem));
         }
@@ -98,12 +99,13 @@ fn read_gnettrack(
     })?;
     let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
     parse_rows(lines(text).skip(1), |line, words| {
-        let cells = separator.cells(words);
+        let cells = separator.row(words, names.len());
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
         let problem = "the time is not of the form 2019.12.14_10.16.30";
         let seconds = seconds.ok_or_else(|| trace_error(line, problem))?;
+        check_cells(line, cells.len(), names.len())?;
         // A dash or an empty cell means no change.
-        let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).cloned().unwrap_or_default();
+        let rate = if cells[rate] == "-" { "".into() } else { cells[rate].clone() };
         parse_row(line, &[seconds.to_string().into(), rate], &columns)
     })
 }
@@ -170,8 +172,9 @@ fn read_table(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError>
     let (line, words) = first_line(text)?;
     let names = separator.cells(words);
     let columns = parse_header(line, &names)?;
-    let steps =
-        parse_rows(lines(text).skip(1), |line, words| parse_row(line, &separator.cells(words), &columns))?;
+    let steps = parse_rows(lines(text).skip(1), |line, words| {
+        parse_row(line, &separator.row(words, columns.len()), &columns)
+    })?;
     if steps.is_empty() {
         return Err(trace_error(line, "no line follows the header; add at least one"));
     }
@@ -185,7 +188,7 @@ fn parse_rows<'t>(
     read: impl Fn(usize, &str) -> Result<Step, TraceError>,
 ) -> Result<Vec<Step>, TraceError> {
     let mut steps: Vec<Step> = Vec::new();
-    let mut origin = None;
+    let (mut origin, mut limit) = (None, ChangeLimit::default());
     for (line, words) in lines {
         if steps.len() == MAX_LINES {
             return Err(trace_error(line, &format!("the table has more than {MAX_LINES} lines; shorten it")));
@@ -209,22 +212,13 @@ fn parse_rows<'t>(
             let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
             return Err(trace_error(line, &format!("the line is {gap} {problem}")));
         }
+        limit.check(&step)?;
         steps.push(step);
-    }
-    if let Some(line) = find_final_zero(&steps) {
-        let problem = "the rate is 0 from here to the end of the trace; add a later line with another rate";
-        return Err(trace_error(line, problem));
     }
     if let Some(first) = steps.first_mut() {
         first.at = Duration::ZERO;
     }
     Ok(steps)
-}
-
-/// Returns the line from which on the rate is 0 to the end of the trace.
-fn find_final_zero(steps: &[Step]) -> Option<usize> {
-    let rates = steps.iter().filter_map(|step| Some((step.line, step.rate?)));
-    rates.rev().take_while(|(_, rate)| *rate == EventRate::Zero).last().map(|(line, _)| line)
 }
 
 /// Returns whether one of otherwise equidistant rows is missing.
@@ -235,17 +229,19 @@ fn is_gap(steps: &[Step], gap: Duration) -> bool {
     steps.len() >= MIN_ROWS && gap.as_nanos() > mean.saturating_mul(100)
 }
 
+/// Refuses a row with more or fewer cells than the header.
+fn check_cells(line: usize, found: usize, expected: usize) -> Result<(), TraceError> {
+    let cure = match found.cmp(&expected) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => "a comma within a number separates cells; write a decimal point",
+        Ordering::Less => "give each column one",
+    };
+    Err(trace_error(line, &format!("the line has {found} cells, but the header has {expected}; {cure}")))
+}
+
 /// Parses the cells of a row.
 fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[(Column, &str)]) -> Result<Step, TraceError> {
-    if cells.len() != columns.len() {
-        let (found, expected) = (cells.len(), columns.len());
-        let cure = match found > expected {
-            true => "; a comma within a number separates cells; write a decimal point",
-            false => "; give each column one",
-        };
-        let problem = format!("the line has {found} cells, but the header has {expected}{cure}");
-        return Err(trace_error(line, &problem));
-    }
+    check_cells(line, cells.len(), columns.len())?;
     let mut step = Step { line, ..Step::default() };
     for (cell, (column, unit)) in cells.iter().zip(columns) {
         if cell.is_empty() && *column != Column::Time {

@@ -98,6 +98,27 @@ fn trace_plays_from_its_start_and_repeats_after_its_end() {
     assert_eq!(arrivals(699, &[0, 0]), [1, 301]);
 }
 
+/// A trace with one opportunity, whose last slot is shorter than 100 ms: each round lets one packet pass, wherever in a round it was sent.
+#[test]
+fn opportunity_lets_a_whole_packet_pass() {
+    for end in [395, 303, 77, 1] {
+        let trace = read_trace(&format!("{end}\n"), LinkDirection::Both).unwrap();
+        let events = trace.events_from(Duration::ZERO);
+        let topology = Topology::new(&NetworkSpec { events, ..NetworkSpec::default() }).unwrap();
+        let sent = every(Duration::from_secs(1), 100);
+        let (arrivals, _) = deliver(Network::new(&topology, Seed(1), None), &sent, 1500);
+        assert_eq!(arrivals.len(), 100);
+        for (id, at) in arrivals {
+            let (round, place) = (u64::from(id) * 1000 / end, u64::from(id) * 1000 % end);
+            let slot_start = (end - 1) / 100 * 100;
+            // A packet that is sent during the slot leaves at the same time of the next round's slot.
+            let expected = (round + 1) * end + if place > slot_start { place } else { 0 };
+            let delay = at.since(Time::from_millis(10)).as_millis_f64() - expected as f64;
+            assert!((-0.02..=0.0).contains(&delay), "{end}: packet {id} is late by {delay} ms");
+        }
+    }
+}
+
 /// Packets wait while the rate is 0, whatever the discipline; the packet in transmission is continued.
 #[test]
 fn link_with_the_rate_0_keeps_its_packets() {

@@ -1,7 +1,7 @@
 //! Links and LANs: the commands that create and change them.
 
 use hol_base::Duration;
-use hol_network::{LinkChange, LinkSpec, LossSpec};
+use hol_network::{EventRate, LinkChange, LinkSpec, LossSpec};
 
 use crate::draft::{Event, Line, MAX_EVENTS};
 use crate::quantity::{delay, event_time, link_delay, link_rate, rate, seconds};
@@ -26,7 +26,8 @@ impl Simulator<'_> {
         let lines = self.draft.segments[segment].lines.iter_mut().enumerate();
         for (_, own) in lines.filter(|(index, _)| line.is_none_or(|line| line == *index)) {
             match change.clone() {
-                LinkChange::Rate(rate) => own.rate = rate.positive().unwrap_or(own.rate),
+                LinkChange::Rate(EventRate::Positive(rate)) => own.rate = rate,
+                LinkChange::Rate(EventRate::Zero) => unreachable!("a rate of a script is above 0"),
                 LinkChange::Delay(delay) => own.delay = delay,
                 LinkChange::Loss(loss) => own.loss = loss,
                 LinkChange::Up | LinkChange::Down => unreachable!("links go up and down only during the run"),

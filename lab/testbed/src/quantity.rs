@@ -19,6 +19,7 @@ pub(crate) fn rate(word: &Word) -> Result<BitRate, WordError> {
         "kB" | "KB" => 8e3,
         "MB" | "mB" => 8e6,
         "GB" | "gB" => 8e9,
+        "" if number == Some(0.0) => 1.0,
         _ => return expected(word, "a rate with its unit, such as 0.4Mb (units: b, kb, Mb, Gb)"),
     };
     let Some(bits) = number.map(|number| (number * factor).round()).filter(|bits| *bits < 1e18) else {

@@ -47,7 +47,7 @@ pub struct ChangingSettings {
 pub enum Stage {
     /// Delays, loses or transmits.
     Emulator(Emulator),
-    /// Drops packets by number, beyond a limit of octets, or beyond a token rate.
+    /// Drops packets by number, beyond a limit of octets, or beyond a token rate; or frames that are not packets of the network.
     Filter(Filter),
     /// Releases packets at the rate of the link.
     Shaper(Shaper),
@@ -105,6 +105,8 @@ pub enum Filter {
     Drop(Vec<u64>),
     /// Drops packets beyond the token rate.
     Police(TokenBucket),
+    /// Drops the frames that wake the stages behind it after a rate of 0.
+    Wake,
 }
 
 /// The packet loss of an emulator.
@@ -192,7 +194,9 @@ impl ShapedLink {
         let rate = if in_order { INSTANT_RATE } else { 0 };
         let distribution = settings.jitter_distribution.table();
         let delay = Emulator { delay: *delay, jitter: *jitter, distribution, rate, ..IDLE_EMULATOR };
-        let mut stages = vec![Stage::Emulator(delay)];
+        // The first stage on an interface: a frame that passed would count as a packet, and occupy the transmitter.
+        let wake = self.changing.stops.then_some(Stage::Filter(Filter::Wake));
+        let mut stages: Vec<Stage> = wake.iter().cloned().chain([Stage::Emulator(delay)]).collect();
         let octets = match queue {
             QueueLimit::Packets(_) => None,
             // A discipline with early drops precedes the transmitter and has its own limit.
@@ -203,7 +207,9 @@ impl ShapedLink {
             Some(Ok((pace, waiting))) => {
                 stages.push(Stage::Shaper(pace));
                 stages.extend(waiting.into_iter().map(Stage::Queue));
-                stages.extend([Stage::Transit, Stage::Emulator(self.transmitter(settings))]);
+                stages.push(Stage::Transit);
+                stages.extend(wake);
+                stages.push(Stage::Emulator(self.transmitter(settings)));
             }
             _ => {
                 let limit = match queue {
@@ -449,11 +455,14 @@ mod tests {
         let mut settings = link.settings.clone();
         apply(&mut settings, &LinkChange::Rate(EventRate::Zero));
         let (open, stopped) = (link.stages(&settings), link.stopped_stages(&settings));
+        // A frame that wakes the stages of an interface enters none of them.
         let [
+            Stage::Filter(Filter::Wake),
             Stage::Emulator(_),
             Stage::Shaper(shaper),
             Stage::Queue(_),
             Stage::Transit,
+            Stage::Filter(Filter::Wake),
             Stage::Emulator(transmitter),
         ] = &stopped[..]
         else {
@@ -463,7 +472,8 @@ mod tests {
         assert!(f64::from(shaper.gain) / f64::from(shaper.scale) < 1e-2 && transmitter.gate == Gate::Closed);
         let is_open = |stage: &Stage| matches!(stage, Stage::Emulator(Emulator { gate: Gate::Open, .. }));
         assert_eq!(open.iter().filter(|stage| is_open(stage)).count(), 1);
-        assert!(!stages("rate = '5Mbit'\nevents = [{ at = '2s', rate = '1Mbit' }]").iter().any(is_open));
+        let never_stops = stages("rate = '5Mbit'\nevents = [{ at = '2s', rate = '1Mbit' }]");
+        assert!(!never_stops.iter().any(|stage| is_open(stage) || *stage == Stage::Filter(Filter::Wake)));
     }
 
     #[test]

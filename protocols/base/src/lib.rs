@@ -14,5 +14,5 @@ pub use percent::percent_encoded;
 pub use random::{Rng, Seed};
 pub use spelling::nearest;
 pub use time::{Duration, Time};
-pub use units::{BitRate, ByteCount, Frequency, ParseUnitError, QueueLimit, Ratio};
+pub use units::{BitRate, ByteCount, Frequency, ParseUnitError, QueueLimit, Ratio, deserialize_text};
 pub use wording::plain_words;

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -272,6 +273,23 @@ impl FromStr for BitRate {
         refuse(Self::from_bits_per_second(RATE_SCALE.read(text)?), text, RATE_SCALE.expected)
     }
 }
+impl BitRate {
+    /// Parses a bit rate that may be 0, with any unit or none; `None` for 0.
+    pub fn parse_or_zero(text: &str) -> Result<Option<Self>, ParseUnitError> {
+        const SCALE: Scale = Scale { expected: BitRate::OR_ZERO_SYNTAX, ..RATE_SCALE };
+        let number = split(text);
+        if number == Some((0.0, "")) {
+            return Ok(None);
+        }
+        let rate = Self::from_bits_per_second(SCALE.read(text)?);
+        let is_zero = number.is_some_and(|(number, _)| number == 0.0);
+        if is_zero { Ok(None) } else { refuse(rate, text, SCALE.expected).map(Some) }
+    }
+
+    /// The form of a bit rate that may be 0, for error messages and schemas.
+    pub const OR_ZERO_SYNTAX: &str =
+        "a bit rate such as \"100Mbit\", or \"0bit\" (units: bit, kbit, Mbit, Gbit)";
+}
 impl FromStr for ByteCount {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
@@ -366,22 +384,30 @@ impl fmt::Display for QueueLimit {
     }
 }
 
+/// Deserializes a quantity from text; errors about other types name the expected form.
+pub fn deserialize_text<'de, T: FromStr<Err: fmt::Display>, D: Deserializer<'de>>(
+    from: D,
+    expected: &'static str,
+) -> Result<T, D::Error> {
+    struct Text<T>(&'static str, PhantomData<T>);
+    impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+    from.deserialize_str(Text(expected, PhantomData))
+}
+
 /// Makes serde read and write a quantity as text, and name the expected form in errors and in the schema.
 macro_rules! text_form {
     ($($unit:ty: $expected:expr,)*) => {$(
         impl<'de> Deserialize<'de> for $unit {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl Visitor<'_> for Text {
-                    type Value = $unit;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str($expected)
-                    }
-                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$unit, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                }
-                from.deserialize_str(Text)
+                deserialize_text(from, $expected)
             }
         }
         impl JsonSchema for $unit {

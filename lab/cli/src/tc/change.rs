@@ -3,6 +3,7 @@
 use hol_base::BitRate;
 
 use super::netem::keep_attributes;
+use super::place::Place;
 use super::{Change, ShapedDirection};
 
 /// Returns the disciplines after all changes.
@@ -15,30 +16,60 @@ pub(super) fn apply_changes(lines: &[ShapedDirection]) -> Result<Vec<ShapedDirec
             now.push(line.clone());
             continue;
         };
-        now[at] = match (change, line.kind, now[at].kind == line.kind) {
-            (_, "netem", true) => keep_attributes(&now[at], line.clone()),
-            (Change::Discipline, _, false) => line.clone(),
-            (_, kind, true) => {
+        // With another handle, replace creates a discipline also of the same kind (net/sched/sch_api.c, tc_modify_qdisc).
+        let is_same = now[at].kind == line.kind && (line.handle.is_none() || line.handle == now[at].handle);
+        match (change, line.kind) {
+            (_, "netem") if is_same => now[at] = keep_attributes(&now[at], line.clone()),
+            // No option is named, so none changes.
+            _ if is_same && line.keys.is_empty() => {}
+            (_, kind) if is_same => {
                 return Err(format!(
-                    "a change of {kind} keeps the options that it does not name; write one line with all options"
+                    "hol does not apply a change of {kind}; write its final options in one line, and remove the other"
                 ));
             }
-            (Change::Options, kind, false) => {
-                return Err(format!("{kind} cannot change a discipline of another kind; use replace"));
+            (Change::Discipline, _) => replace(&mut now, at, line),
+            (Change::Options, kind) => {
+                return Err(format!(
+                    "{kind} cannot change a discipline of another kind or handle; use replace"
+                ));
             }
-        };
+        }
     }
     Ok(now)
+}
+
+/// Puts another discipline in the place of one, whose classes and inner disciplines vanish.
+fn replace(now: &mut Vec<ShapedDirection>, at: usize, line: &ShapedDirection) {
+    let old = now.remove(at);
+    remove_inner(now, &old);
+    now.insert(at.min(now.len()), ShapedDirection { place: old.place, ..line.clone() });
+}
+
+fn remove_inner(now: &mut Vec<ShapedDirection>, outer: &ShapedDirection) {
+    let is_inner = |one: &ShapedDirection| {
+        // The kernel chooses a handle if a line names none, but everything is inside the root.
+        let is_inside = outer.place == Place::Root || outer.handle.as_deref() == one.place.container();
+        one.place.container().is_some() && is_inside && outer.is_on_device_of(one)
+    };
+    while let Some(at) = now.iter().position(is_inner) {
+        let inner = now.remove(at);
+        remove_inner(now, &inner);
+    }
 }
 
 impl ShapedDirection {
     /// Returns whether this line is about the same place as an earlier one.
     fn is_at(&self, earlier: &Self) -> bool {
-        // The discipline of a class has the class as its parent, and the class has the discipline above as its own.
-        let is_same_level = (self.kind == "htb") == (earlier.kind == "htb");
-        let is_same_handle =
-            self.handle.is_none() || earlier.handle.is_none() || self.handle == earlier.handle;
-        is_same_level && self.parent == earlier.parent && is_same_handle
+        let is_same_place = match self.place {
+            Place::OfHandle => self.handle == earlier.handle,
+            _ => self.place == earlier.place,
+        };
+        is_same_place && self.is_on_device_of(earlier)
+    }
+
+    /// Returns whether both lines are about the same device, which may be missing.
+    fn is_on_device_of(&self, other: &Self) -> bool {
+        self.device.is_none() || other.device.is_none() || self.device == other.device
     }
 
     /// Returns the rate that the line sets.

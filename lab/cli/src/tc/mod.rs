@@ -2,6 +2,7 @@
 
 mod change;
 mod netem;
+mod place;
 mod queues;
 mod red;
 mod script;
@@ -11,6 +12,7 @@ use std::fmt::Write;
 
 use change::apply_changes;
 use netem::{TransitLimit, parse_netem, transit_limit};
+use place::{Identifier, Place};
 use queues::{fifo, parse_htb_class, parse_tbf, queue_management};
 use red::parse_red;
 use words::Words;
@@ -30,10 +32,11 @@ pub struct ShapedDirection {
     notes: Vec<String>,
     /// netem's limit on the packets that it holds, if the line sets no rate.
     transit_limit: Option<TransitLimit>,
+    /// The device, if the line names it.
+    device: Option<String>,
     /// The major number of the discipline's handle.
     handle: Option<String>,
-    /// The major number of the discipline that contains this one.
-    parent: Option<String>,
+    place: Place,
     /// Whether another discipline can replace the queue, as tbf's.
     has_inner_queue: bool,
 }
@@ -69,7 +72,7 @@ pub fn lines_of(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns whether a line leaves packets as they are: a discipline without effect, or htb itself, whose classes have the
 /// rates.
-pub fn shapes_nothing(line: &str) -> bool {
+fn shapes_nothing(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let names = |known: &[&str]| words.iter().any(|word| known.contains(word));
     let is_known = DISCIPLINES.iter().any(|(name, _)| *name != "htb" && words.contains(name));
@@ -79,7 +82,7 @@ pub fn shapes_nothing(line: &str) -> bool {
 
 /// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`, or one that `tc qdisc show` or `tc class show` prints. Errors name the
 /// wrong word, or list the supported disciplines.
-pub fn read(line: &str) -> Result<ShapedDirection, String> {
+fn read(line: &str) -> Result<ShapedDirection, String> {
     let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "\\").collect();
     let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
     let Some(at) = at else {
@@ -93,22 +96,30 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
         .iter()
         .find(|(known, _)| *known == words[at])
         .expect("the word is one of the disciplines");
-    let change = words[..at].iter().find_map(|word| match *word {
-        "change" => Some(Change::Options),
-        "replace" => Some(Change::Discipline),
-        _ => None,
-    });
-    let major = |word: &&str| Some(word.split_once(':')?.0.to_owned());
-    let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));
-    let mut shaped = ShapedDirection {
-        kind,
-        change,
-        handle: after("handle").or(words.get(at + 1)).and_then(major),
-        parent: after("parent").and_then(major),
-        ..ShapedDirection::default()
-    };
+    let mut shaped = ShapedDirection::at_place(kind, &words, at);
     read(&mut shaped, &mut Words { words: without_handle_and_parent(&words[at + 1..]) })?;
     Ok(shaped)
+}
+
+/// Parses the lines of a direction. The root of htb, mq and their kind shape nothing themselves, but may replace another discipline, or be
+/// replaced; alone they are a mistake.
+pub fn read_all(lines: &[&str]) -> Result<Vec<ShapedDirection>, String> {
+    let is_mistake = lines.iter().all(|line| shapes_nothing(line));
+    let parse = |line: &&str| match without_effect(line).filter(|_| !is_mistake) {
+        Some(discipline) => Ok(discipline),
+        None => read(line).map_err(|problem| format!("{line}: {problem}")),
+    };
+    lines.iter().map(parse).collect()
+}
+
+/// Returns the discipline of a line that leaves packets as they are.
+fn without_effect(line: &str) -> Option<ShapedDirection> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let kinds = || DISCIPLINES_WITHOUT_EFFECT.into_iter().chain(["htb"]);
+    let found =
+        words.iter().enumerate().find_map(|(at, word)| Some((at, kinds().find(|kind| kind == word)?)));
+    let (at, kind) = found.filter(|_| shapes_nothing(line))?;
+    Some(ShapedDirection::at_place(kind, &words, at))
 }
 
 /// Removes the handle and the parent that follow the discipline in the output of tc: `qdisc netem 8001: dev eth0 root
@@ -140,6 +151,27 @@ const DISCIPLINES: [(&str, OptionParser); 10] = [
 ];
 
 impl ShapedDirection {
+    /// Returns a discipline without options; its kind is the word `at`.
+    fn at_place(kind: &'static str, words: &[&str], at: usize) -> Self {
+        let change = words[..at].iter().find_map(|word| match *word {
+            "change" => Some(Change::Options),
+            "replace" => Some(Change::Discipline),
+            _ => None,
+        });
+        let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
+        let name = words.get(at + 1);
+        let place = Place::of_line(words, name);
+        let handle = after("handle").or(name).filter(|_| !matches!(place, Place::Class(_)));
+        Self {
+            kind,
+            change,
+            device: after("dev").map(|device| (*device).to_owned()),
+            handle: handle.and_then(|word| Some(Identifier::parse(word)?.major)),
+            place,
+            ..Self::default()
+        }
+    }
+
     fn set(&mut self, key: &'static str, value: impl std::fmt::Display) {
         self.keys.push((key, format!("\"{value}\"")));
     }
@@ -159,8 +191,10 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
         let lines = apply_changes(lines)?;
         let mut keys_so_far: Vec<&str> = Vec::new();
         let contains_netem = |outer: &ShapedDirection| {
-            let netem = |inner: &&ShapedDirection| inner.transit_limit.is_some() && inner.parent.is_some();
-            lines.iter().filter(netem).any(|inner| inner.parent == outer.handle)
+            let is_inside = |netem: &ShapedDirection| {
+                netem.place.container().is_some_and(|handle| Some(handle) == outer.handle.as_deref())
+            };
+            lines.iter().filter(|inner| inner.transit_limit.is_some()).any(is_inside)
         };
         for shaped in &lines {
             shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
@@ -377,8 +411,88 @@ mod tests {
         assert!(changed.contains("rate = \"5Mbit\"\ndelay = \"3ms\"\n"), "{changed}");
         let kept =
             up(&["qdisc add dev eth0 root codel limit 10", "qdisc change dev eth0 root codel target 9ms"]);
-        assert!(kept.unwrap_err().contains("write one line"));
+        let problem =
+            "hol does not apply a change of codel; write its final options in one line, and remove the other";
+        assert_eq!(kept.unwrap_err(), problem);
         assert!(up(&["qdisc change dev eth0 root netem delay 3ms"]).unwrap().contains("delay = \"3ms\""));
+    }
+
+    /// net/sched/sch_api.c, tc_modify_qdisc, and tc-htb(8).
+    #[test]
+    fn change_concerns_the_place_that_it_names() {
+        let up = |lines: &[&str]| {
+            let text = network(&read_all(lines)?, &[])?;
+            Ok::<_, String>(text.split_once("[network.up]\n").map_or(text.clone(), |(_, up)| up.to_owned()))
+        };
+        let netem = "qdisc add dev eth0 root handle 1: netem loss 1% corrupt 2%";
+        // Each sets the same key as the line before it, at another place.
+        for line in
+            ["qdisc replace dev eth1 root netem loss 3%", "qdisc replace dev eth0 parent 1:1 netem loss 3%"]
+        {
+            assert!(up(&[netem, line]).unwrap_err().contains("two lines set `loss`"), "{line}");
+        }
+        let class = "class add dev eth0 parent 1: classid 1:1 htb rate 5mbit";
+        let [first, second] =
+            ["1:1", "1:2"].map(|class| format!("qdisc add dev eth0 parent {class} netem loss 1%"));
+        let change = "qdisc change dev eth0 parent 1:01 netem loss 4%";
+        assert!(up(&[class, &first, change]).unwrap().contains("loss = \"4%\""));
+        assert!(up(&[class, &second, change]).unwrap_err().contains("two lines set `loss`"));
+        let other = "class replace dev eth0 parent 1: classid 1:2 htb rate 6mbit";
+        assert!(up(&[class, other]).unwrap_err().contains("two lines set `rate`"));
+        let same = other.replace("1:2", "1:1");
+        assert!(up(&[class, &same]).unwrap_err().contains("does not apply a change of htb"));
+        // Another handle is another discipline, which keeps nothing of the first.
+        for (handle, corrupt) in
+            [("handle 1:", true), ("handle 01:0", true), ("", true), ("handle 2:", false)]
+        {
+            let replaced =
+                up(&[netem, &format!("qdisc replace dev eth0 root {handle} netem loss 3%")]).unwrap();
+            assert_eq!(replaced.contains("corrupt = \"2%\""), corrupt, "{handle}: {replaced}");
+            assert!(replaced.contains("loss = \"3%\""), "{handle}: {replaced}");
+        }
+        assert!(
+            up(&[netem, "qdisc change dev eth0 root handle 2: netem loss 3%"])
+                .unwrap_err()
+                .contains("use replace")
+        );
+        let by_handle = up(&[netem, "qdisc change dev eth0 handle 1: netem loss 3%"]).unwrap();
+        assert!(by_handle.contains("loss = \"3%\"") && by_handle.contains("corrupt"), "{by_handle}");
+    }
+
+    /// net/sched/sch_api.c, qdisc_graft: the inner disciplines of a replaced one are destroyed.
+    #[test]
+    fn replaced_discipline_leaves_nothing() {
+        let up = |lines: &[&str]| {
+            let text = network(&read_all(lines).unwrap(), &[]).unwrap();
+            text.split_once("[network.up]\n").unwrap().1.to_owned()
+        };
+        let tree = [
+            "qdisc add dev eth0 root handle 1: htb default 10",
+            "class add dev eth0 parent 1: classid 1:10 htb rate 5mbit",
+            "qdisc add dev eth0 parent 1:10 handle 10: netem delay 50ms",
+            "qdisc add dev eth0 parent 10:1 handle 20: codel limit 9",
+        ];
+        let after = |line: &str| up(&[&tree[..], &[line]].concat());
+        for kind in DISCIPLINES_WITHOUT_EFFECT.iter().filter(|kind| !["ingress", "clsact"].contains(kind)) {
+            assert_eq!(after(&format!("qdisc replace dev eth0 root {kind}")), "", "{kind}");
+        }
+        assert_eq!(after("qdisc replace dev eth0 root pfifo limit 7"), "queue = \"7p\"\n");
+        assert_eq!(
+            after("qdisc replace dev eth0 parent 1:10 pfifo limit 7"),
+            "rate = \"5Mbit\"\nqueue = \"7p\"\n"
+        );
+        for line in [
+            "qdisc replace dev eth1 root noqueue",
+            "qdisc replace dev eth0 clsact",
+            "qdisc replace dev eth0 ingress",
+        ] {
+            assert_eq!(after(line), up(&tree), "{line}");
+        }
+        let again = "qdisc add dev eth0 root netem loss 1%";
+        assert_eq!(up(&[again, "qdisc replace dev eth0 root noqueue", again]), "loss = \"1%\"\n");
+        assert!(
+            read_all(&["qdisc replace dev eth0 root noqueue"]).unwrap_err().contains("shapes no packets")
+        );
     }
 
     #[test]

@@ -126,8 +126,8 @@ pub(super) fn keep_attributes(before: &ShapedDirection, mut changed: ShapedDirec
         changed.keys.retain(|(key, _)| *key != "delay" || !delay.is_zero());
         set_rate_and_queue(&mut changed, Some(rate), delay, packets);
     }
-    let (handle, parent) = (before.handle.clone(), before.parent.clone());
-    ShapedDirection { handle, parent, ..changed }
+    let (handle, place) = (before.handle.clone(), before.place.clone());
+    ShapedDirection { handle, place, ..changed }
 }
 
 /// Derives rate and queue from netem's limit, which counts packets in transit, too; hol's queue counts only

@@ -166,6 +166,7 @@ impl Chain {
                     )?;
                     self.install_filter(place, &release)?;
                 }
+                Stage::Filter(Filter::Wake) => self.install_filter(place, &tc_bpf::drop_wake_frames()?)?,
                 Stage::Filter(Filter::Drop(numbers)) => {
                     self.install_counter(place, || tc_bpf::drop_program(numbers))?;
                 }

@@ -3,9 +3,9 @@
 use hol_base::Ratio;
 use hol_network::TokenBucket;
 
-use super::GuestError;
 use super::bpf::{Map, Program, Purpose};
 use super::bpf_assembler::*;
+use super::{GuestError, waker};
 
 /// Verdicts of a tc program (linux/pkt_cls.h): `TC_ACT_UNSPEC` leaves the packet to the default action, `TC_ACT_SHOT` drops it.
 const TC_ACT_UNSPEC: i32 = -1;
@@ -56,6 +56,13 @@ pub(super) fn drop_program(numbers: &[u64]) -> Result<Program, GuestError> {
     let code = code.number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
     let code = code.op(STORE, 10, 1, -8, 0).look_up(&wanted, -8);
     code.drop_packet().load()
+}
+
+/// Drops the frames that only wake the disciplines of an interface. The kernel dequeues after each frame, also one that is
+/// dropped (net/core/dev.c, `__dev_xmit_skb`).
+pub(super) fn drop_wake_frames() -> Result<Program, GuestError> {
+    let code = code().op(LOAD_WORD, 1, 6, PROTOCOL_OFFSET, 0);
+    code.pass_unless(1, waker::ETHER_TYPE.to_be().into()).drop_packet().load()
 }
 
 /// Drops packets without tokens, with the same arithmetic as the model.

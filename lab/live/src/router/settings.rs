@@ -6,13 +6,15 @@ use hol_traffic::{Filter, ShapedLink, Stage, Unsupported};
 /// Keys of networks that a router cannot emulate: it emulates one constant path.
 const UNSUPPORTED_KEYS: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
+const ONE_CONSTANT_PATH: &str = "a router emulates a single path, whose settings do not change during a run";
+
 /// Returns the link from the client to the server and the one back, or an error that names the first
 /// unsupported key.
 pub(crate) fn shaped_links(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     if let Some(key) = UNSUPPORTED_KEYS.into_iter().find(|key| asked.get(key) != usual.get(key)) {
-        return refuse(key, "a router emulates a single path, whose settings do not change during a run");
+        return refuse(key, ONE_CONSTANT_PATH);
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
@@ -47,6 +49,7 @@ fn check_supported(line: &ShapedLink) -> Result<(), Unsupported> {
         Stage::Filter(Filter::Drop(_)) => {
             refuse("loss = { drop = … }", "the router supports only random loss")
         }
+        Stage::Filter(Filter::Wake) => refuse("events", ONE_CONSTANT_PATH),
         Stage::Filter(Filter::Police(_)) => refuse("police", "the router does not support police"),
         Stage::Shaper(_) | Stage::Queue(_) | Stage::Transit => {
             refuse("discipline", "the router's queue supports only droptail")

@@ -322,6 +322,38 @@ fn both_worlds_lose_the_same_datagrams_in_timed_bursts() {
     }
 }
 
+/// A frame wakes the kernel's disciplines after a rate of 0. It must not count among the packets that are dropped by number, nor as one
+/// that arrived, nor occupy the transmitter: 14 octets take 6 ms here.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn end_of_a_rate_of_0_sends_no_packet() {
+    // The first ends 2 ms before a packet; packets wait at the end of the second.
+    let events = "events = [{ at = '1080ms', rate = '0bit' }, { at = '1098ms', rate = '20kbit' }, \
+        { at = '4080ms', rate = '0bit' }, { at = '4450ms', rate = '20kbit' }]";
+    let network = format!("rate = '20kbit'\ndelay = '20ms'\nloss = {{ drop = [5, 30, 70] }}\n{events}");
+    let scenario = scenario("udp", &network, "kind = 'oneway'\nrate = '10/s'\nsize = '100B'", 80);
+    let [kernel, model] =
+        [&user_mode() as &dyn World, &Model].map(|world| world.run(&scenario, Seed(1)).unwrap());
+    let lost = |run: &Run| run.records.iter().filter(|record| record.request.is_none()).count();
+    assert_eq!((lost(&kernel), lost(&model)), (3, 3));
+    let arrived = |run: &Run, id| run.records.iter().find(|record| record.id == id)?.request;
+    for record in &model.records {
+        let [kernel, model] = [&kernel, &model].map(|run| arrived(run, record.id));
+        assert_eq!(kernel.is_some(), model.is_some(), "{:?} arrives in both worlds or in none", record.id);
+        let (Some(kernel), Some(model)) = (kernel, model) else { continue };
+        let [kernel, model] = [kernel, model].map(|request| request.delivered.as_nanos() as f64 / 1e6);
+        if model < 4080.0 {
+            assert!((kernel - model).abs() < 1.0, "{:?}: {kernel} ms, {model} ms in the model", record.id);
+        }
+    }
+    let counters = &kernel.summary.world_report.as_ref().unwrap().link_counters;
+    assert_eq!(
+        counters.iter().map(|direction| direction.dropped).collect::<Vec<_>>(),
+        [3, 0],
+        "{counters:?}"
+    );
+}
+
 /// Outages and delays of a trace that begins where the seed says are at the same times in both worlds, so datagrams at fixed times meet the
 /// same ones. No line ends an outage and shortens the delay at once: the kernel world then loses a datagram more, whatever the events are of.
 #[test]
