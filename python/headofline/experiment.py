@@ -93,6 +93,12 @@ a time such as "10ms" (units: ns, us, ms, s, min, h, d)
 """
 
 
+EventRate: TypeAlias = str
+"""
+a bit rate such as "100Mbit", or "0bit" (units: bit, kbit, Mbit, Gbit)
+"""
+
+
 class ExplicitLoss(TypedDict, closed=True):
     """
     The packets that are lost, by number.
@@ -1079,7 +1085,7 @@ class EventSpec(TypedDict, closed=True):
     """
     Path that changes, counted from 1. Default all.
     """
-    rate: NotRequired[BitRate]
+    rate: NotRequired[EventRate]
     """
     New bit rate, from the next bit on. `0bit`: packets wait in the queue.
     """

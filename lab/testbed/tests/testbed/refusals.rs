@@ -138,7 +138,7 @@ fn features_that_differ_from_ns_are_refused() {
             "set t [ends TCP/FullTcp TCP/FullTcp]\n$ns at 1 \"$t advance 10\"\n$ns at 2 \"$t advance 99\"",
             "use advanceby",
         ),
-        ("set f [over [ends SCTP SCTP] FTP]\n$ns at 1 \"$f produce 10\"", "use send with octets"),
+        ("set f [over [ends SCTP SCTP] FTP]\n$ns at 1 \"$f produce 10\"", "use send with a number of octets"),
         (
             "set c [over [ends UDP Null] Traffic/CBR]\n$c set packetSize_ 20\n$ns at 1 \"$c start\"",
             "use at least 36",

@@ -176,8 +176,8 @@ fn errors_have_a_line_a_column_and_a_remedy() {
         // Printed text is not a reason to refuse a script.
         ("puts \"compare with XCP\"\nwobble", "6:1", "unknown command \"wobble\""),
         ("proc finish {} { puts XCP }\nwobble", "6:1", "unknown command \"wobble\""),
-        ("set u [new Agent/UDP]\ndelete $u", "6:1", "not deleted"),
-        ("Class U -superclass Agent/UDP\nset u [new U]\ndelete $u", "7:1", "not deleted"),
+        ("set u [new Agent/UDP]\ndelete $u", "6:1", "cannot be deleted"),
+        ("Class U -superclass Agent/UDP\nset u [new U]\ndelete $u", "7:1", "cannot be deleted"),
         ("set lonely [$ns node]", "5:17", "on no link"),
         ("tb-set-ip $client 10.1.1.2\ntb-set-ip $server 10.1.1.2", "6:19", "already"),
         ("tb-set-link-loss $link0 2", "5:25", "from 0 to 1"),
