@@ -221,7 +221,7 @@ fn cases(default: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(2000))]
+    #![proptest_config(cases(700))]
     #[test]
     fn arbitrary_command_line_is_planned_or_refused(line in line()) {
         if let Err(problem) = headofline::parse_and_plan(line.clone()) {

@@ -24,8 +24,8 @@ use crate::session::{MAX_SILENCE, send, send_keepalives, split_stream};
 
 /// Maximum number of simultaneous connections; further ones are closed at once.
 const MAX_CONNECTIONS: usize = 16;
-/// The time for which a client waits until the previous client has disconnected.
-const TURN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time for which a client waits until the previous client has disconnected.
+const MAX_WAIT: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
 
 /// The service that a host provides.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Server {
     /// Waits until no client is served; returns the current client if that takes too long.
     fn wait_for_turn(&self, from: SocketAddr) -> Option<SocketAddr> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.is_free.wait_timeout_while(client, TURN_TIMEOUT, |client| client.is_some());
+        let waited = self.is_free.wait_timeout_while(client, MAX_WAIT, |client| client.is_some());
         let (mut client, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match *client {
             Some(other) => Some(other),

@@ -30,14 +30,14 @@ fn megabytes(transport: &str, workload: &str, network: &str, messages: u64) -> f
 #[test]
 fn memory_does_not_grow_with_messages() {
     for (transport, workload, network, messages, max) in [
-        ("tcp", "kind = 'simco'", "loss = '1%'", 400_000, 4.0),
-        ("sctp:streams=8", "kind = 'simco'", "loss = '1%'", 200_000, 4.0),
+        ("tcp", "kind = 'simco'", "loss = '1%'", 100_000, 4.0),
+        ("sctp:streams=8", "kind = 'simco'", "loss = '1%'", 100_000, 4.0),
         // The send buffer grows to 4 MiB, and so does the window.
-        ("tcp", "kind = 'bulk'", "", 150_000, 5.0),
+        ("tcp", "kind = 'bulk'", "", 75_000, 5.0),
         // A run waits for silently lost messages until a quarter of a million later ones have arrived.
         ("udp", "kind = 'echo'", "loss = '0.001%'", 400_000, 100.0),
         // Most of the schedule never comes due, because a message was too late.
-        ("tcp", "kind = 'oneway'\nrate = '2000/s'\nlate_limit = '1s'", "rate = '100kbit'", 500_000, 10.0),
+        ("tcp", "kind = 'oneway'\nrate = '2000/s'\nlate_limit = '1s'", "rate = '100kbit'", 250_000, 10.0),
     ] {
         let took = megabytes(transport, workload, network, messages);
         println!("{messages} messages, {transport}, {workload:?}, {network:?}: {took:.2} MB");

@@ -299,7 +299,7 @@ fn stopping_server_lets_experiments_save_their_results() {
 /// remains, and the results are the same. `HOL_KILLS=200` kills 200 times.
 #[test]
 fn killed_processes_lose_no_run_and_repeat_none() {
-    let kills: u64 = std::env::var("HOL_KILLS").map_or(6, |count| count.parse().unwrap());
+    let kills: u64 = std::env::var("HOL_KILLS").map_or(4, |count| count.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let wanted = undisturbed(SHORT, dir.path());
     let mut lab = Lab::start(&dir.path().join("state"), 2);
