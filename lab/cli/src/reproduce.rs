@@ -132,7 +132,7 @@ impl Reproduce {
             return Err(Failure::Usage(problem));
         }
         let repeated = |experiment: Experiment| match self.repetitions {
-            Some(repetitions) => experiment.repeated(|_| repetitions),
+            Some(repetitions) => experiment.with_repetitions(|_| repetitions),
             None => experiment,
         };
         Ok(chosen.map(|(_, experiment)| repeated(experiment.clone())).collect())

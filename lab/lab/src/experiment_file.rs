@@ -255,8 +255,8 @@ impl ExperimentFile {
         step: &[Assignment<'_>],
         source: &Source,
     ) -> Result<Self, InputError> {
-        self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
-        programs::find_root(&mut self.root, source)?;
+        self.programs.iter_mut().try_for_each(|program| programs::resolve_files(program, source))?;
+        programs::resolve_root(&mut self.root, source)?;
         traces::read_traces(&mut self.network, written, step, source)?;
         traces::read_distributions(&mut self.network, source)?;
         self.read_sizes(written, source)?;

@@ -134,7 +134,8 @@ pub const METRICS: [&str; TABLE.len()] = {
     names
 };
 
-const TIME_METRIC: MetricInfo = MetricInfo {
+/// The fields that metrics of a time have unless they set their own.
+const TIME_METRIC_DEFAULTS: MetricInfo = MetricInfo {
     metric: Metric::ResponseTime,
     name: "response-time",
     title: "mean response time",
@@ -174,7 +175,7 @@ pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         needs_load: true,
         theory: Some(["closed_form_ms", "the closed form, where it applies"]),
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Tail,
@@ -183,7 +184,7 @@ pub const TABLE: [MetricInfo; 17] = [
         needs_load: true,
         column: "p99_ms",
         extract: Extract::Summary(|run| run.latency.quantile(0.99).map(|at| at.as_millis_f64())),
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Throughput,
@@ -201,7 +202,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("messages_per_s", |point| mean(point.messages_per_s())),
             printed_column("messages_ci95_per_s", |point| half_width(point.messages_per_s())),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::ConnectTime,
@@ -216,7 +217,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("connect_ci95_ms", |point| half_width(point.mean_of(Metric::ConnectTime))),
             printed_column("unconnected", |point| json!(point.unconnected_runs())),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Fairness,
@@ -240,7 +241,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("fairness", |point| mean(point.mean_of(Metric::Fairness))),
             stored_column("fairness_ci95", |point| half_width(point.mean_of(Metric::Fairness))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Delivered,
@@ -256,7 +257,7 @@ pub const TABLE: [MetricInfo; 17] = [
         extract: Extract::Summary(|run| {
             (run.offered > 0).then(|| 100.0 * run.completed as f64 / run.offered as f64)
         }),
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::FirstOctets,
@@ -269,7 +270,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("first_octets_ms", |point| mean(point.mean_of(Metric::FirstOctets))),
             stored_column("first_octets_ci95_ms", |point| half_width(point.mean_of(Metric::FirstOctets))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::ObjectTime,
@@ -285,7 +286,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("objects_ms", |point| mean(point.mean_of(Metric::ObjectTime))),
             stored_column("objects_ci95_ms", |point| half_width(point.mean_of(Metric::ObjectTime))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Playable,
@@ -303,7 +304,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("playable_percent", |point| mean(point.mean_of(Metric::Playable))),
             stored_column("playable_ci95_percent", |point| half_width(point.mean_of(Metric::Playable))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Glitches,
@@ -319,7 +320,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("glitches_per_minute", |point| mean(point.mean_of(Metric::Glitches))),
             stored_column("glitches_ci95_per_minute", |point| half_width(point.mean_of(Metric::Glitches))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::PacketsLost,
@@ -338,7 +339,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("packets_lost_each", |point| mean(point.mean_of(Metric::PacketsLost))),
             stored_column("packets_lost_each_ci95", |point| half_width(point.mean_of(Metric::PacketsLost))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Retransmissions,
@@ -353,7 +354,7 @@ pub const TABLE: [MetricInfo; 17] = [
             let counts = run.counts.as_ref().filter(|_| completed > 0)?;
             Some((counts.fast_retransmissions + counts.timeout_retransmissions) as f64 / completed as f64)
         }),
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Outage,
@@ -369,7 +370,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("outage_ci95_ms", |point| half_width(point.mean_of(Metric::Outage))),
             printed_column("runs_not_recovered", |point| json!(point.unrecovered_runs())),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::LateMessages,
@@ -388,7 +389,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("late_messages", |point| mean(point.mean_of(Metric::LateMessages))),
             stored_column("late_messages_ci95", |point| half_width(point.mean_of(Metric::LateMessages))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::BacklogFirst,
@@ -401,7 +402,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("backlog_first_ms", |point| mean(point.mean_of(Metric::BacklogFirst))),
             stored_column("backlog_first_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogFirst))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::BacklogLast,
@@ -414,7 +415,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("backlog_last_ms", |point| mean(point.mean_of(Metric::BacklogLast))),
             stored_column("backlog_last_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogLast))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
         metric: Metric::Noticed,
@@ -434,7 +435,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("noticed_ms", |point| mean(point.mean_of(Metric::Noticed))),
             stored_column("noticed_ci95_ms", |point| half_width(point.mean_of(Metric::Noticed))),
         ],
-        ..TIME_METRIC
+        ..TIME_METRIC_DEFAULTS
     },
 ];
 
@@ -498,7 +499,7 @@ impl Metric {
                 equal: defined.equal(),
                 column: defined.name,
                 extract: Extract::Run(|_, _| None),
-                ..TIME_METRIC
+                ..TIME_METRIC_DEFAULTS
             };
         }
         *TABLE.iter().find(|info| info.metric == self).expect("every metric has an entry")

@@ -13,7 +13,7 @@ use crate::source::Source;
 
 /// Makes the paths of a program's files absolute; they are relative to the experiment file. If the command names files
 /// of the experiment file's directory, this directory becomes the working directory.
-pub(crate) fn find_files(program: &mut Spanned<Program>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn resolve_files(program: &mut Spanned<Program>, source: &Source) -> Result<(), InputError> {
     let span = program.span();
     let Program { command, directory, files, .. } = program.get_mut();
     if directory.is_none() && command.names().into_iter().any(|name| source.has(name)) {
@@ -29,7 +29,7 @@ pub(crate) fn find_files(program: &mut Spanned<Program>, source: &Source) -> Res
 }
 
 /// Makes the path of the root absolute.
-pub(crate) fn find_root(root: &mut Spanned<Root>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn resolve_root(root: &mut Spanned<Root>, source: &Source) -> Result<(), InputError> {
     let span = root.span();
     if let Root::Path(path) = root.get_mut() {
         *path = source.path(path).map_err(|problem| source.error(&span, problem))?;

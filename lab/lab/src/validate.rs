@@ -37,7 +37,7 @@ impl BothWorlds {
             let (experiment, not_in_model) = experiment.in_world(&WorldName::default())?;
             let (kernel, not_in_kernel) = experiment.in_world(world)?;
             let (model, _) = kernel.clone().in_world(&WorldName::default())?;
-            both.model.push(model.repeated(|Repetitions { min, max }| Repetitions {
+            both.model.push(model.with_repetitions(|Repetitions { min, max }| Repetitions {
                 min: min * MODEL_REPETITIONS,
                 max: max * MODEL_REPETITIONS,
             }));
@@ -50,9 +50,9 @@ impl BothWorlds {
 
 impl Experiment {
     /// Returns the experiment with another number of repetitions of the same length; the first repetitions stay the same.
-    pub fn repeated(mut self, times: impl Fn(Repetitions) -> Repetitions) -> Self {
+    pub fn with_repetitions(mut self, change: impl Fn(Repetitions) -> Repetitions) -> Self {
         for point in &mut self.points {
-            let repetitions = times(point.repetitions);
+            let repetitions = change(point.repetitions);
             // Messages that cannot be divided evenly would lengthen the first repetitions.
             point.messages = point.messages / u64::from(point.repetitions.min) * u64::from(repetitions.min);
             point.repetitions = repetitions;
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn added_repetitions_keep_the_length_and_the_seeds() {
         let few = experiment("transports = ['tcp']\nmessages = 1003\nrepetitions = 5");
-        let many = few.clone().repeated(|_| Repetitions::fixed(50));
+        let many = few.clone().with_repetitions(|_| Repetitions::fixed(50));
         let (few, many) = (&few.points[0], &many.points[0]);
         assert_eq!(many.repetitions, Repetitions::fixed(50));
         assert!((0..50).all(|repetition| many.messages_in(repetition) == 200));

@@ -28,7 +28,7 @@ pub(crate) struct Subflows {
 struct Subflow {
     connection: usize,
     /// 1 if the subflow was opened by the side that did not open the MPTCP connection, otherwise 0.
-    turned: usize,
+    opener_side: usize,
     /// The two sides; side 0 opened the subflow.
     sides: [Side; 2],
     is_reset: bool,
@@ -58,7 +58,7 @@ impl Subflows {
     ) -> PacketContent {
         let (subflow, side) = self.find(sockets, segment, now, connections);
         let subflow = &mut self.subflows[subflow];
-        let (index, direction) = (subflow.connection, side ^ subflow.turned);
+        let (index, direction) = (subflow.connection, side ^ subflow.opener_side);
         let connection = &mut connections[index];
         if segment.flags.contains(Flags::RST) && !std::mem::replace(&mut subflow.is_reset, true) {
             connection.reset();
@@ -124,12 +124,12 @@ impl Subflows {
     fn open(&self, segment: &Segment, now: Time, connections: &mut Vec<Connection>) -> Subflow {
         let joined =
             segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined_connection(option));
-        let (connection, turned) = joined.unwrap_or((connections.len(), 0));
+        let (connection, opener_side) = joined.unwrap_or((connections.len(), 0));
         match joined {
             Some(_) => connections[connection].add_subflow(),
             None => connections.push(Connection::new(Protocol::Tcp, now)),
         }
-        Subflow { connection, turned, sides: Default::default(), is_reset: false }
+        Subflow { connection, opener_side, sides: Default::default(), is_reset: false }
     }
 }
 

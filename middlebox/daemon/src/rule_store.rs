@@ -111,7 +111,7 @@ impl RuleStore {
     const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
     pub fn new(clock: Clock, filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
-        let check_at = if filter.is_guarded() { Time::MAX } else { Time::ZERO };
+        let check_at = if filter.is_protected() { Time::MAX } else { Time::ZERO };
         Self {
             filter,
             journal,

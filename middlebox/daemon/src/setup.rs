@@ -329,7 +329,7 @@ impl Settings {
             FilterKind::Nftables => {
                 self.warn_of_missing_interfaces(clock, &mut log);
                 let mut filter = Nftables::open(self.nftables()?).map_err(RuleStoreError::from)?;
-                if !filter.is_guarded() {
+                if !filter.is_protected() {
                     filter.watch().map_err(RuleStoreError::from)?;
                     let reason = "before Linux 6.9 other programs can change the table; simcod repairs such changes within 1 s";
                     log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &reason)]);

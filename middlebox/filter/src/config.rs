@@ -13,7 +13,8 @@ pub struct Config {
     default_policy: DefaultPolicy,
     pool: Pool,
     masquerade: Masquerade,
-    is_guarded: bool,
+    /// Whether the table belongs to this process, so that no other program can change it (Linux 6.9).
+    is_protected: bool,
 }
 
 /// The flows that a NAT translates although no rule covers them. Needs [`Interfaces`].
@@ -82,7 +83,7 @@ impl Config {
             default_policy: DefaultPolicy::Drop,
             pool: Pool::default(),
             masquerade: Masquerade::default(),
-            is_guarded: true,
+            is_protected: true,
         }
     }
 
@@ -122,7 +123,7 @@ impl Config {
 
     /// Lets other programs change the table, which kernels before Linux 6.9 allow in any case. For tests.
     pub fn unguarded(self) -> Self {
-        Self { is_guarded: false, ..self }
+        Self { is_protected: false, ..self }
     }
 
     /// Returns the name of the table.
@@ -152,8 +153,8 @@ impl Config {
 
     /// Returns true if the table is protected from changes by other programs, provided that the kernel can do
     /// that (Linux 6.9).
-    pub fn is_guarded(&self) -> bool {
-        self.is_guarded
+    pub fn is_protected(&self) -> bool {
+        self.is_protected
     }
 }
 

@@ -44,7 +44,7 @@ pub trait PacketFilter: Send {
     }
 
     /// Returns true if no other program can change the filter.
-    fn is_guarded(&self) -> bool {
+    fn is_protected(&self) -> bool {
         true
     }
 

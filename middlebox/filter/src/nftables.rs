@@ -57,7 +57,7 @@ impl Nftables {
     /// From then on the table belongs to this filter.
     pub fn open(config: Config) -> Result<Self, FilterError> {
         let kernel = Kernel::open()?;
-        let ownership = if config.is_guarded() { Ownership::detect(&kernel)? } else { Ownership::Shared };
+        let ownership = if config.is_protected() { Ownership::detect(&kernel)? } else { Ownership::Shared };
         ownership.check(&kernel, config.table())?;
         Ok(Self {
             config,
@@ -199,7 +199,7 @@ impl PacketFilter for Nftables {
         }
     }
 
-    fn is_guarded(&self) -> bool {
+    fn is_protected(&self) -> bool {
         self.ownership == Ownership::Exclusive
     }
 

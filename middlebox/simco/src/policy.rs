@@ -1,6 +1,6 @@
 //! The middlebox's policy, which defines the rights of each agent. RFC 3989 section 2.1.5.
 
-mod succession;
+mod replacement;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

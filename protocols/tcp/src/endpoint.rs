@@ -227,7 +227,7 @@ impl Endpoint {
             ExpiredTimer::CompressedAck | ExpiredTimer::HastenedAck => self.send_ack(now),
             ExpiredTimer::Departure => self.departure_due(now),
             ExpiredTimer::TimeWait => self.machine.end(),
-            ExpiredTimer::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
+            ExpiredTimer::Sender(Purpose::Retransmission) => self.on_retransmission_timeout(now),
             ExpiredTimer::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
             ExpiredTimer::Sender(Purpose::Reordering) => self.reordering_timeout(now),
             ExpiredTimer::Sender(Purpose::Persist) => self.persist_timeout(now),

@@ -134,7 +134,7 @@ impl Endpoint {
             info.restarts_timer = true;
             if self.negotiated.uses_sack() {
                 if reordered.before(prior_highest) {
-                    self.reordering_seen(reordered, prior_highest);
+                    self.note_reordering(reordered, prior_highest);
                 }
             } else {
                 // Without SACK the retransmission may have arrived, and the other data before it. Linux:

@@ -49,7 +49,7 @@ impl Endpoint {
         }
         let highest = self.board.highest_sacked(self.snd.una());
         if reordered.before(highest) {
-            self.reordering_seen(reordered, highest);
+            self.note_reordering(reordered, highest);
         }
     }
 
@@ -118,7 +118,7 @@ impl Endpoint {
     }
 
     /// Notes reordering: a segment that was never retransmitted was delivered after a segment sent later.
-    pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
+    pub(crate) fn note_reordering(&mut self, low: SeqNum, high: SeqNum) {
         let distance = high.distance_from(low).div_ceil(self.negotiated.mss());
         self.episode.reordering.note_distance(distance);
     }

@@ -49,7 +49,7 @@ fn doubled(first: Duration, timeouts: u32, max: Duration) -> Duration {
 
 impl Endpoint {
     /// Handles the expiry of the retransmission timer. RFC 6298 sections 5.4 to 5.6.
-    pub(crate) fn retransmission_timeout(&mut self, now: Time) {
+    pub(crate) fn on_retransmission_timeout(&mut self, now: Time) {
         if self.board.len() == 0 {
             return;
         }

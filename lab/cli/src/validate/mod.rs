@@ -107,7 +107,7 @@ impl Validate {
         let what = self.what.as_deref().expect("clap requires it without --random");
         let ValidationInput { name, title, study, experiments } = self.load_input(what)?;
         let repeated = |experiment: Experiment| match self.repetitions {
-            Some(repetitions) => experiment.repeated(|_| repetitions),
+            Some(repetitions) => experiment.with_repetitions(|_| repetitions),
             None => experiment,
         };
         let experiments = experiments.into_iter().map(repeated).collect();
@@ -138,11 +138,11 @@ impl Validate {
 
         // The page covers all points with results; the text and the verdict cover only the selected points.
         let metric = if self.throughput { Metric::Throughput } else { Metric::ResponseTime };
-        Validation::gather(&title, &kernel, &model, metric).write(&out).map_err(Failure::failed)?;
+        Validation::of_results(&title, &kernel, &model, metric).write(&out).map_err(Failure::failed)?;
         let whole = check_no_failures(&model, &out.join("model"))
             .and_then(|()| check_no_failures(&kernel, &out.join("kernel")));
         let [kernel, model] = [kernel, model].map(|results| restrict(results, &selected));
-        let validation = Validation::gather(&title, &kernel, &model, metric);
+        let validation = Validation::of_results(&title, &kernel, &model, metric);
         if self.json {
             validation.points.iter().for_each(|compared| say(&json(&point_as_json(compared))));
         } else {

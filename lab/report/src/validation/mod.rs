@@ -53,7 +53,7 @@ pub struct Validation {
 
 impl Validation {
     /// Compares two result directories with the same points in the same order.
-    pub fn gather(title: &str, kernel: &Results, model: &Results, metric: Metric) -> Self {
+    pub fn of_results(title: &str, kernel: &Results, model: &Results, metric: Metric) -> Self {
         let pairs = kernel.points.iter().zip(&model.points);
         let there = |(kernel, model): &(&PointResult, &PointResult)| {
             !kernel.runs.is_empty() && !model.runs.is_empty()

@@ -5,6 +5,7 @@
 //! view without changes does not change the text. An ns script contains the whole experiment, with comments for what
 //! ns cannot express ([`ns`]).
 
+mod analysis;
 mod completions;
 mod drawing_edits;
 mod file;
@@ -14,7 +15,6 @@ mod movie;
 mod ns;
 mod positions;
 mod question;
-mod reading;
 mod values;
 
 #[cfg(test)]
@@ -24,6 +24,7 @@ use hol_lab::Permission;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use analysis::{ReadRequest, Reading, read};
 pub use completions::completions;
 use file::File;
 pub use file::experiment;
@@ -31,7 +32,6 @@ pub use graph::Graph;
 pub use idle::{network, with_placeholder_traffic};
 pub use movie::{Movie, movie};
 pub use question::Question;
-pub use reading::{ReadRequest, Reading, read};
 
 use crate::experiment::Format;
 

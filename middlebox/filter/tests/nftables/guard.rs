@@ -23,7 +23,7 @@ fn rule(pid: u32) -> Rule {
 /// Returns a filter with the first rule in a table that it owns.
 fn owner(world: &World) -> Nftables {
     let mut filter = world.filter(Config::new());
-    assert!(filter.is_guarded(), "before Linux 6.9 a table does not stay owned");
+    assert!(filter.is_protected(), "before Linux 6.9 a table does not stay owned");
     filter.reconcile(NOW, &[rule(1)]).unwrap();
     filter
 }
@@ -114,7 +114,7 @@ fn a_table_that_cannot_be_owned_is_replaced() {
 fn foreign_changes_of_an_unguarded_table_are_detected() {
     let world = World::new();
     let mut filter = world.filter(Config::new().unguarded());
-    assert!(!filter.is_guarded());
+    assert!(!filter.is_protected());
     world.call_in(Middlebox, || filter.watch()).unwrap();
     filter.reconcile(NOW, &[rule(1)]).unwrap();
     filter.apply(NOW, &[begin(rule(2))]).unwrap();

@@ -10,6 +10,6 @@ mod nat;
 mod policy;
 mod quotas;
 mod receipt;
+mod replacement;
 mod sessions;
-mod succession;
 mod world;

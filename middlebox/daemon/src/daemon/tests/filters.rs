@@ -20,7 +20,7 @@ struct State {
     rules: Vec<Rule>,
     is_broken: bool,
     is_busy: bool,
-    is_guarded: bool,
+    is_protected: bool,
     has_foreign_change: bool,
     attempts: usize,
     is_reconciled: bool,
@@ -64,8 +64,8 @@ impl PacketFilter for FailingFilter {
         Ok(Corrections::default())
     }
 
-    fn is_guarded(&self) -> bool {
-        self.0.lock().unwrap().is_guarded
+    fn is_protected(&self) -> bool {
+        self.0.lock().unwrap().is_protected
     }
 
     fn has_foreign_change(&mut self) -> bool {
@@ -213,7 +213,7 @@ fn foreign_changes_of_the_filter_are_undone_within_a_second() {
 #[test]
 fn an_owned_filter_is_not_checked_periodically() {
     let filter = FailingFilter::default();
-    filter.0.lock().unwrap().is_guarded = true;
+    filter.0.lock().unwrap().is_protected = true;
     let world = &mut filter.world();
     world.settle();
     assert_eq!(world.daemon.time_to_next_action(), None);
