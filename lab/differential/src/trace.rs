@@ -64,6 +64,8 @@ pub struct Trace {
     in_flight: BTreeMap<String, VecDeque<usize>>,
     /// Whether the content of datagrams is encrypted, so only their lengths are compared.
     is_encrypted: bool,
+    /// Octets of all packets, each counted where it was sent and where it arrived.
+    octets: usize,
 }
 
 impl PacketObserver for Trace {
@@ -76,8 +78,12 @@ impl PacketObserver for Trace {
             Packet::Octets(octets) => hol_wire::Packet::parse(octets.to_vec().into()),
         };
         match parsed {
-            Ok(packet) if event.event == TapEvent::Received => self.record_arrival(event.time, packet),
+            Ok(packet) if event.event == TapEvent::Received => {
+                self.octets += packet.length();
+                self.record_arrival(event.time, packet);
+            }
             Ok(packet) => {
+                self.octets += packet.length();
                 let text = self.describe(&packet);
                 let name = arrival_key(packet);
                 self.in_flight.entry(name).or_default().push_back(self.sent.len());
@@ -121,6 +127,11 @@ impl Trace {
     /// Creates an empty trace of a run over a transport of this kind.
     pub(crate) fn of_kind(kind: Kind) -> Self {
         Self { is_encrypted: kind == Kind::Quic, ..Self::default() }
+    }
+
+    /// Returns the octets of all packets, each counted where it was sent and where it arrived.
+    pub(crate) fn octets(&self) -> usize {
+        self.octets
     }
 
     fn describe(&mut self, packet: &hol_wire::Packet) -> String {
