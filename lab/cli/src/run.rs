@@ -34,7 +34,7 @@ Examples:
 pub struct Run {
     #[command(flatten)]
     experiment_args: ExperimentArgs,
-    /// Result directory [default: results/NAME of the file]
+    /// Result directory [default: results/NAME for the file NAME.toml]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
@@ -75,7 +75,7 @@ pub struct ExperimentArgs {
     /// background flows
     #[arg(long)]
     records: bool,
-    /// Record windows, round-trip times and queues at this interval, in Parquet files and in the report
+    /// Record congestion windows, round-trip times and queues at this interval, in Parquet files and in the report
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     series: Option<String>,
 }

@@ -110,8 +110,8 @@ pub struct Counts {
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Timeouts after another timeout without an acknowledgement in between, of TCP and SCTP. `None` in
-    /// results of older versions.
+    /// Timeouts of TCP and SCTP that follow another timeout without an acknowledgement in between. `None` in results of
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoffs: Option<u64>,
     /// Tail loss probes sent.

@@ -49,7 +49,7 @@ pub struct Shell {
     /// Node on which the shell starts [default: the client]
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Number of the experiment's point, as `hol run --plan` lists them
+    /// Number of the point in the experiment, as `hol run --plan` shows it
     #[arg(long, value_name = "N", default_value_t = 0)]
     point: usize,
     #[command(flatten)]
