@@ -243,9 +243,18 @@ fn restrict(mut results: Results, selected: &[bool]) -> Results {
 fn format_validation(validation: &Validation) -> String {
     let judged: &[&str] = match validation.metric {
         Metric::Throughput => &["kernel kbit/s", "model", "difference", "kernel faster"],
-        _ => &["kernel mean", "model", "off", "kernel slower", "kernel p99", "model", "off", "kernel slower"],
+        _ => &[
+            "kernel mean",
+            "model",
+            "difference",
+            "kernel slower",
+            "kernel p99",
+            "model",
+            "difference",
+            "kernel slower",
+        ],
     };
-    let heads = [&["point (worst first)"], judged, &["collapsed", ""]].concat();
+    let heads = [&["point (worst first; median runs)"], judged, &["collapsed", ""]].concat();
     let mut rows = vec![heads.into_iter().map(str::to_owned).collect()];
     rows.extend(validation.points.iter().take(MAX_SHOWN).map(row));
     let mut text = table(&rows);

@@ -55,7 +55,7 @@ impl WithinAxis {
             n => format!("; at {n} more points the transport did not carry the load"),
         };
         let text = format!(
-            "{} of {} means are within {low}–{high} {unit} with their whole confidence intervals, {} are outside, {} are not precise enough{not_carried}",
+            "the confidence intervals of {} of {} means are within the axis ({low} to {high} {unit}), those of {} are outside, and {} are undecided{not_carried}",
             count(AxisPosition::Inside),
             placed.len(),
             count(AxisPosition::Outside),
@@ -65,7 +65,7 @@ impl WithinAxis {
             let what = match (mean, place) {
                 (None, _) => "no steady state".to_owned(),
                 (Some(mean), AxisPosition::Outside) => format!("{mean} {unit}, outside the axis"),
-                (Some(mean), _) => format!("{mean} {unit}, whose interval crosses the end of the axis"),
+                (Some(mean), _) => format!("{mean} {unit}, whose interval crosses an end of the axis"),
             };
             format!("{} at {}: {what}", cell.transport, cell.describe_conditions())
         };
