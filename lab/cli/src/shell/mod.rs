@@ -278,12 +278,12 @@ impl ShellSession {
         let Some((node, steps)) = self.snapshots.get(name) else {
             let known: Vec<&str> = self.snapshots.keys().map(String::as_str).collect();
             let known = if known.is_empty() {
-                "there is none".to_owned()
+                "none exists".to_owned()
             } else {
                 format!("use {}", known.join(" or "))
             };
             return Err(StepError::Refused(format!(
-                "no snapshot {name:?}; {known}; `:snapshot NAME` creates one"
+                "unknown snapshot {name:?}; {known}; `:snapshot NAME` creates one"
             )));
         };
         self.network.return_to(steps.clone())?;

@@ -372,7 +372,7 @@ fn list_disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     let mut text = String::new();
     for outcome in outcomes.iter().filter(differ).take(MAX_SHOWN) {
         let path = out.join(format!("random-{seed}-{}.toml", outcome.number));
-        text += &format!("\n{} ({}): ", path.display(), outcome.family);
+        text += &format!("\n{} ({}), first | second world: ", path.display(), outcome.family);
         if let Some([model, other]) = outcome.values {
             let ms = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
             text += &format!(
