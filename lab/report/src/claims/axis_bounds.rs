@@ -116,8 +116,8 @@ mod tests {
         assert_eq!(of(&[&inside, &wide]).holds, None);
         let finding = of(&[&inside, &outside, &wide]);
         assert_eq!(finding.holds, Some(false));
-        assert!(finding.text.starts_with("1 of 3 means"), "{finding:?}");
-        assert!(finding.text.contains("1 are outside, 1 are not precise enough"), "{finding:?}");
+        assert!(finding.text.starts_with("the confidence intervals of 1 of 3 means"), "{finding:?}");
+        assert!(finding.text.contains("those of 1 are outside, and 1 are undecided"), "{finding:?}");
         let mut stopped = outside;
         (stopped.stop_reason, stopped.ended_early) = (Some("behind schedule".into()), vec![true; 3]);
         let mut unsteady = wide;
