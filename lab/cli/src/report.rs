@@ -17,9 +17,9 @@ const MAX_FILE_SIZE: u64 = 256 << 20;
 
 /// Write the report and the figures of a result directory again; nothing is run.
 ///
-/// With two directories of one study or experiment, one of the model world and one of the kernel world, the command instead writes
-/// both-worlds.html into the model's directory: the model's report with the verdicts of both worlds on each claim, and whether the points
-/// agree.
+/// Given two directories of the same study or experiment, one from the model world and one from the kernel world, the
+/// command instead writes both-worlds.html into the model's directory: the model's report with both worlds' verdicts on
+/// each claim, and whether the points agree.
 #[derive(Debug, Args)]
 pub struct Report {
     /// Result directory of `hol run` or `hol reproduce`, complete or not

@@ -46,7 +46,8 @@ pub struct RunResult {
     /// Response times around the first disruption; only of the first repetition.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "course")]
     pub outage_curve: Option<Box<OutageCurve>>,
-    /// When the transport reported to the application that the connection had failed, since the start of the run, if it did.
+    /// Time since the start of the run at which the transport reported to the application that the connection had
+    /// failed; `None` if it did not.
     #[serde(
         default,
         rename = "failed_at_ns",

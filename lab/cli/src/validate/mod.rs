@@ -49,8 +49,8 @@ pub struct Validate {
     /// [default: the file's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
-    /// Compare only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may
-    /// be repeated
+    /// Compare only points of this experiment, of this transport, or with this value of a swept key, as in
+    /// transport=TCP or loss=1%; may be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     wheres: Vec<String>,
     /// World with which the model is compared, such as kernel:uml or kernel:6.1 [default: kernel; kernel:uml for
