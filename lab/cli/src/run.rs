@@ -318,7 +318,9 @@ fn format_points(results: &Results) -> String {
     let mut text = point_row::points_table("point", &shown, |result| result.point.to_string());
     if shown.len() < all.len() {
         let more = all.len() - shown.len();
-        text += &format!("… and {more} points under other conditions; points.csv and the report contain all points\n");
+        text += &format!(
+            "… and {more} points under other conditions; points.csv and the report contain all points\n"
+        );
     }
     text + &warnings(all)
 }

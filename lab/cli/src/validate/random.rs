@@ -363,7 +363,11 @@ fn describe_first_differences(outcomes: &[Outcome]) -> String {
         format!("{:>5}  {protocol} {cause}, as in {}\n", numbers.len(), first.join(", "))
     };
     let lines: String = causes.iter().take(MAX_SHOWN).map(line).collect();
-    if lines.is_empty() { lines } else { format!("\nnumber of scenarios by the first packet that differs\n{lines}") }
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("\nnumber of scenarios by the first packet that differs\n{lines}")
+    }
 }
 
 /// Lists scenarios whose values differ, and those that failed.

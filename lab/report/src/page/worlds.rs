@@ -143,7 +143,9 @@ fn describe_dispute(agreement: Agreement, on_shared: Agreement) -> String {
         _ => return String::new(),
     };
     let by_points = match on_shared {
-        shared if shared == agreement => "they also disagree if only the points that were measured in both are counted",
+        shared if shared == agreement => {
+            "they also disagree if only the points that were measured in both are counted"
+        }
         Agreement::Same => {
             "they agree if only the points that were measured in both are counted, so the other points cause the disagreement"
         }
