@@ -36,7 +36,7 @@ Examples:
 
 /// Compare transports under one set of conditions.
 ///
-/// In the same repetition every transport meets the same losses, so that results are compared in pairs.
+/// In each repetition all transports meet the same losses, so that their results are compared in pairs.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Compare {
@@ -49,7 +49,7 @@ pub struct Compare {
     /// Also write results and a report to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Record windows, round-trip times and queues at this interval; needs --out
+    /// Record congestion windows, round-trip times and queues at this interval; needs --out
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
     /// Add repetitions until each conclusion is clear or this processor time is used up; not with --count or
@@ -221,7 +221,7 @@ fn run_unfinished(
 pub fn check_no_failures(finished: &RunResults) -> Result<(), Failure> {
     let failed = finished.failed().count();
     finished.failed().next().map_or(Ok(()), |first| {
-        Err(Failure::Failed(format!("{failed} runs failed and are missing above; the first: {first}")))
+        Err(Failure::Failed(format!("{failed} runs failed and are not in the results above; the first: {first}")))
     })
 }
 

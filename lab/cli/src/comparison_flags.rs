@@ -32,7 +32,7 @@ pub struct ComparisonFlags {
     /// Size of the messages of echo, pingpong, oneway and bulk [default: 128B; bulk: 4096B]
     #[arg(long, value_name = "128B", allow_hyphen_values = true)]
     size: Option<String>,
-    /// Weights of simco's requests, which enable a rule, change its lifetime or delete it [default: enable=1]
+    /// Weights of simco's requests: enable a rule, change its lifetime or delete it [default: enable=1]
     #[arg(long, value_name = "enable=2,lifetime=1,delete=1")]
     mix: Option<String>,
     /// Packet filter with which simco's server enforces rules; nftables only in the kernel world [default: none]

@@ -34,7 +34,7 @@ Examples:
 ///
 /// The command after -- runs on the host `client`, the command of --server runs on the host `server`. Each host can
 /// reach the other by its name. Both run on a stock Linux kernel in virtual time: same seed, same result. For
-/// transports other than tcp, the kernel replaces the programs' TCP sockets by sockets of SCTP or MPTCP; the programs
+/// transports other than tcp, the kernel replaces the programs' TCP sockets with SCTP or MPTCP sockets; the programs
 /// themselves do not change.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]

@@ -10,12 +10,12 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "carries the load",
         &["load", "overload"],
-        "said of a transport that delivers messages as fast as they are offered; otherwise messages pile up, and the mean would depend only on the length of the run",
+        "said of a transport that delivers messages as fast as they become due; otherwise messages pile up, and the mean response time would grow with the length of the run",
     ),
     (
         "CI",
         &["confidence", "interval"],
-        "confidence interval: with 95 %, the intervals of 19 of 20 such experiments contain the true value",
+        "confidence interval: on average, the 95 % CIs of 19 of 20 experiments contain the true value",
     ),
     (
         "claim",
@@ -25,7 +25,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "collapsed",
         &["collapse"],
-        "said of a run that ended early, fell more than a second behind its schedule, or whose backlog kept growing; on a path that changes, falling behind counts only if the load exceeds the mean rate of the path, and growth does not count",
+        "said of a run that did not carry its load: it ended early, fell more than a second behind its schedule, or its backlog kept growing; on a path that changes, a growing backlog does not count, and falling behind counts only if the load exceeds the mean rate of the path",
     ),
     ("cwnd", &["window"], "congestion window: how much a sender may have in flight (RFC 5681 section 2)"),
     (
@@ -40,7 +40,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
         &[],
         "said of messages that never arrived or got no reply; the mean does not include them, and a quantile that falls on one of them is shown as \"-\"",
     ),
-    ("fairness", &["jain"], "Jain's index of the throughputs of flows: 1 if all are the same"),
+    ("fairness", &["jain"], "Jain's index of the throughputs of flows: 1 if all are equal"),
     (
         "goodput",
         &[],
@@ -55,12 +55,12 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "late",
         &[],
-        "said of a message that an outage affected: it never arrived, or was overdue when a long silence ended, or took longer than 99 % of the messages before the outage and more than twice as long as the fastest one after it",
+        "said of a message that a disruption of the path delayed: it never arrived, or it took longer than 99 % of the messages before the disruption and either was already that old when a long time without deliveries ended, or took more than twice as long as the fastest message after the disruption",
     ),
     (
         "loss recovery",
         &["recovery"],
-        "time from the first transmission of a message's last octet to the transmission that completed the message",
+        "time from the first transmission of a message's last octet to the transmission (or retransmission) that completed the message at the receiver",
     ),
     (
         "message",

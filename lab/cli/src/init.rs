@@ -50,7 +50,7 @@ const TOP_LEVEL_KEYS: [Note; 11] = [
         "\"kernel\"",
     ),
     ("records", "Also keep the records of all messages.", "\"all\""),
-    ("series", "Record windows, round-trip times and queues at this interval.", "\"10ms\""),
+    ("series", "Record congestion windows, round-trip times and queues at this interval.", "\"10ms\""),
     ("timeline", "Also count the deliveries in each interval of this length.", "\"1s\""),
     ("topology", "An ns script that defines the network.", "\"testlink.ns\""),
 ];

@@ -127,7 +127,7 @@ enum Command {
     Kernel(kernel::Kernel),
     /// Run endpoints of another host's live experiments, or emulate the path between two hosts
     Live(live::Live),
-    /// Send requests to a middlebox, or be one: RFC 4540 (starts `simcod`)
+    /// Send requests to a SIMCO middlebox (RFC 4540), or run one (starts `simcod`)
     Simco(external::External),
     /// Serve the lab to browsers (starts `hol-serve`)
     Serve(external::External),

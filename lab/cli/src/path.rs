@@ -49,7 +49,7 @@ struct Learn {
     /// Use the packets of this interface [default: the one with the most packets]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// Estimate the path to or from this host [default: between the two that exchanged the most packets]
+    /// Estimate the path to or from this host [default: between the two hosts that exchanged the most packets]
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
 }

@@ -182,9 +182,9 @@ pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointRe
             &[
                 "outage ms ± 95 %",
                 "late messages",
-                "event to first late ms",
-                "event to last late ms",
-                "event to error ms",
+                "first of them after ms",
+                "last of them after ms",
+                "error after ms",
             ],
             outage_cells,
         );
@@ -449,7 +449,7 @@ fn missing_metrics(result: &PointResult) -> Vec<String> {
         let missing = ended.clone().filter(|run| run.defined(name).is_none()).count();
         (missing > 0).then(|| {
             let runs = result.runs.len();
-            format!("metric {name}: no number found by {} in {missing} of {runs} runs", reading.find)
+            format!("metric {name}: {} finds no number in {missing} of {runs} runs", reading.find)
         })
     };
     result.point.metrics().filter_map(of).collect()

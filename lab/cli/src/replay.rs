@@ -28,7 +28,7 @@ Examples:
 /// Derive a workload from a capture: the sizes and times of its messages, and its network.
 ///
 /// The messages of all connections become one workload, in which each message is due at the time at which it was sent.
-/// SCTP and UDP mark messages; in TCP a segment with PSH ends a message.
+/// SCTP and UDP preserve message boundaries; in TCP, a segment with PSH ends a message.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Replay {

@@ -17,9 +17,9 @@ const MAX_FILE_SIZE: u64 = 256 << 20;
 
 /// Write the report and the figures of a result directory again; nothing is run.
 ///
-/// With two directories of one study or experiment, one of the model world and one of the kernel world, the command instead writes
-/// both-worlds.html into the model's directory: the model's report with the verdicts of both worlds on each claim, and whether the points
-/// agree.
+/// Given two directories of the same study or experiment, one from the model world and one from the kernel world, the
+/// command instead writes both-worlds.html into the model's directory: the model's report with both worlds' verdicts on
+/// each claim, and whether the points agree.
 #[derive(Debug, Args)]
 pub struct Report {
     /// Result directory of `hol run` or `hol reproduce`, complete or not
@@ -30,8 +30,8 @@ pub struct Report {
     /// Add results of iperf3 (iperf3 --json) or flent (*.flent.gz) to the report, in a table beside the points
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "other")]
     beside: Vec<PathBuf>,
-    /// Also write ro-crate-metadata.json, the metadata with which archives of research data (Zenodo, WorkflowHub) read the
-    /// directory: the program, its input files and each result, with their SHA-256
+    /// Also write ro-crate-metadata.json, which describes the program, its input files and each result, with their
+    /// SHA-256, to archives of research data such as Zenodo and WorkflowHub
     #[arg(long = "crate")]
     crate_metadata: bool,
     /// With --crate: URL of the licence of your results, such as https://creativecommons.org/licenses/by/4.0/

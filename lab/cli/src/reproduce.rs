@@ -23,7 +23,7 @@ Examples:
   hol reproduce tickets --only pion218 one public report, compared with our numbers
   hol list                             all studies";
 
-/// Run a study: all its experiments, its figures with their numbers in the paper, and a verdict on each of
+/// Run a study: perform all its experiments, draw its figures, numbered as in the paper, and give a verdict on each of
 /// its claims.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]

@@ -34,7 +34,7 @@ Examples:
 pub struct Run {
     #[command(flatten)]
     experiment_args: ExperimentArgs,
-    /// Result directory [default: results/NAME of the file]
+    /// Result directory [default: results/NAME for the file NAME.toml]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
@@ -75,7 +75,7 @@ pub struct ExperimentArgs {
     /// background flows
     #[arg(long)]
     records: bool,
-    /// Record windows, round-trip times and queues at this interval, in Parquet files and in the report
+    /// Record congestion windows, round-trip times and queues at this interval, in Parquet files and in the report
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     series: Option<String>,
 }
@@ -318,7 +318,9 @@ fn format_points(results: &Results) -> String {
     let mut text = point_row::points_table("point", &shown, |result| result.point.to_string());
     if shown.len() < all.len() {
         let more = all.len() - shown.len();
-        text += &format!("… and {more} points of other conditions in points.csv and in the report\n");
+        text += &format!(
+            "… and {more} points under other conditions; points.csv and the report contain all points\n"
+        );
     }
     text + &warnings(all)
 }

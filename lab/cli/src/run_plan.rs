@@ -150,7 +150,7 @@ pub fn warn_of_engine(finished: &RunResults) {
 pub fn check_no_failures(results: &Results, dir: &Path) -> Result<(), Failure> {
     let Some(first) = results.failed.first() else { return Ok(()) };
     Err(Failure::Failed(format!(
-        "{} of {} runs failed and are missing above; the first: {first}\n{} has a log of each; run the same command again to retry them",
+        "{} of {} runs failed and are not in the results above; the first: {first}\n{} has a log of each; run the same command again to retry them",
         grouped(results.failed.len() as u64),
         grouped(results.needed),
         dir.join("failed").display()

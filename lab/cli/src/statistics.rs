@@ -185,9 +185,9 @@ impl Statistics {
             "means ms",
             "right",
             "wrong",
-            "right if clear",
-            "coverage first step",
-            "coverage last step",
+            "right if the difference is clear",
+            "coverage after first step",
+            "coverage after last step",
             "repetitions",
         ];
         say(&format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len())));

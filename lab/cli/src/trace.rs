@@ -47,7 +47,7 @@ pub struct Trace {
     /// Take the run from this experiment file instead; - is standard input
     #[arg(long, value_name = "FILE")]
     experiment: Option<PathBuf>,
-    /// Number of the experiment's point, as `hol run --plan` lists them
+    /// Number of the point in the experiment, as `hol run --plan` shows it
     #[arg(
         long,
         value_name = "N",
@@ -65,7 +65,8 @@ pub struct Trace {
     /// Show only packets at this node's interfaces; may be repeated
     #[arg(long, value_name = "NODE", conflicts_with_all = ["waterfall", "svg", "ns2"])]
     at: Vec<String>,
-    /// Show one page of a run object by object: its number from 1 [default: the page with the median time]
+    /// Show one page of the run, object by object: the number of the page, from 1 [default: the page with the median
+    /// time]
     #[arg(long, value_name = "PAGE", conflicts_with_all = ["pcap", "ns2"])]
     waterfall: Option<Option<u64>>,
     /// Draw the packets between client and server as a sequence diagram instead; - is standard output

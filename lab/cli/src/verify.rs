@@ -17,7 +17,7 @@ use crate::terminal::{grouped, say};
 pub struct Verify {
     /// Result directory of `hol run` or `hol reproduce`
     dir: PathBuf,
-    /// Repeat only this many runs, spread over the directory [default: all]
+    /// Repeat only this many runs, evenly spread over those of the directory [default: all]
     #[arg(long, value_name = "N", value_parser = parse_positive_number, allow_negative_numbers = true)]
     sample: Option<usize>,
     /// Number of runs in parallel [default: all cores]

@@ -49,7 +49,7 @@ pub(crate) fn has_instant_computation(world: &str) -> bool {
     !world.starts_with("kernel:") || world.ends_with("-uml")
 }
 
-/// Returns whether a program takes time to wake up with the model's endpoints of this protocol.
+/// Returns whether the model's endpoints of this protocol have the option `wakeup`.
 fn has_wakeup(protocol: &str) -> bool {
     protocol.parse::<TransportSpec>().is_ok_and(|spec| spec.option_values().contains_key("wakeup"))
 }

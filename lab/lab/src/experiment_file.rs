@@ -44,7 +44,7 @@ const MIN_TIMELINE_PART: Duration = Duration::from_millis(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordsKept {
-    /// No records; a digest represents them.
+    /// No records, only a digest of them.
     #[default]
     None,
     /// The records of all messages of every run, including the background.
@@ -61,23 +61,25 @@ pub(crate) struct ExperimentFile {
     /// Seed of all random numbers; it determines a run, except in the live world. Default 1.
     #[serde(default = "default_seed")]
     seed: u64,
-    /// Messages per point, over all repetitions; not for programs. Default 10,000.
+    /// Messages per point, in all repetitions together; does not apply to programs. Default 10,000.
     #[schemars(with = "Option<u64>")]
     messages: Option<Spanned<u64>>,
-    /// Runs per point, with different seeds; of a range, as many as `precision` needs. Default 10.
+    /// Runs per point, with different seeds: a number, or a range such as "5..40", of which as many are performed as
+    /// `precision` needs. Default 10.
     #[serde(default = "default_repetitions")]
     #[schemars(with = "Option<Repetitions>")]
     repetitions: Spanned<Repetitions>,
-    /// Half width of the mean's 95 % confidence interval to reach, relative to the mean; needs a range of `repetitions`.
+    /// Repeat until the half width of the mean's 95 % confidence interval is at most this share of the mean; needs a
+    /// range of `repetitions`.
     #[schemars(with = "Option<Ratio>")]
     precision: Option<Spanned<Ratio>>,
-    /// Interval of delivery counts, for figures over time.
+    /// Count the deliveries in each interval of this length, for figures over time.
     #[schemars(with = "Option<Duration>")]
     timeline: Option<Spanned<Duration>>,
     /// Message records to keep, as Parquet files. Default none.
     #[serde(default)]
     pub(crate) records: RecordsKept,
-    /// Record windows, RTTs and queues at this interval, in Parquet files.
+    /// Record congestion windows, RTTs and queues at this interval, in Parquet files.
     #[schemars(with = "Option<Duration>")]
     pub(crate) series: Option<Spanned<Duration>>,
     /// World: `"model"` (simulated); `"kernel"` (Linux in a virtual machine), `"kernel:6.1"` (that version), `"kernel:uml"` (User-Mode
@@ -100,7 +102,7 @@ pub(crate) struct ExperimentFile {
     #[serde(default = "default_network")]
     #[schemars(with = "Option<NetworkSpec>")]
     pub(crate) network: Spanned<NetworkSpec>,
-    /// Node properties, by name.
+    /// Properties of nodes, by the name of the node.
     #[serde(default = "no_hosts")]
     #[schemars(with = "Option<BTreeMap<String, HostSpec>>")]
     hosts: Spanned<BTreeMap<String, HostSpec>>,
@@ -123,7 +125,7 @@ pub(crate) struct ExperimentFile {
     #[serde(default = "host_root")]
     #[schemars(with = "Option<String>")]
     root: Spanned<Root>,
-    /// Axes: values by dotted key; every combination is a point.
+    /// Axes: a list of values for each dotted key, such as `network.loss`; every combination of values is a point.
     // Axes are removed before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     #[schemars(with = "Option<Axes>")]

@@ -16,7 +16,7 @@ use crate::point::Point;
 pub struct FigureRequest {
     /// Swept key along the horizontal axis.
     pub over: String,
-    /// The swept key with a panel for each value.
+    /// Swept key; the figure has a panel for each of its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panels: Option<String>,
     /// Name of the metric to draw, which may be one of `[program.metrics]`.
@@ -31,7 +31,7 @@ pub(crate) struct FigureTable {
     /// Swept key along the horizontal axis.
     #[schemars(with = "String")]
     over: Spanned<String>,
-    /// Swept key with a panel for each value.
+    /// Swept key; the figure has a panel for each of its values.
     #[schemars(with = "Option<String>")]
     panels: Option<Spanned<String>>,
     /// Metric to draw, which may be one of `[program.metrics]`. Default `response-time`.

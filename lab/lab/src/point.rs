@@ -35,7 +35,7 @@ pub struct RunKey {
 /// One combination of the values of an experiment's axes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Point {
-    /// Identifier of the point, equal for two points with the same results.
+    /// Identifier of the point; two points whose results must be equal have the same one.
     pub id: PointId,
     /// Name of the experiment: that of its file without the extension.
     pub experiment: String,
@@ -50,7 +50,7 @@ pub struct Point {
     pub twin: u32,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
-    /// Number of messages over the smallest number of repetitions.
+    /// Number of messages in all repetitions together, if the smallest number of repetitions is performed.
     pub messages: u64,
     /// The number of repetitions, or its range.
     pub repetitions: Repetitions,

@@ -46,7 +46,8 @@ pub struct RunResult {
     /// Response times around the first disruption; only of the first repetition.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "course")]
     pub outage_curve: Option<Box<OutageCurve>>,
-    /// When the transport reported to the application that the connection had failed, since the start of the run, if it did.
+    /// Time since the start of the run at which the transport reported to the application that the connection had
+    /// failed; `None` if it did not.
     #[serde(
         default,
         rename = "failed_at_ns",
@@ -110,8 +111,8 @@ pub struct Counts {
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Timeouts after another timeout without an acknowledgement in between, of TCP and SCTP. `None` in
-    /// results of older versions.
+    /// Timeouts of TCP and SCTP that follow another timeout without an acknowledgement in between. `None` in results of
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoffs: Option<u64>,
     /// Tail loss probes sent.

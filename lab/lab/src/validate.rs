@@ -13,8 +13,8 @@ use crate::point::Point;
 use crate::repetitions::Repetitions;
 use crate::worlds::WorldName;
 
-/// Repetitions of the model for each repetition of the kernel, which takes several hundred times as long; enough to make the model's own
-/// uncertainty negligible.
+/// Number of repetitions in the model for each one in the kernel: enough to make the model's own uncertainty negligible.
+/// A repetition in the kernel takes several hundred times as long.
 const MODEL_REPETITIONS: u32 = 10;
 
 /// Experiments in two worlds, point by point.

@@ -71,7 +71,8 @@ macro_rules! settings {
             /// Name in events and drawings. Default `from-to`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// Addresses of `from` and `to`. Default as in `paths`, where i counts all links and LANs.
+            /// Addresses of `from` and `to`. Default 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and fd00:0:0:i::2, where i
+            /// is the number of the link.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
@@ -272,8 +273,8 @@ settings! {
     /// Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     /// deviation. Negative delays become zero. Default `"uniform"`.
     jitter_distribution: Distribution = Distribution::Uniform,
-    /// Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
-    /// for normal jitter. Model world only. Default 0.
+    /// Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
+    /// variance of uniform jitter. Model world only. Default 0.
     jitter_correlation: Ratio = Ratio::ZERO,
     /// Packet loss: a probability, Gilbert–Elliott bursts, or packets by number, as in `{ drop = [3, 7] }`. Default
     /// none.
@@ -290,9 +291,10 @@ settings! {
     queue: QueueLimit = QueueLimit::Packets(1000),
     /// Queueing discipline, with parameters as in `{ red = { min = "5p" } }`. Default `"droptail"`.
     discipline: Discipline = Discipline::DropTail,
-    /// Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
+    /// Policer at the end of the link, before `reorder`; in the kernel world, it cannot be combined with `duplicate`.
+    /// Default `"none"`.
     police: PoliceSpec = PoliceSpec::default(),
-    /// Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
+    /// Name of a channel; links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     channel: String = Settings::OWN_CHANNEL.to_owned(),
     /// Longest IP packet; longer ones are dropped. Kernel world: at most 65535 B. Default 1500 B.
     mtu: ByteCount = ByteCount(1500),

@@ -13,7 +13,7 @@ use crate::loss::LossSpec;
 pub struct TracePlayback {
     /// The direction of the link that the trace changes.
     pub(crate) direction: LinkDirection,
-    /// Time of the last line of the trace file; of a trace that repeats, the length of a round.
+    /// Time of the last line of the trace file; if the trace repeats, the length of one pass.
     pub(crate) end: Duration,
     /// Number of times that a repeating trace is played; `None`: the trace is played once, and its last values stay in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,19 +23,21 @@ pub struct TracePlayback {
 }
 
 impl TracePlayback {
-    /// Returns the time of the last line, or the length of a round of a trace that repeats. It is the latest possible start.
+    /// Returns the time of the last line; if the trace repeats, the length of one pass. It is the latest possible
+    /// start.
     pub const fn end(&self) -> Duration {
         self.end
     }
 
-    /// Returns the changes of one round, in times of the trace.
+    /// Returns the changes of one pass, in times of the trace.
     pub fn changes(&self) -> &[EventSpec] {
         &self.changes
     }
 
-    /// Returns the events of a run that begins at `start` of the trace. The values in force at `start` apply from the run's
-    /// first packet. A trace that repeats is played for the same total time from every start, and a value that the first line of the
-    /// next round does not set remains in force; of other traces the last values remain in force after the end.
+    /// Returns the events of a run that begins at `start` of the trace. The values in force at `start` apply from the
+    /// run's first packet. A trace that repeats is played for the same total time from every start, and a value that
+    /// the first line of the next pass does not set remains in force. Of other traces, the last values remain in force
+    /// after the end.
     pub fn events_from(&self, start: Duration) -> Vec<EventSpec> {
         let start = match self.rounds {
             Some(_) => Duration::from_nanos(start.as_nanos() % self.end.as_nanos().max(1)),

@@ -28,10 +28,10 @@ pub fn ccdf(cell: &Cell) -> Vec<(f64, f64)> {
 /// Returns the transfer of a point, or why the closed form does not apply to it.
 pub fn applicable(cell: &Cell) -> Result<Transfer, String> {
     if cell.flows.is_some() {
-        return Err("the closed form applies to transactions without competing flows".to_owned());
+        return Err("the closed form applies only to transactions without competing flows".to_owned());
     }
     if !cell.conditions.is_plain {
-        return Err("the closed form applies to a single FIFO link with independent loss and constant delay, at up to 30 % load, with messages of one packet".to_owned());
+        return Err("the closed form applies only to a single FIFO link with independent loss and constant delay, at up to 30 % load, with messages of one packet".to_owned());
     }
     let transfer = transfer(cell).ok_or("no closed form for this transport")?;
     applies(&transfer).map_err(|limit| limit.to_string())?;

@@ -97,7 +97,7 @@ pub(crate) struct MetricTable {
     /// Unit of the number, such as `"ms"`. Default none.
     #[serde(default)]
     unit: String,
-    /// Which number is better. Default: `"less"` for times, otherwise `"more"`.
+    /// Whether less or more is better. Default: `"less"` for times, otherwise `"more"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     better: Option<Better>,
 }

@@ -15,7 +15,7 @@ use crate::MetricReader;
 pub struct Program {
     /// Node of the program.
     pub node: String,
-    /// A list of words, or a line for the node's `/bin/sh`.
+    /// The command to execute: a list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
     /// Start time: for a service since the start of the run, for other programs since all services were ready.
     /// Default 0.

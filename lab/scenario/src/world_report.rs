@@ -89,8 +89,8 @@ pub struct PeerHostReport {
     pub offset: i64,
     /// By how much the host's clock was faster than the client's during the run, in parts per billion.
     pub drift: i64,
-    /// The largest error of one-way delays, in either direction: half of the minimum round-trip time, measured before or after the run.
-    /// Round-trip times use one clock and have no such error.
+    /// The largest error of one-way delays, in either direction: half of the larger of two minimum round-trip times,
+    /// one measured before the run and one after it. Round-trip times use one clock and have no such error.
     pub uncertainty: Duration,
     /// The minimum round-trip time of the messages that compared the clocks.
     pub round_trip: Duration,

@@ -376,7 +376,8 @@ fn random_loss(loss: &LossSpec) -> Loss {
     }
 }
 
-/// Applies `change` to `settings`, which keep their rate while it is 0: see [`ShapedLink::stopped_stages`].
+/// Applies `change` to `settings`. A change of the rate to 0 leaves `settings.rate` as it is; instead, the stages are
+/// stopped: see [`ShapedLink::stopped_stages`].
 pub fn apply(settings: &mut Settings, change: &LinkChange) {
     match change {
         LinkChange::Down | LinkChange::Up | LinkChange::Rate(EventRate::Zero) => {}

@@ -14,7 +14,8 @@ pub struct Bulk {
     /// Octets per message. Default 4,096.
     #[serde(default)]
     pub size: MessageSize<4096>,
-    /// Stop sending this long after the connections open; accepted messages still arrive. Default never.
+    /// Stop sending this long after the connections open; messages that the transport has accepted by then still
+    /// arrive. Default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Duration>,
 }

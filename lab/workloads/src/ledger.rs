@@ -32,7 +32,7 @@ pub struct Ledger {
     last_due: Option<Time>,
     /// Number of finished messages: all received ones, and the sent ones that were answered.
     pub(crate) done: u64,
-    /// Whether messages were settled as lost that may still arrive.
+    /// Whether messages were given up that may still arrive.
     pub(crate) gave_up: bool,
 }
 

@@ -17,7 +17,7 @@ pub struct Load {
     /// Message rate of each source. Default 100/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
-    /// Time between messages, instead of `rate`; `"0s"`: as fast as the transport accepts.
+    /// Time between messages, instead of `rate`; `"0s"`: as fast as the transport accepts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
     /// Intervals between messages. Default `"periodic"`; for rpc `"poisson"`.
@@ -26,8 +26,8 @@ pub struct Load {
     /// Number of sources, which send at the same times, each at `rate`. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if a message waits longer than this for the transport. A run also ends at the latest this long (at
-    /// least 120 s) after the last message was due. Default: no limit.
+    /// Abort the run if the transport accepts a message later than this after it was due. A run also ends this long,
+    /// but at least 120 s, after its last message was due. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }

@@ -14,7 +14,7 @@ pub struct Programs {
     /// What is measured; a `"transaction"` is an HTTP/1 request. Default `"program"`.
     #[serde(default)]
     pub measure: Measure,
-    /// Virtual time limit of the programs. Default 10 min.
+    /// Time limit of the programs, in virtual time. Default 10 min.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Duration>,
 }
@@ -33,9 +33,9 @@ pub enum Measure {
     /// The run time of each program except services.
     #[default]
     Program,
-    /// The duration of each connection, from its packets.
+    /// The duration of each connection, measured from its packets.
     Connection,
-    /// The duration of each HTTP/1 request, from its packets.
+    /// The duration of each HTTP/1 request, measured from its packets.
     Transaction,
 }
 

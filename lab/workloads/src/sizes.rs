@@ -43,7 +43,7 @@ pub struct LogNormal {
     pub median: ByteCount,
     /// Standard deviation of the size's natural logarithm.
     pub sigma: f64,
-    /// Maximum, to which larger draws are reduced. Default: the longest message.
+    /// Maximum, to which larger draws are reduced. Default: the longest message that the workload allows.
     #[serde(default, alias = "most", skip_serializing_if = "Option::is_none")]
     pub max: Option<ByteCount>,
 }

@@ -36,10 +36,10 @@ pub struct WorkloadSpec {
     /// is one slot of Linux's timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
     #[serde(default)]
     pub spread: Duration,
-    /// Time limit for opening a connection; then the run ends. Default: the transport's.
+    /// Time limit for opening a connection, after which the run ends. Default: the transport's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
-    /// Whether the server listens or refuses connections. Default true.
+    /// Whether the server listens; otherwise it refuses connections. Default true.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub listens: bool,
 }

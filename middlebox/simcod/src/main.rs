@@ -80,7 +80,7 @@ enum SimcodCommand {
     Batch(batch::Batch),
     /// Run the middlebox: agents open and close the packet filter of this host
     Serve(serve::Serve),
-    /// Keep a copy of the rules of another middlebox on this host, to take over
+    /// Keep a copy of another middlebox's rules on this host, so that this host can take over
     Standby(standby::Standby),
     /// Remove the rules that a middlebox left in the packet filter of this host
     Clear(clear::Clear),

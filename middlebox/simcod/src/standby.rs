@@ -12,7 +12,7 @@ const AFTER_HELP: &str = "\
 The program reconnects whenever a connection ends, and logs event=synchronized when it has every rule. To take over, end it and start
 `simcod serve` with the same directory: docs/simco-failover.md.";
 
-/// Keep an up-to-date copy of the rules of another middlebox on this host.
+/// Keep an up-to-date copy of another middlebox's rules on this host.
 ///
 /// The settings of that middlebox must have a table `[standby]`. This host only records the rules and does not
 /// enforce them.

@@ -1,6 +1,7 @@
 //! Window growth and reduction of RFC 5681.
 
-/// Grants one quantum per window of acknowledged data, counted exactly (RFC 3465 section 2.1).
+/// Grants one quantum per window of acknowledged data, counted exactly (RFC 3465 section 2.1). A quantum is the size of
+/// a segment, in the unit of the window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Credit(u32);
 

@@ -26,7 +26,7 @@ pub struct Config {
     pub cookie_state: ByteCount,
     /// The largest IP packet in octets, limited by the network's MTU; 0: the network's MTU.
     pub mtu: ByteCount,
-    /// Maximum octets of received user data that wait for earlier data or for the application; the first a_rwnd. RFC
+    /// Maximum octets of received user data that wait for earlier data or for the application; the initial a_rwnd. RFC
     /// 9260 section 6.
     pub receive_buffer: ByteCount,
     /// The limit of data that waits for acknowledgement or transmission, in octets.
@@ -82,9 +82,9 @@ pub struct Config {
 
     /// Delay a small packet while data is in flight (Nagle's algorithm). RFC 9260 section 6.1.
     pub nagle: bool,
-    /// Send packets in trains of up to half of cwnd. A train then takes the place of the packet in Nagle's algorithm,
-    /// in the single packet of a fast retransmit, and in bundling with a COOKIE ECHO: DATA may be in a packet after
-    /// the COOKIE ECHO, which RFC 9260 section 5.1 forbids.
+    /// Send packets in trains of up to half of cwnd. Rules for one packet then apply to a train: Nagle's algorithm, the
+    /// single packet of a fast retransmit, and bundling with a COOKIE ECHO. So DATA may be in a packet after the COOKIE
+    /// ECHO, which RFC 9260 section 5.1 forbids.
     pub segmentation_offload: bool,
     /// Apply Nagle's algorithm to retransmissions, too.
     pub nagle_delays_retransmissions: bool,
@@ -183,8 +183,8 @@ pub struct Config {
 
     /// Send heartbeats to idle paths. RFC 9260 section 8.3.
     pub heartbeat: bool,
-    /// Count a HEARTBEAT as the one measurement in progress (RFC 9260 section 6.3.1 C4): until one is answered, no DATA measures the
-    /// round trip, and a back-off continues.
+    /// Count a HEARTBEAT as the one measurement in progress (RFC 9260 section 6.3.1 C4): until it is answered, DATA
+    /// does not measure the round trip, and the RTO stays backed off.
     pub heartbeat_holds_rtt: bool,
     /// Count an unanswered HEARTBEAT against the association although another path carries its data, and end
     /// an association that has reached its limit when a HEARTBEAT is due. By RFC 9260 section 8.1 it does not

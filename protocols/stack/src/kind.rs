@@ -24,8 +24,8 @@ const TCP_APPLICATION_OPTIONS: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
         "metrics_cache",
-        "metrics of a path that hosts cache for later connections: off, on (as Linux does), ssthresh (as Linux until 5.5); kernel world \
-        only",
+        "path metrics that hosts cache for later connections: off (none), on (all but ssthresh, as Linux does), ssthresh (all, as Linux \
+        until 5.5); kernel world only",
     ),
     (
         "tls",
@@ -36,7 +36,7 @@ const UNIX_APPLICATION_OPTIONS: [(&str, &str); 1] = [("connections", "parallel c
 const SCTP_APPLICATION_OPTIONS: [(&str, &str); 7] = [
     ("associations", "parallel associations, 1 to 1024"),
     ("single_homed", "use only the first address of each node, as TCP does: one path"),
-    ("unordered", "deliver each message on arrival"),
+    ("unordered", "deliver each message when it arrives, in any order"),
     ("lifetime", "give up a message after this time (RFC 3758)"),
     ("retransmissions", "give up a message after this many retransmissions (RFC 7496)"),
     (
@@ -51,7 +51,7 @@ const SCTP_APPLICATION_OPTIONS: [(&str, &str); 7] = [
 
 const QUIC_APPLICATION_OPTIONS: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
-    ("per_message", "a stream for each message"),
+    ("per_message", "send each message on a stream of its own"),
     ("datagrams", "send each message in a DATAGRAM frame, which is not retransmitted (RFC 9221)"),
 ];
 

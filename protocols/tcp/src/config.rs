@@ -27,10 +27,10 @@ pub struct Config {
     /// The limit to which the send buffer grows, to hold twice the congestion window; a value below `send_buffer`
     /// disables growth.
     pub send_buffer_max: ByteCount,
-    /// The memory of a packet's headers and of the structure after its data, in addition to 256 octets for its
-    /// descriptor. In the receive buffer, headers, data and structure together are rounded up to a power of two. The
-    /// window starts at half of the receive buffer and grows when large segments arrive. With 0 the buffers count
-    /// payload only.
+    /// Octets of memory for the headers of a packet and for the structure after its data (Linux: skb_shared_info); 256
+    /// octets for the packet's descriptor are added. In the receive buffer, headers, data and structure together are
+    /// rounded up to a power of two. The window starts at half of the receive buffer and grows when large segments
+    /// arrive. With 0 the buffers count payload only.
     pub packet_head: ByteCount,
     /// The initial limit of data that waits for the application, and thus of the advertised window. The unit is octets
     /// of payload, or octets of memory if `packet_head` is set.
@@ -57,7 +57,8 @@ pub struct Config {
     pub delayed_ack_min: Duration,
     /// The longest delay of an acknowledgment.
     pub delayed_ack_max: Duration,
-    /// Number of segments that are acknowledged at once at the start, after a pause, and after a duplicate; 0: none, as in the RFC.
+    /// Number of segments that are acknowledged at once: at the start, after a pause, and after a duplicate; 0: none,
+    /// as in RFC 5681 section 4.2.
     pub quickack_segments: u32,
     /// Number of replies, each sent soon after data arrived, after which the connection is interactive: acknowledgments
     /// then wait to be piggybacked on data; 0: always interactive.
@@ -110,7 +111,8 @@ pub struct Config {
     /// Keep ECN even if one of the SYNs, such as a retransmitted one, did not offer it; RFC 3168 section 6.1.1 forbids
     /// that.
     pub ecn_after_plain_syn: bool,
-    /// Leave the first slow start when the delay rises or the ACKs of a round trip span half of it. CUBIC only.
+    /// Leave the first slow start when the delay rises, or when the ACKs of one round trip arrive spread over half of
+    /// the RTT. CUBIC only.
     pub hystart: bool,
     /// Do not increase a window that is not used, and reduce it after a while. RFC 2861, RFC 7661.
     pub cwnd_validation: bool,
@@ -172,9 +174,10 @@ pub struct Config {
     /// End a connection at once when its host loses the connection's address, because the system destroys the socket;
     /// otherwise the connection continues until its retransmissions have failed.
     pub address_loss_aborts: bool,
-    /// Limit the time without an answer instead of the number of timeouts: to the sum of `max_retries` + 1 timeouts, of
-    /// which the first is this long and each following one twice as long, up to `rto_max`. A SYN has a limit of this
-    /// kind, too, from `syn_retries` and `rto_initial`. 0s: no limit of the time. Linux: retransmits_timed_out.
+    /// If not 0s, limit the time without an answer instead of the number of timeouts. The limit is the sum of
+    /// `max_retries` + 1 timeouts: the first is this long, and each further one twice as long as the previous one, up
+    /// to `rto_max`. The time of a SYN is limited in the same way, by `syn_retries` and `rto_initial`. Linux:
+    /// retransmits_timed_out.
     pub max_retries_base: Duration,
     /// End the connection when retransmissions or window probes have had no answer for this time, whatever
     /// `max_retries` is; 0s is off. RFC 9293 section 3.8.3, RFC 5482. Linux: TCP_USER_TIMEOUT.
@@ -215,7 +218,7 @@ pub enum CongestionUnit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateHalving {
-    /// No reduction segment by segment.
+    /// The window is not reduced segment by segment.
     Off,
     /// To ssthresh, as with Linux's BIC from 2.6.13 on.
     ToSsthresh,

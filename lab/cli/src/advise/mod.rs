@@ -28,9 +28,9 @@ Examples:
 /// Find the points along an axis of a sweep at which the better transport changes, with more samples near
 /// them.
 ///
-/// The axis is the first numeric one; its ends are the smallest and the largest value in the file. Each
-/// point is repeated until its result is significant (99.95 %). The interval around a crossover is narrowed until it
-/// is as precise as requested; then both ends are confirmed with all repetitions.
+/// The axis is the first numeric one; its ends are the smallest and the largest value in the file. Each point is
+/// repeated until its result is significant (99.95 %). The interval around a crossover is narrowed until it is as
+/// precise as requested; then both of its ends are confirmed with the maximum number of repetitions.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Advise {

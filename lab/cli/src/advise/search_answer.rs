@@ -87,7 +87,7 @@ impl SearchAnswer<'_> {
                 self.difference_at(last)
             ),
             [bracket] => format!(
-                "{name} {} ({}), {} up to {} ({})",
+                "{name} {}, {}, and {} up to {}, {}",
                 self.describe_crossover(bracket),
                 self.difference_at(last),
                 self.comparative(bracket.before),
@@ -96,7 +96,7 @@ impl SearchAnswer<'_> {
             ),
             // The order changes, but around the change the difference is negligible.
             [to, from] if to.after == Winner::Tie && from.after != to.before => format!(
-                "{name} {} ({}), {} up to {} ({}), and {} in between",
+                "{name} {}, {}, {} up to {}, {}, and {} in between",
                 self.describe_crossover(from),
                 self.difference_at(last),
                 self.comparative(to.before),
@@ -134,7 +134,7 @@ impl SearchAnswer<'_> {
             .collect();
         match places.as_slice() {
             [] => String::new(),
-            places => format!("; one of them did not carry the load at {}", places.join(", ")),
+            places => format!("; one of the two transports did not carry the load at {}", places.join(", ")),
         }
     }
 

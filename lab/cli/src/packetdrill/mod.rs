@@ -38,9 +38,9 @@ Examples:
 /// actual packet; or `not read`, with the line and the unsupported part. The exit code is 0 if all have
 /// passed.
 ///
-/// With --world kernel:uml or kernel, packetdrill itself plays the scripts on Linux, each over IPv4, IPv6 and IPv4-mapped
-/// IPv6 unless it sets --ip_version. It must have been built from its source. Timing does not depend on the load of this
-/// machine.
+/// With --world kernel:uml or kernel, packetdrill itself plays the scripts on Linux: each over IPv4, IPv6 and
+/// IPv4-mapped IPv6, unless the script sets --ip_version. Build packetdrill from its source first. Timing does not
+/// depend on the load of this machine.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Packetdrill {

@@ -106,7 +106,8 @@ fn split_first_word(text: &str) -> (&str, &str) {
     (word, rest.trim())
 }
 
-/// Parses a change of links, with the keys of an experiment's event: the link and the direction, then the changes.
+/// Parses a change to one link or all links: the link and the direction (both optional) and the changes, written as the
+/// keys of an experiment's event.
 fn parse_event(text: &str) -> Result<EventSpec, String> {
     let mut table = toml::Table::new();
     table.insert("at".to_owned(), "0s".into());

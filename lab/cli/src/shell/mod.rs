@@ -49,7 +49,7 @@ pub struct Shell {
     /// Node on which the shell starts [default: the client]
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Number of the experiment's point, as `hol run --plan` lists them
+    /// Number of the point in the experiment, as `hol run --plan` shows it
     #[arg(long, value_name = "N", default_value_t = 0)]
     point: usize,
     #[command(flatten)]
@@ -278,12 +278,12 @@ impl ShellSession {
         let Some((node, steps)) = self.snapshots.get(name) else {
             let known: Vec<&str> = self.snapshots.keys().map(String::as_str).collect();
             let known = if known.is_empty() {
-                "there is none".to_owned()
+                "none exists".to_owned()
             } else {
                 format!("use {}", known.join(" or "))
             };
             return Err(StepError::Refused(format!(
-                "no snapshot {name:?}; {known}; `:snapshot NAME` creates one"
+                "unknown snapshot {name:?}; {known}; `:snapshot NAME` creates one"
             )));
         };
         self.network.return_to(steps.clone())?;

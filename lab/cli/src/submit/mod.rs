@@ -84,7 +84,7 @@ impl Submit {
             return Ok(());
         }
         Err(Failure::Usage(format!(
-            "--to {}: one of these options is for {whose} only; omit it (see `hol submit --help`)",
+            "--to {}: the command has an option that applies only to {whose}; omit it (see `hol submit --help`)",
             self.to
         )))
     }

@@ -15,17 +15,18 @@ pub struct ServerQueueOptions {
     /// Project of the experiment [default: your first]
     #[arg(long)]
     project: Option<String>,
-    /// Priority: experiments with a higher one start first; with accounts, only the leader of a project may set a
-    /// priority above 0
+    /// Priority: experiments with a higher one start first; on a server with accounts, only the leader of a project may
+    /// set a priority above 0
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
     /// Number of cores [default: all that the server has]
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
-    /// Swap the experiment out after this time without progress or terminal activity; 0: never
+    /// Swap the experiment out (stop it, keep its results and free its cores) after this time without progress or
+    /// terminal activity; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     idle_swap: u32,
-    /// Swap the experiment out after this time, whether or not it makes progress; 0: never
+    /// Swap the experiment out after this time, even if it makes progress; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     auto_swap: u32,
     /// Start the experiment now, or reject it if not enough cores are free

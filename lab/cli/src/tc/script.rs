@@ -50,7 +50,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
             let loses =
                 |discipline: &String| discipline.contains(" loss ") || discipline.contains(" corrupt ");
             if chain.iter().any(loses) && !chain.last().is_some_and(|last| last.starts_with("netem")) {
-                lines += "# Packets are lost before the queue here: nothing can be nested in it.\n";
+                lines += "# Here packets are lost before the queue, because its discipline cannot contain netem.\n";
             }
             // Existing disciplines, such as those of an earlier run of this script, would keep their inner disciplines.
             let _ = writeln!(lines, "tc qdisc del dev \"${variable}\" root 2>/dev/null || :");

@@ -49,8 +49,8 @@ pub struct Validate {
     /// [default: the file's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
-    /// Compare only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may
-    /// be repeated
+    /// Compare only points of this experiment, of this transport, or with this value of a swept key, as in
+    /// transport=TCP or loss=1%; may be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     wheres: Vec<String>,
     /// World with which the model is compared, such as kernel:uml or kernel:6.1 [default: kernel; kernel:uml for
@@ -69,7 +69,7 @@ pub struct Validate {
     /// Compare the throughput instead of the response times; the tolerance is 3 %, or 10 % with background flows
     #[arg(long)]
     throughput: bool,
-    /// Fail if a smaller share of the points or scenarios agrees
+    /// Fail if less than this share of the points or scenarios agrees
     #[arg(long, value_name = "SHARE", default_value = "90%")]
     require: Ratio,
     /// Print a JSON object for each point (the worst first) or each random scenario, one per line
@@ -215,7 +215,7 @@ impl Validate {
         let points = store.manifest().points.iter().zip(selected).filter(|(_, selected)| **selected);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.next_runs(&finished).len() as u64;
-        note!("{world}: {} runs to perform in {}", grouped(wanted), store.dir().display());
+        note!("{world}: {} runs to perform; their results go to {}", grouped(wanted), store.dir().display());
         execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::Text)?;
         Ok(store.write_tables(&finished)?)
     }
@@ -242,16 +242,25 @@ fn restrict(mut results: Results, selected: &[bool]) -> Results {
 /// Returns a table of the worst points, and how many agree.
 fn format_validation(validation: &Validation) -> String {
     let judged: &[&str] = match validation.metric {
-        Metric::Throughput => &["kernel kbit/s", "model", "off", "kernel faster"],
-        _ => &["kernel mean", "model", "off", "kernel slower", "kernel p99", "model", "off", "kernel slower"],
+        Metric::Throughput => &["kernel kbit/s", "model", "difference", "kernel faster"],
+        _ => &[
+            "kernel mean",
+            "model",
+            "difference",
+            "kernel slower",
+            "kernel p99",
+            "model",
+            "difference",
+            "kernel slower",
+        ],
     };
-    let heads = [&["worst first, median runs"], judged, &["collapsed", ""]].concat();
+    let heads = [&["point (worst first; median runs)"], judged, &["collapsed", ""]].concat();
     let mut rows = vec![heads.into_iter().map(str::to_owned).collect()];
     rows.extend(validation.points.iter().take(MAX_SHOWN).map(row));
     let mut text = table(&rows);
     let more = validation.points.len().saturating_sub(MAX_SHOWN);
     if more > 0 {
-        text += &format!("… and {more} more with smaller differences\n");
+        text += &format!("… and {more} more points with smaller differences\n");
     }
     let tally = validation.tally();
     text += &format!("\n{}; {}\n", tally.agreement(), tally.certainty());

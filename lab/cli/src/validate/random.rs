@@ -42,10 +42,11 @@ pub struct RandomArgs {
     /// First world of the comparison; if both worlds are kernels, scenarios include MPTCP, which the model does not support
     #[arg(long, value_name = "WORLD", default_value = "model", requires = "random", conflicts_with = "what")]
     first: WorldName,
-    /// For each scenario whose values differ, find the smallest one that still differs, and write it with both traces
+    /// Reduce each scenario whose values differ to the smallest scenario whose values still differ, and write that with
+    /// the traces of both worlds
     #[arg(long, requires = "random", conflicts_with = "what")]
     shrink: bool,
-    /// Also write the traces of scenarios in which only packets differ
+    /// Also write the traces of scenarios whose values agree but whose packets differ
     #[arg(long, requires = "random", conflicts_with = "what")]
     traces: bool,
 }
@@ -197,7 +198,7 @@ impl Session<'_> {
         if !kept.is_empty() && !kept.ends_with('\n') {
             file.write_all(b"\n").map_err(|e| cannot_write(&path, &e))?;
         }
-        note!("{} scenarios to compare in {}", wanted.len(), self.out.display());
+        note!("{} scenarios to compare; their results go to {}", wanted.len(), self.out.display());
         let next = AtomicU64::new(0);
         let shared = Mutex::new((file, outcomes, None::<Failure>));
         std::thread::scope(|scope| {
@@ -362,7 +363,11 @@ fn describe_first_differences(outcomes: &[Outcome]) -> String {
         format!("{:>5}  {protocol} {cause}, as in {}\n", numbers.len(), first.join(", "))
     };
     let lines: String = causes.iter().take(MAX_SHOWN).map(line).collect();
-    if lines.is_empty() { lines } else { format!("\nfirst packet that differs\n{lines}") }
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("\nnumber of scenarios by the first packet that differs\n{lines}")
+    }
 }
 
 /// Lists scenarios whose values differ, and those that failed.
@@ -371,7 +376,7 @@ fn list_disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     let mut text = String::new();
     for outcome in outcomes.iter().filter(differ).take(MAX_SHOWN) {
         let path = out.join(format!("random-{seed}-{}.toml", outcome.number));
-        text += &format!("\n{} ({}): ", path.display(), outcome.family);
+        text += &format!("\n{} ({}), first | second world: ", path.display(), outcome.family);
         if let Some([model, other]) = outcome.values {
             let ms = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
             text += &format!(
@@ -389,7 +394,7 @@ fn list_disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     }
     let more = outcomes.iter().filter(differ).count().saturating_sub(MAX_SHOWN);
     if more > 0 {
-        text += &format!("\nand {more} more whose values differ");
+        text += &format!("\nand {more} more scenarios whose values differ");
     }
     for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedBy::Failed).take(MAX_SHOWN) {
         let problem =

@@ -45,7 +45,7 @@ impl Area {
             return Finding::no_points();
         };
         let text = format!(
-            "{transport} has {} at {ours} % of {} points, {} at {theirs} %: {gain} percentage points more",
+            "{transport} meets the requirement ({}) at {ours} % of {} points, {} at {theirs} %; the difference is {gain} percentage points",
             self.requirement.describe(),
             cells.len(),
             self.reference

@@ -55,7 +55,7 @@ impl WithinAxis {
             n => format!("; at {n} more points the transport did not carry the load"),
         };
         let text = format!(
-            "{} of {} means are within {low}–{high} {unit} with their whole confidence intervals, {} are outside, {} are not precise enough{not_carried}",
+            "the confidence intervals of {} of {} means are within the axis ({low} to {high} {unit}), those of {} are outside, and {} are undecided{not_carried}",
             count(AxisPosition::Inside),
             placed.len(),
             count(AxisPosition::Outside),
@@ -65,7 +65,7 @@ impl WithinAxis {
             let what = match (mean, place) {
                 (None, _) => "no steady state".to_owned(),
                 (Some(mean), AxisPosition::Outside) => format!("{mean} {unit}, outside the axis"),
-                (Some(mean), _) => format!("{mean} {unit}, whose interval crosses the end of the axis"),
+                (Some(mean), _) => format!("{mean} {unit}, whose interval crosses an end of the axis"),
             };
             format!("{} at {}: {what}", cell.transport, cell.describe_conditions())
         };
@@ -116,8 +116,8 @@ mod tests {
         assert_eq!(of(&[&inside, &wide]).holds, None);
         let finding = of(&[&inside, &outside, &wide]);
         assert_eq!(finding.holds, Some(false));
-        assert!(finding.text.starts_with("1 of 3 means"), "{finding:?}");
-        assert!(finding.text.contains("1 are outside, 1 are not precise enough"), "{finding:?}");
+        assert!(finding.text.starts_with("the confidence intervals of 1 of 3 means"), "{finding:?}");
+        assert!(finding.text.contains("those of 1 are outside, and 1 are undecided"), "{finding:?}");
         let mut stopped = outside;
         (stopped.stop_reason, stopped.ended_early) = (Some("behind schedule".into()), vec![true; 3]);
         let mut unsteady = wide;

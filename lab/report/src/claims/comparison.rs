@@ -98,19 +98,19 @@ impl FasterTransport {
         let of_aborted = match aborted.len() {
             0 => String::new(),
             all => format!(
-                " (counting aborted runs: its own at {own}, those of {} at {})",
+                "; a transport whose runs were mostly aborted counts as {worse}: {} at {} of these points, the compared transport at {own}",
                 self.reference,
                 all - own
             ),
         };
+        let reference = self.reference.to_string();
         let text = format!(
-            "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no gain at {even}, undecided at {open}{}",
+            "{points} points: {better} than {} at {faster}, {worse} at {slower}, no gain at {even}, undecided at {open}{of_aborted}{}",
             self.reference,
-            describe_uncompared_points(self.metric, &cells, other),
+            describe_uncompared_points(self.metric, &cells, &reference, other),
         );
         let used = pairs.iter().map(|pair| pair.comparison.difference.n).sum();
         let all = pairs.iter().map(|pair| pair.cell.runs.len() as u64).sum();
-        let reference = self.reference.to_string();
         let row = |cell: &&Cell| {
             let which = if cell.is_mostly_completed() { &reference } else { &cell.transport };
             format!("{} − {reference}: {which} was aborted at {}", cell.transport, cell.describe_conditions())
@@ -157,6 +157,7 @@ impl FasterTransport {
 fn describe_uncompared_points<'a>(
     metric: Metric,
     cells: &[&'a Cell],
+    reference: &str,
     other: impl Fn(&'a Cell) -> Option<&'a Cell>,
 ) -> String {
     let stopped = |cell: &Cell| cell.mean_of(metric).is_none();
@@ -171,7 +172,7 @@ fn describe_uncompared_points<'a>(
     match (count(true, true), count(true, false), count(false, true)) {
         (0, 0, 0) => String::new(),
         (neither, less, more) => format!(
-            "; {} more points have no mean, because a transport did not carry the load or has no steady state: at {neither} points both transports, at {less} only the first, at {more} only the second",
+            "; {} more points cannot be compared, because the load was not carried or there is no steady state: with both transports at {neither} points, only with the compared one at {less}, only with {reference} at {more}",
             neither + less + more
         ),
     }
@@ -261,7 +262,7 @@ mod tests {
         let finding = check.evaluate(&view(&data));
         assert_eq!(finding.holds, Some(false), "{finding:?}");
         assert!(
-            finding.text.contains("slower at 1 (counting aborted runs: its own at 1, those of TCP at 0)"),
+            finding.text.contains("counts as slower: TCP at 0 of these points, the compared transport at 1"),
             "{finding:?}"
         );
     }

@@ -38,13 +38,13 @@ impl LateConnects {
         }
         let (late, runs) = shares.iter().fold((0, 0), |(late, runs), (l, r, _)| (late + l, runs + r));
         let text = format!(
-            "{late} of {runs} runs, {:.1} %, were not connected within {} s",
+            "in {late} of {runs} runs ({:.1} %), no connection was established within {} s",
             100.0 * late as f64 / runs as f64,
             self.within_ms / 1000.0
         );
         let row = |(late, runs, cell): &(usize, usize, &Cell)| {
             format!(
-                "{} at {}: {late} of {runs} runs connected late",
+                "{} at {}: the connection was established late in {late} of {runs} runs",
                 cell.transport,
                 cell.describe_conditions()
             )

@@ -58,9 +58,10 @@ impl Dip {
             some => some + ": ",
         };
         let text = format!(
-            "{place}at {count} of {} points the throughput is at least {} % lower than at the compared point; the largest difference is {:.1} %",
+            "{place}at {count} of {} points the throughput is at least {} % lower than with {}; the largest difference is {:.1} %",
             falls.len(),
             100.0 * self.share,
+            self.reference,
             100.0 * deepest
         );
         let holds = match self.points {

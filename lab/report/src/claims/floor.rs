@@ -26,8 +26,8 @@ impl Floor {
         let Some(excesses) = excesses else {
             let all_carried = cells.iter().all(|cell| cell.mean().is_some() || !cell.is_steady);
             return match all_carried {
-                true => Finding::unknown("at one point or more there is no steady state"),
-                false => Finding::new(false, "at one point or more the transport did not carry the load"),
+                true => Finding::unknown("at least one point has no steady state"),
+                false => Finding::new(false, "the transport did not carry the load at one point or more"),
             };
         };
         if excesses.is_empty() {
@@ -38,7 +38,7 @@ impl Floor {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), e| (min.min(*e), max.max(*e)));
         let holds = min >= 0.0 && max <= self.within_ms;
         let text = format!(
-            "RTT + {min:.3} to {max:.3} ms at {} points (at most {} ms expected)",
+            "at {} points, the mean response time minus the RTT is {min:.3} to {max:.3} ms (expected: 0 to {} ms)",
             cells.len(),
             self.within_ms
         );

@@ -45,8 +45,8 @@ impl WiderIntervals {
         let wider = pairs.iter().filter(|(here, there, _)| here.relative() > there.relative()).count();
         let widest = pairs.iter().map(|(here, ..)| here.relative()).fold(0.0, f64::max);
         let text = format!(
-            "at {wider} of {} points the interval is wider than with {}; the widest is ± {:.0} % of its mean; at {alike} points \
-             all repetitions with {} are equal, so that any interval is wider",
+            "at {wider} of {} points the confidence interval, in percent of the mean, is wider than with {}; the widest is ± {:.0} %; \
+             at {alike} points all repetitions with {} have the same value, so any interval is wider",
             pairs.len(),
             self.reference,
             100.0 * widest,

@@ -42,8 +42,8 @@ impl Kind {
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Finding => "Findings of the paper",
-            Self::Reading => "Other readings",
-            Self::Figure => "Comparable with the figures",
+            Self::Reading => "Other interpretations",
+            Self::Figure => "Comparison with the figures",
             Self::Arithmetic => "Arithmetic and texts",
             Self::Configuration => "Our own code and configuration",
             Self::Substitute => "Substitutes",

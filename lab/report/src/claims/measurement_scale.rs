@@ -113,7 +113,7 @@ impl AbortedRuns {
         }
         let behind = stopped.iter().filter(|(_, why)| why.contains("behind")).count();
         let text = format!(
-            "{} of {} points were aborted, {behind} because the sender fell behind schedule",
+            "runs were aborted at {} of {} points, at {behind} because the sender fell behind its schedule",
             stopped.len(),
             cells.len()
         );

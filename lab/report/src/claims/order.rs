@@ -135,8 +135,9 @@ impl MonotoneMeans {
         };
         let along = self.along.name();
         let text = format!(
-            "{steps} steps along {along}: {} contradict the claim that the value only {way}",
-            rows.len()
+            "{} of {steps} steps along {along} contradict the claim that the {} only {way}",
+            rows.len(),
+            self.metric.info().title
         );
         Finding::new(rows.is_empty(), text).with_rows(rows)
     }
@@ -177,7 +178,7 @@ impl QuantileOrder {
             .collect();
         let ends = spread.iter().filter(|step| !step.reversed && step.p < 1.0 - CONFIDENCE).count();
         let text = format!(
-            "{} of {} pairs of adjacent transports are in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
+            "{} of {} comparisons of adjacent transports significantly contradict the order; {slowest} is significantly slower than {fastest} in {ends} of {} comparisons",
             reversed.len(),
             steps.len(),
             spread.len()

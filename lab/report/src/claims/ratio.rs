@@ -39,7 +39,7 @@ impl Ratio {
         let [low, high] = self.between;
         let agree = factors.iter().filter(|(_, factor)| (low..=high).contains(&factor.mean)).count();
         let text = format!(
-            "{}: {:.2} to {:.2} times the {} of {}; {low} to {high} times at {agree} of {} points",
+            "{}: {:.2} to {:.2} times the {} of {}; the expected {low} to {high} times at {agree} of {} points",
             self.transports.join(", "),
             min.mean,
             max.mean,

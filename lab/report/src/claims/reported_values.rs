@@ -60,10 +60,11 @@ impl ReportedValues {
         let count = |wanted| judged.iter().filter(|(holds, _)| *holds == wanted).count();
         let [near, far] = [Some(true), Some(false)].map(count);
         let text = format!(
-            "{}: {near} of {} numbers within {} %, {far} outside",
+            "{}: of {} points, the mean is within {} % of the reported value at {near} and is not at {far}; {} are undecided",
             self.transport,
             judged.len(),
-            100.0 * self.tolerance
+            100.0 * self.tolerance,
+            judged.len() - near - far
         );
         let holds = if far > 0 { Some(false) } else { (near == judged.len()).then_some(true) };
         let rows = judged.into_iter().map(|(_, row)| row).collect();

@@ -44,10 +44,14 @@ impl EnoughStreams {
         let count = |wanted| results.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "at {agree} of {} points, a measured number of streams at most {} steps above the model's prediction is enough; at {contradict} it is too small, and {} are undecided",
+            "holds at {agree} of {} points, is contradicted at {contradict}, and is undecided at {}; it holds if the number of \
+             streams needed is, in the list of transports, at most {} after the model's prediction",
             results.len(),
-            self.steps,
-            count(None)
+            count(None),
+            match self.steps {
+                1 => "one entry".to_owned(),
+                steps => format!("{steps} entries"),
+            }
         );
         let finding = match (contradict, agree == results.len()) {
             (0, true) => Finding::new(true, text),

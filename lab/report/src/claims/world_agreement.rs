@@ -38,7 +38,7 @@ impl WorldAgreement {
             _ => None,
         };
         let text = format!(
-            "the model agrees with the kernel at {} of {} points that were measured in both; {} points are imprecise, and {} of these agree",
+            "the model agrees with the kernel at {} of {} points that were measured in both; at {} points the uncertainty exceeds the tolerance, and {} of these agree",
             tally.agree, tally.points, tally.imprecise, tally.imprecise_and_agree
         );
         let differ = points.iter().filter(|point| !point.agrees());

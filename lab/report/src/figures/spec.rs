@@ -9,7 +9,7 @@ use crate::data::Filter;
 use crate::region::RegionSpec;
 use hol_lab::Metric;
 
-/// The contents of the file: the stacks that are shown side by side, and the figures by their numbers in the paper.
+/// The contents of a study's `figures.toml`: the stacks that are shown side by side, and the figures by their numbers in the paper.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyFigures {

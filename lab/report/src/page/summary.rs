@@ -30,7 +30,7 @@ pub fn html(report: &Report) -> String {
         let titles: Vec<String> = report.absent_stacks.iter().map(|stack| escape(&stack.title)).collect();
         let _ = write!(
             text,
-            "<p class=\"warning\">Not measured: {}, a stack that only the model world has. Figures show the other stacks; claims that need this stack name it.</p>",
+            "<p class=\"warning\">Not measured, because only the model world has this stack: {}. Figures show the other stacks; claims that need this one say so.</p>",
             titles.join(", ")
         );
     }

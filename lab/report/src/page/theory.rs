@@ -58,7 +58,7 @@ pub fn html(report: &Report) -> String {
         }
         let _ = write!(
             text,
-            "<h3>{}</h3><p>Of {} means {}. Of the same number of plateaus {}. At {} further points the assumptions of the closed form do not hold.</p>\
+            "<h3>{}</h3><p>Of {} means, {}. Of the plateaus of the same points, {}. At {} further points the assumptions of the closed form do not hold.</p>\
              {}<details><summary>all points</summary><div class=\"scroll\">{}</div></details>",
             escape(&stack.title),
             rows.len(),

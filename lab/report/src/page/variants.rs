@@ -70,7 +70,7 @@ fn verdict(rows: &[Row<'_>]) -> String {
         titles => format!("<b>{}</b>", escape(&titles.join("; "))),
     };
     format!(
-        "With {} of {} settings the conclusion is not refuted: {}. No column is refuted with these settings: {}.",
+        "The conclusion is not refuted with {} of {} settings: {}. Settings with which the further checks are not refuted either: {}.",
         agreeing.len(),
         rows.len(),
         format_titles(&agreeing),
@@ -92,7 +92,7 @@ mod tests {
         let rows: Vec<Row<'_>> = stacks.iter().zip(findings).collect();
         assert_eq!(
             verdict(&rows),
-            "With 3 of 4 settings the conclusion is not refuted: <b>both; fit only; open</b>. No column is refuted with these settings: <b>both; open</b>."
+            "The conclusion is not refuted with 3 of 4 settings: <b>both; fit only; open</b>. Settings with which the further checks are not refuted either: <b>both; open</b>."
         );
     }
 }

@@ -72,7 +72,7 @@ fn points(kernel: &KernelResults) -> String {
             quantity(validation),
             if tally.imprecise > 0 {
                 format!(
-                    " ({} are imprecise, and {} of these agree)",
+                    " (at {} the uncertainty exceeds the tolerance, and {} of these agree)",
                     tally.imprecise, tally.imprecise_and_agree
                 )
             } else {
@@ -138,16 +138,18 @@ pub fn columns(report: &Report, at: usize, format: impl Fn(&JudgedClaim) -> Stri
 /// Returns a remark that the worlds disagree, and whether they do on the points that both measured.
 fn describe_dispute(agreement: Agreement, on_shared: Agreement) -> String {
     let which = match agreement {
-        Agreement::ModelOnly => "It holds in the model, and not in the kernel",
-        Agreement::KernelOnly => "It holds in the kernel, and not in the model",
+        Agreement::ModelOnly => "The claim holds in the model, and not in the kernel",
+        Agreement::KernelOnly => "The claim holds in the kernel, and not in the model",
         _ => return String::new(),
     };
     let by_points = match on_shared {
-        shared if shared == agreement => "they also disagree on the points that were measured in both",
-        Agreement::Same => {
-            "they agree on the points that were measured in both, so the disagreement comes from the other points"
+        shared if shared == agreement => {
+            "they also disagree if only the points that were measured in both are counted"
         }
-        _ => "the points that were measured in both do not decide whether they agree",
+        Agreement::Same => {
+            "they agree if only the points that were measured in both are counted, so the other points cause the disagreement"
+        }
+        _ => "the points that were measured in both are too few to show whether the worlds agree",
     };
     format!("<p class=\"warning\">The worlds disagree. {which}; {by_points}.</p>")
 }

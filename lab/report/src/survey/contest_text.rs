@@ -273,7 +273,7 @@ impl Contest<'_> {
         } else if let Some(cell) = cells.iter().find(|cell| !cell.is_steady) {
             format!("{} has no steady state: {}", cell.transport, cell.why_unsteady())
         } else {
-            format!("{a} and {b} completed nothing in the same repetition")
+            format!("in no repetition did both {a} and {b} complete anything")
         };
         what + ", so there is no comparison"
     }

@@ -38,7 +38,7 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
         id: String::new(),
         name: String::new(),
         caption: format!(
-            "Response time by due time of the message, around the event at {} s: {what}{at}",
+            "Response times of the messages that were due around the event at {} s: {what}{at}",
             number(*first)
         ),
         basis:

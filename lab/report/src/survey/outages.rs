@@ -24,7 +24,9 @@ pub fn describe_outage(cell: &Cell) -> Option<String> {
     let when = match disruptions.as_slice() {
         [] => return None,
         [one] => format!("{}: when {one}", cell.transport),
-        [one, rest @ ..] => format!("{}: when {one} and at {} later times", cell.transport, rest.len()),
+        [first, ..] => {
+            format!("{}: when {first} (the first of {} events)", cell.transport, disruptions.len())
+        }
     };
     let mut text = match (recovered, runs - recovered) {
         (0, _) => format!("{when}, {}", describe_missing_recovery(cell)),

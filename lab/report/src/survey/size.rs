@@ -40,7 +40,7 @@ impl Size {
         let unit = self.unit;
         let end = |end: f64| match end.is_finite() {
             true => format!("{:.*} {unit}", self.digits(), end),
-            false => format!("any number of {unit}"),
+            false => "arbitrarily much".to_owned(),
         };
         match self.low < 0.0 {
             true => format!("{} {opposite} to {} {word}", end(-self.low), end(self.high)),

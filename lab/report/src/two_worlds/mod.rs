@@ -148,7 +148,7 @@ mod tests {
             &html[lead..]
         );
         assert!(html.contains(
-            "It holds in the kernel, and not in the model; they also disagree on the points that were measured in both"
+            "The claim holds in the kernel, and not in the model; they also disagree if only the points that were measured in both are counted"
         ));
         assert!(html.contains("<span class=\"chip v-bad\" title=\"not reproduced today\">model: "));
         assert!(!Report::gather(&model).unwrap().html().contains("class=\"worlds\""));

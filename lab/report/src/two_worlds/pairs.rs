@@ -9,12 +9,12 @@ use hol_lab::{Manifest, Point, PointResult, Results};
 pub enum Mismatch {
     /// The directories belong to different experiments.
     #[error(
-        "one directory has results of {0}, the other of {1}; give the results of one study or experiment in two worlds"
+        "one directory has results of {0}, the other of {1}; give two directories with results of the same study or experiment"
     )]
     Question(String, String),
     /// Both directories belong to the same world.
     #[error(
-        "both directories have results of the {0} world; run the experiment with `--world {1}` into another directory"
+        "both directories have results of the {0} world; run the experiment with `--world {1}`, with another directory for its results"
     )]
     World(String, &'static str),
 }

@@ -32,7 +32,7 @@ impl Check {
         }
     }
 
-    /// Formats how often a run of the kernel is higher: `53 %, p = 0.41`.
+    /// Formats how often the value of a kernel run is higher than that of a model run: `53 %, p = 0.41`.
     pub fn format_ranks(&self) -> String {
         format!("{:.0} %, {}", 100.0 * self.ranks.superiority, format_p_value(self.ranks.p))
     }

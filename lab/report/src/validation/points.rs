@@ -87,11 +87,11 @@ pub(super) fn legend(validation: &Validation) -> String {
          <dt>Values</dt><dd>Those of the median run, with the 95 % confidence interval over the runs; times are in ms.</dd>\
          <dt>a / b</dt><dd>The value of Linux, then of the model.</dd>\
          <dt>Off</dt><dd>The model's value minus Linux's, in percent with its interval, then as a multiple of the tolerance.</dd>\
-         <dt>{}</dt><dd>The probability that this holds for a run of Linux and a run of the model (50 % if there is no difference), with the p-value.</dd>\
+         <dt>{}</dt><dd>The probability that this is true of a random run of Linux compared with a random run of the model (50 % if there is no difference), with the p-value.</dd>\
          <dt>Collapsed</dt><dd>Runs that did not carry their load: they ended early, fell more than 1 s behind schedule, or had a growing backlog.</dd>\
          <dt>Closed form</dt><dd>The mean that the closed form gives, where one applies.</dd>\
          <dt>Resent ‰</dt><dd>Packets with data sent again, per thousand messages.</dd>\
-         <dt>D</dt><dd>Kolmogorov–Smirnov distance, to which any shift contributes.</dd>\
+         <dt>D</dt><dd>Kolmogorov–Smirnov distance, which also grows if one distribution is only shifted.</dd>\
          <dt>W1</dt><dd>Wasserstein distance.</dd>\
          <dt>Repetitions</dt><dd>Runs of Linux; at an imprecise point also the number that would be enough.</dd>\
          </dl><p>Expand a point for the commands that show its packets in both worlds.</p>",

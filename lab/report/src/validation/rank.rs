@@ -51,8 +51,9 @@ impl Validation {
             (false, false) => "so the kernel's values are lower",
         };
         format!(
-            "where the model's runs differ, a run of the kernel is on average higher than a share of {:.3} ± {:.3} of them, {verdict}",
-            rank.mean, rank.half_width
+            "where the model's runs differ, the value of a kernel run exceeds on average {:.1} ± {:.1} % of the model's values, {verdict}",
+            100.0 * rank.mean,
+            100.0 * rank.half_width
         )
     }
 }

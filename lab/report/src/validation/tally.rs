@@ -30,7 +30,7 @@ impl Tally {
     pub fn certainty(&self) -> String {
         let Self { points, agree, imprecise, imprecise_and_agree } = self;
         format!(
-            "{imprecise} points are imprecise, because their uncertainty exceeds the tolerance, and {imprecise_and_agree} of these agree; of the others, {} of {} agree",
+            "{imprecise} points have an uncertainty above the tolerance; {imprecise_and_agree} of these agree, and {} of the other {}",
             agree - imprecise_and_agree,
             points - imprecise,
         )

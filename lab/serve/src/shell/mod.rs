@@ -203,7 +203,8 @@ impl Server {
         })
     }
 
-    /// Ends the shell of an experiment; its commands are recorded, unless one is running.
+    /// Ends the shell of an experiment. Its commands are recorded, unless a command is still running: then the shell is
+    /// killed.
     pub fn end_shell(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
         self.with_process(requester, id, ShellProcess::end)
     }

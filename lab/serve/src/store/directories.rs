@@ -30,7 +30,8 @@ impl Owner {
 }
 
 impl Store {
-    /// Returns the name of an owner's directory: number and mark, or only the number if an earlier version without marks created it.
+    /// Returns the name of an owner's directory: its number and its mark, a random suffix. Only the number if the owner
+    /// is from an earlier version, which had no marks.
     pub fn directory(&self, owner: Owner, id: i64) -> rusqlite::Result<Option<String>> {
         let connection = self.connection();
         let table = owner.plural();

@@ -10,12 +10,13 @@ use crate::Sizes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Page {
-    /// How requests share connections; `"close"`: one per file; `"multiplexed"`: as in HTTP/2. Default `"multiplexed"`.
+    /// How requests share connections; `"close"`: a connection for each file; `"multiplexed"`: as in HTTP/2. Default
+    /// `"multiplexed"`.
     pub way: ConnectionReuse,
     /// Octets of the document, which names the objects; with `"0B"` there is none, and all objects are known from the
     /// start. Default 30 kB.
     pub document: ByteCount,
-    /// Files besides the document. Default 12.
+    /// Number of objects: the files besides the document. Default 12.
     pub objects: u16,
     /// Octets per object, in any form that the key `request` of the workload rpc accepts. Default 20 kB.
     pub size: Sizes,
@@ -41,11 +42,13 @@ pub struct Page {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionReuse {
-    /// One connection per file, as many at a time as the transport has. HTTP/1.0, RFC 1945.
+    /// A new connection for each file; at most as many are in use at a time as the transport's option `connections`
+    /// allows. HTTP/1.0, RFC 1945.
     Close,
     /// One request at a time on each connection, or on each stream if the transport has streams. RFC 9112 section 9.3.
     Keepalive,
-    /// All requests at once; the responses of a connection or stream are whole and in order. RFC 9112 section 9.3.2.
+    /// All requests at once; the responses on a connection or stream are sent whole and in order. RFC 9112 section
+    /// 9.3.2.
     Pipelined,
     /// All requests at once; responses are interleaved frame by frame. HTTP/2, RFC 9113.
     #[default]

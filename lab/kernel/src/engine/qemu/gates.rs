@@ -32,8 +32,8 @@ pub(super) fn gates(directory: &Path) -> [PathBuf; GATE_PORTS.len()] {
 }
 
 impl Gates {
-    /// Creates the files, with both gates full. The memory is written in full, because QEMU would crash
-    /// later if the disk were full.
+    /// Creates the files, with both gates full. All octets of the memory are written now; otherwise QEMU would crash
+    /// when it uses the memory while the disk is full.
     pub(super) fn create(directory: &Path) -> Result<Self, KernelError> {
         let path = memory(directory);
         let problem = |e| KernelError::file("write", &path, e);

@@ -60,7 +60,8 @@ impl HostChannel for Qemu {
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
     }
 
-    /// Drops the cached content of the device first, because the machine booted with another image.
+    /// First drops the kernel's cached blocks of the device: they are from the image with which the machine booted, not
+    /// from the present one.
     fn root_device(&self) -> Result<&'static str, GuestError> {
         let device = File::open(ROOT_DEVICE).map_err(|e| format!("{ROOT_DEVICE}: {e}"))?;
         #[expect(unsafe_code, reason = "this request has no safe wrapper")]
