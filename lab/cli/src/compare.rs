@@ -221,7 +221,9 @@ fn run_unfinished(
 pub fn check_no_failures(finished: &RunResults) -> Result<(), Failure> {
     let failed = finished.failed().count();
     finished.failed().next().map_or(Ok(()), |first| {
-        Err(Failure::Failed(format!("{failed} runs failed and are not in the results above; the first: {first}")))
+        Err(Failure::Failed(format!(
+            "{failed} runs failed and are not in the results above; the first: {first}"
+        )))
     })
 }
 
