@@ -16,7 +16,7 @@
 //! ends, `program_records` measures the connections of programs in them. `session` is an interactive guest,
 //! `session_step` its protocol, `shared_memory` the channel of that protocol in QEMU.
 //!
-//! The two engines compared, and where the time goes: `docs/kernel.md`.
+//! `docs/kernel.md` compares the two engines.
 
 mod archive;
 mod atomic_replace;

@@ -124,7 +124,7 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         affects: None,
     },
     KnownDifference {
-        description: "TCP: in Linux a socket buffer is full after 17 small writes (`MAX_SKB_FRAGS`)",
+        description: "TCP: in Linux an `sk_buff` is full after 17 small writes (`MAX_SKB_FRAGS`)",
         size: "the segments that have the PSH flag",
         condition: "traces",
         affects: None,

@@ -51,7 +51,9 @@ pub(super) struct Machine {
 
 /// Kernel options that disable features of a distribution's kernel that take time and do not affect measurements:
 /// mitigations, accounting of stalls, clearing of memory before use, checks of copied memory, security modules, and
-/// tests of ciphers, which would continue in the background of each run. `docs/kernel.md` gives the cost of each.
+/// tests of ciphers, which would continue in the background of each run (50 million instructions). A transaction of
+/// `simco` over TCP at 1 % loss executes 74,800 instructions, 8,700 of them in the protocol; without the options it
+/// would execute 2,100 more for `psi`, 800 for `init_on_alloc`, and 700 each for `hardened_usercopy` and `lsm`.
 const DISABLED_FEATURES: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
