@@ -157,7 +157,7 @@ class Figure(TypedDict, closed=True):
     """
     panels: NotRequired[str]
     """
-    Swept key with a panel for each value.
+    Swept key; the figure has a panel for each of its values.
     """
 
 
@@ -247,7 +247,7 @@ class LogNormal(TypedDict, closed=True):
 
     max: NotRequired[ByteCount]
     """
-    Maximum, to which larger draws are reduced. Default: the longest message.
+    Maximum, to which larger draws are reduced. Default: the longest message that the workload allows.
     """
     median: ByteCount
     """
@@ -897,7 +897,7 @@ class Program(TypedDict, closed=True):
 
     command: Command
     """
-    A list of words, or a line for the node's `/bin/sh`.
+    The command to execute: a list of words, or a line for the node's `/bin/sh`.
     """
     directory: NotRequired[str]
     """
@@ -1103,7 +1103,7 @@ class LanSpec(TypedDict, closed=True):
     """
     channel: NotRequired[str]
     """
-    Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
+    Name of a channel; links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1128,8 +1128,8 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
-    for normal jitter. Model world only. Default 0.
+    Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
+    variance of uniform jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1159,7 +1159,8 @@ class LanSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
+    Policer at the end of the link, before `reorder`; in the kernel world, it cannot be combined with `duplicate`.
+    Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1202,7 +1203,7 @@ class Overrides(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
+    Name of a channel; links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1227,8 +1228,8 @@ class Overrides(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
-    for normal jitter. Model world only. Default 0.
+    Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
+    variance of uniform jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1250,7 +1251,8 @@ class Overrides(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
+    Policer at the end of the link, before `reorder`; in the kernel world, it cannot be combined with `duplicate`.
+    Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1281,7 +1283,7 @@ class PathSpec(TypedDict, closed=True):
     """
     channel: NotRequired[str]
     """
-    Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
+    Name of a channel; links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1310,8 +1312,8 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
-    for normal jitter. Model world only. Default 0.
+    Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
+    variance of uniform jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1337,7 +1339,8 @@ class PathSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
+    Policer at the end of the link, before `reorder`; in the kernel world, it cannot be combined with `duplicate`.
+    Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1404,7 +1407,7 @@ class NetworkSpec(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
+    Name of a channel; links with the same channel transmit in turns. Model world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1445,8 +1448,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation of the jitter with that of the previous packet, for uniform jitter, whose variance it reduces, and
-    for normal jitter. Model world only. Default 0.
+    Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
+    variance of uniform jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1489,7 +1492,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Policer at the end of the link, before `reorder`; in the kernel world not with `duplicate`. Default `"none"`.
+    Policer at the end of the link, before `reorder`; in the kernel world, it cannot be combined with `duplicate`.
+    Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1543,11 +1547,11 @@ class Experiment(TypedDict, closed=True):
     """
     hosts: NotRequired[dict[str, HostSpec]]
     """
-    Node properties, by name.
+    Properties of nodes, by the name of the node.
     """
     messages: NotRequired[int]
     """
-    Messages per point, over all repetitions; not for programs. Default 10,000.
+    Messages per point, in all repetitions together; does not apply to programs. Default 10,000.
     """
     network: NotRequired[NetworkSpec]
     """
@@ -1559,7 +1563,8 @@ class Experiment(TypedDict, closed=True):
     """
     precision: NotRequired[Ratio]
     """
-    Half width of the mean's 95 % confidence interval to reach, relative to the mean; needs a range of `repetitions`.
+    Repeat until the half width of the mean's 95 % confidence interval is at most this share of the mean; needs a
+    range of `repetitions`.
     """
     program: NotRequired[list[Program]]
     """
@@ -1571,7 +1576,8 @@ class Experiment(TypedDict, closed=True):
     """
     repetitions: NotRequired[Repetitions]
     """
-    Runs per point, with different seeds; of a range, as many as `precision` needs. Default 10.
+    Runs per point, with different seeds: a number, or a range such as "5..40", of which as many are performed as
+    `precision` needs. Default 10.
     """
     root: NotRequired[str]
     """
@@ -1583,15 +1589,15 @@ class Experiment(TypedDict, closed=True):
     """
     series: NotRequired[Duration]
     """
-    Record windows, RTTs and queues at this interval, in Parquet files.
+    Record congestion windows, RTTs and queues at this interval, in Parquet files.
     """
     sweep: NotRequired[Axes]
     """
-    Axes: values by dotted key; every combination is a point.
+    Axes: a list of values for each dotted key, such as `network.loss`; every combination of values is a point.
     """
     timeline: NotRequired[Duration]
     """
-    Interval of delivery counts, for figures over time.
+    Count the deliveries in each interval of this length, for figures over time.
     """
     title: NotRequired[str]
     """

@@ -115,8 +115,8 @@ fn invalid_submissions_are_refused_with_a_remedy() {
     let refused = |more: &[&str]| failure(dir, &[&["submit", "my one.toml"][..], more].concat());
     for (more, cure) in [
         (&["--to", "condor"][..], "use slurm, hyperqueue, kubernetes, or an address"),
-        (&["--to", "slurm", "--priority", "3"], "for a server only"),
-        (&["--to", "http://127.0.0.1:1", "--shards", "3"], "for a cluster only"),
+        (&["--to", "slurm", "--priority", "3"], "only to a server"),
+        (&["--to", "http://127.0.0.1:1", "--shards", "3"], "only to a cluster"),
         (&["--to", "http://127.0.0.1:1", "--set", "seed=3"], "write the settings into the file"),
         (&["--to", "slurm", "--image", "x"], "omit them"),
     ] {
