@@ -63,9 +63,9 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         affects: Some(|point| is_sctp(point) && point.network.mtu.0 > LARGE_MTU),
     },
     KnownDifference {
-        description: "A packet that arrives exactly when a queue of a few packets drains may be dropped in one world only",
+        description: "netem rounds the time to send each packet down to a nanosecond, the model only their sum: a packet that arrives just as a full queue drains may be dropped in one world only",
         size: "single packets, and a timeout if one of them is lost",
-        condition: "queues of about 5 packets",
+        condition: "queues of about 10 packets",
         affects: Some(|point| {
             point.network.directions().iter().any(
                 |settings| matches!(settings.queue, QueueLimit::Packets(packets) if packets <= SHORT_QUEUE),

@@ -122,7 +122,9 @@ impl Link {
     pub(crate) fn next_action(&self) -> Time {
         let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
         let arrival = arrival.min(self.next_approach());
-        if self.queue.is_empty() { arrival } else { arrival.min(self.free_at()) }
+        // A packet that arrives exactly when a transmission ends comes first, as in Linux.
+        let departure = self.free_at() + Duration::from_nanos(1);
+        if self.queue.is_empty() { arrival } else { arrival.min(departure) }
     }
 
     /// Returns when the next packet reaches the queue after its delay; [`Time::MAX`] if none is under way.
@@ -174,7 +176,7 @@ impl Link {
 
     /// Returns whether a packet is queued that may be transmitted now.
     pub(crate) fn is_due(&self, now: Time) -> bool {
-        !self.queue.is_empty() && self.free_at() <= now
+        !self.queue.is_empty() && self.free_at() < now
     }
 
     /// Accepts a packet from a node; all transmissions due before must have been started.
@@ -196,7 +198,7 @@ impl Link {
     fn enqueue(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
         if self.is_dropped_early(now, &mut transit.packet) {
             observer.report_loss(now, &transit, TapEvent::DroppedEarly);
-        } else if self.free_at() > now {
+        } else if self.free_at() > now || !self.queue.is_empty() {
             let lose = |transit, event| observer.report_loss(now, &transit, event);
             // While the rate is 0, perhaps no packet is in transmission.
             let is_idle = self.transmitter.is_stopped() && !self.transmitter.is_sending(now);

@@ -18,7 +18,8 @@ use crate::transit::Transit;
 /// All links of a topology, with the packets on them.
 ///
 /// Sans-IO: [`send`](Self::send) a packet, [`poll`](Self::poll) at [`next_action`](Self::next_action). At the
-/// same instant links act first, in the order of the table, then scheduled changes, then changes of routes.
+/// same instant links act first, in the order of the table, then scheduled changes, then changes of routes. A link
+/// that becomes free starts to send the next packet after all packets of that instant have arrived.
 pub struct Network<'t> {
     interfaces: Vec<Interface>,
     /// Routes of each node, ascending by destination.

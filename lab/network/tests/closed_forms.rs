@@ -201,6 +201,20 @@ fn drop_tail_limit_includes_the_packet_in_transmission() {
     assert_eq!(arrivals.len(), 1, "an idle line takes one packet");
 }
 
+/// In Linux the packet that causes the transmission of the next one is received first: its timer was set a
+/// propagation delay ago, that of the transmission after the previous packet, and timers of equal times end in order.
+#[test]
+fn packet_that_arrives_as_a_transmission_ends_finds_the_queue_full() {
+    let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '0ms'\nqueue = '2p'";
+    // 500 octets take 4 ms; the queue is full until the first packet has left.
+    for (last, dropped) in [(4_000_000, 1), (4_000_001, 0)] {
+        let times = [Time::ZERO, Time::ZERO, Time::from_nanos(last)];
+        let (arrivals, drops) = deliver(network(table), &times, 500);
+        assert_eq!((arrivals.len(), drops.queue), (3 - dropped, dropped as u64), "at {last} ns");
+        assert_eq!(arrivals[1].1, Time::from_millis(8), "the next transmission starts in time");
+    }
+}
+
 #[test]
 fn full_queue_drops_the_excess_over_the_link_rate() {
     // A packet takes 1 ms, and one arrives every 0.8 ms: a fifth exceeds the rate.
