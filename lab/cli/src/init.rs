@@ -99,7 +99,7 @@ const WORKLOAD_KEYS: [Note; 5] = [
     ("start", "Time from the start of the run until the client connects.", "\"0s\""),
     (
         "late_limit",
-        "Abort the run if a message is passed to the transport this long after its scheduled time.",
+        "End the run if the transport still refuses a message this long after its scheduled time.",
         "\"10s\"",
     ),
 ];
