@@ -63,7 +63,7 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         affects: Some(|point| is_sctp(point) && point.network.mtu.0 > LARGE_MTU),
     },
     KnownDifference {
-        description: "netem rounds the time to send each packet down to a nanosecond, the model only their sum: a packet that arrives just as a full queue drains may be dropped in one world only",
+        description: "A packet that arrives within nanoseconds of the moment at which a full queue drains may be dropped in one world only",
         size: "single packets, and a timeout if one of them is lost",
         condition: "queues of about 10 packets",
         affects: Some(|point| {

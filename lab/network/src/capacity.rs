@@ -63,7 +63,7 @@ impl Topology {
     }
 
     /// Returns whether the rate of a path changes during a run, or one of its links goes down or loses every packet.
-    pub fn rate_changes(&self, from: NodeId, to: NodeId) -> bool {
+    pub fn has_variable_rate(&self, from: NodeId, to: NodeId) -> bool {
         let path = self.path_links(from, to);
         let is_of_rate = |change: &LinkChange| match change {
             LinkChange::Rate(_) | LinkChange::Down | LinkChange::Up => true,
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(mean(one, 10), 8000.0);
         let topology = Topology::new(&toml::from_str(one).unwrap()).unwrap();
         let [client, server] = ["client", "server"].map(|name| topology.node(name).unwrap());
-        assert!(!topology.rate_changes(client, server) && topology.rate_changes(server, client));
+        assert!(!topology.has_variable_rate(client, server) && topology.has_variable_rate(server, client));
     }
 
     /// Two links in a row: at each time the slower one counts.

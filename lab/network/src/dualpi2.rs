@@ -27,7 +27,7 @@ pub struct DualPi2Spec {
     pub step: Duration,
     /// Coupling factor between classic drops and low-latency marks (`tc`: `coupling_factor`, RFC 9332: k). Default 2.
     pub coupling: u8,
-    /// Minimum share of the classic queue, in percent. Default 10.
+    /// Minimum share of the link's rate for the classic queue while both queues hold packets, in percent. Default 10.
     pub classic_protection: u8,
 }
 

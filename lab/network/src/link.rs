@@ -49,6 +49,10 @@ enum AtEnd {
     ArrivesLate,
 }
 
+/// A packet that arrives at most this long after the end of a transmission is received before the next one begins. The
+/// timers of Linux are equal then: netem rounds the time to send each packet down to a nanosecond.
+const ROUNDING: Duration = Duration::from_nanos(4);
+
 /// One direction of a link, or a LAN.
 ///
 /// A packet waits in the queue and occupies the transmitter; then the link applies its effects, such as loss, so a
@@ -66,6 +70,8 @@ pub(crate) struct Link {
     blocked_until: Time,
     /// Octets of the packet in transmission, or of the last one.
     in_service: u64,
+    /// When a packet last reached the queue or the transmitter.
+    last_arrival: Time,
     /// The number of the packet in transmission, or of the last one; `None` before the first one.
     number_in_transmission: Option<u32>,
     loss: Loss,
@@ -102,6 +108,7 @@ impl Link {
             transmitter: Transmitter::new(settings.rate, settings.overhead.0),
             blocked_until: Time::ZERO,
             in_service: 0,
+            last_arrival: Time::ZERO,
             number_in_transmission: None,
             loss: Loss::new(&settings.loss, seed.derive("loss")),
             duplication: chance(settings.duplicate, "duplicate"),
@@ -122,8 +129,7 @@ impl Link {
     pub(crate) fn next_action(&self) -> Time {
         let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
         let arrival = arrival.min(self.next_approach());
-        // A packet that arrives exactly when a transmission ends comes first, as in Linux.
-        let departure = self.free_at() + Duration::from_nanos(1);
+        let departure = self.free_at() + ROUNDING;
         if self.queue.is_empty() { arrival } else { arrival.min(departure) }
     }
 
@@ -176,7 +182,7 @@ impl Link {
 
     /// Returns whether a packet is queued that may be transmitted now.
     pub(crate) fn is_due(&self, now: Time) -> bool {
-        !self.queue.is_empty() && self.free_at() < now
+        !self.queue.is_empty() && self.free_at() <= now
     }
 
     /// Accepts a packet from a node; all transmissions due before must have been started.
@@ -196,13 +202,12 @@ impl Link {
     /// Transmits a packet, or puts it into the queue; all transmissions due before must have been started.
     #[inline]
     fn enqueue(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
+        self.last_arrival = now;
         if self.is_dropped_early(now, &mut transit.packet) {
             observer.report_loss(now, &transit, TapEvent::DroppedEarly);
         } else if self.free_at() > now || !self.queue.is_empty() {
             let lose = |transit, event| observer.report_loss(now, &transit, event);
-            // While the rate is 0, perhaps no packet is in transmission.
-            let is_idle = self.transmitter.is_stopped() && !self.transmitter.is_sending(now);
-            self.queue.push(now, transit, if is_idle { 0 } else { self.in_service }, lose);
+            self.queue.push(now, transit, self.in_service, lose);
         } else if self.queue.may_be_bypassed() {
             self.transmit(now, transit, observer);
         } else {
@@ -215,7 +220,7 @@ impl Link {
     pub(crate) fn advance(&mut self, now: Time, observer: &mut Observer<'_>) {
         loop {
             let approaches = self.next_approach();
-            if self.is_due(now.min(approaches)) {
+            if !self.queue.is_empty() && self.free_at() + ROUNDING <= now.min(approaches) {
                 self.start_next(observer);
             } else if approaches <= now {
                 let next = self.approach.as_mut().and_then(|approach| approach.pop());
@@ -234,8 +239,10 @@ impl Link {
 
     #[inline]
     fn start(&mut self, at: Time, observer: &mut Observer<'_>) {
-        let lose = |transit| observer.report_loss(at, &transit, TapEvent::DroppedEarly);
-        if let Some(transit) = self.queue.pop(at, lose) {
+        // The discipline has seen packets that arrived within `ROUNDING`.
+        let seen = at.max(self.last_arrival);
+        let lose = |transit| observer.report_loss(seen, &transit, TapEvent::DroppedEarly);
+        if let Some(transit) = self.queue.pop(seen, lose) {
             self.transmit(at, transit, observer);
         }
     }
@@ -295,6 +302,9 @@ impl Link {
     /// Sends the remaining part of the packet in transmission at the new rate, which changes the time of its arrival.
     fn change_rate(&mut self, now: Time, rate: EventRate) {
         let mut in_transmission = self.take_in_transmission(now);
+        if !self.transmitter.is_sending(now) {
+            self.in_service = 0;
+        }
         self.transmitter.change(now, rate);
         if self.transmitter.is_stopped() {
             self.interrupted = Some(in_transmission);

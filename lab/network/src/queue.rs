@@ -32,7 +32,7 @@ enum Order {
     Fifo(Fifo),
     /// First in first out, with drops after a long delay.
     Codel(Box<CodelQueue>),
-    /// A queue per flow, in turns.
+    /// One queue per flow, served in turn (FQ-CoDel).
     Fair(Box<FairQueue>),
     /// First in first out, with early drops on arrival.
     Pie(Box<PieQueue>),

@@ -49,10 +49,10 @@ macro_rules! settings {
             #[serde(skip_serializing_if = "Option::is_none")]
             pub rtt: Option<Duration>,
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
-            /// Overrides from client to server.
+            /// Settings of the direction from client to server; they override the common ones.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub up: Option<Overrides>,
-            /// Overrides from server to client.
+            /// Settings of the direction from server to client; they override the common ones.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
             /// MPTCP uses the path only while no other works (RFC 8684 section 3.3.8). Not for the first path. Default no.
@@ -83,10 +83,10 @@ macro_rules! settings {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub rtt: Option<Duration>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
-            /// Overrides from `from` to `to`.
+            /// Settings of the direction from `from` to `to`; they override the common ones.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub up: Option<Overrides>,
-            /// Overrides from `to` to `from`.
+            /// Settings of the direction from `to` to `from`; they override the common ones.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
         }
@@ -122,10 +122,10 @@ macro_rules! settings {
             /// IP version. Default `"v4"`.
             #[serde(skip_serializing_if = "Ip::is_default")]
             pub ip: Ip,
-            /// Overrides from client to server.
+            /// Settings of the direction from client to server; they override the common ones.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub up: Option<Overrides>,
-            /// Overrides from server to client.
+            /// Settings of the direction from server to client; they override the common ones.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
             /// Changes during the run.

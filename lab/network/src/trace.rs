@@ -193,11 +193,13 @@ impl Round {
 
     /// Returns the line from which on the rate remains 0.
     fn find_final_zero(&self) -> Option<usize> {
-        let rates = || self.steps.iter().filter_map(|step| Some((step.line, step.rate?)));
-        let is_zero = |(_, rate): &(usize, EventRate)| *rate == EventRate::Zero;
-        // The next round of a trace that repeats ends the rate of 0, unless the trace has no other rate.
-        let remains = self.repetitions.is_none() || rates().all(|rate| is_zero(&rate));
-        rates().rev().take_while(is_zero).last().map(|(line, _)| line).filter(|_| remains)
+        let steps: Vec<&Step> = self.steps.iter().filter(|step| step.rate.is_some()).collect();
+        let is_zero = |step: &&Step| step.rate == Some(EventRate::Zero);
+        let lasts = |at: usize| steps.get(at + 1).is_none_or(|next| next.at > steps[at].at);
+        // The next round of a trace that repeats ends the rate of 0, unless no other rate lasts.
+        let remains =
+            self.repetitions.is_none() || (0..steps.len()).all(|at| !lasts(at) || is_zero(&steps[at]));
+        steps.iter().rev().copied().take_while(is_zero).last().map(|step| step.line).filter(|_| remains)
     }
 }
 

@@ -235,7 +235,9 @@ mod tests {
             "line 3: the rate is 0 from here to the end of the trace; add a later line with another rate";
         assert_eq!(trace::read(text, LinkDirection::Down).unwrap_err().to_string(), problem);
         // These repeat nothing, or nothing else.
-        for text in ["0 0\n", "0 5\n0 0\n", "0 0\n1 0\n", "time,rate,delay\n0s,0,1ms\n1s,,2ms\n"] {
+        for text in
+            ["0 0\n", "0 5\n0 0\n", "0 5\n0 0\n1 0\n", "0 0\n1 0\n", "time,rate,delay\n0s,0,1ms\n1s,,2ms\n"]
+        {
             let refused = trace::read_repeating(text, LinkDirection::Down).map(drop);
             assert!(refused.unwrap_err().to_string().contains("the rate is 0 from here"), "{text}");
         }

@@ -49,7 +49,7 @@ impl NetworkSpec {
         Cow::Owned(network)
     }
 
-    /// Returns the position in the trace at which the run with this seed begins; `None` unless each run draws its own.
+    /// Returns the position in the trace at which the run with this seed begins; `None` if the start is not drawn for each run.
     pub fn trace_start_of_run(&self, seed: Seed) -> Option<Duration> {
         let traces = self.trace.as_ref().and_then(TraceSpec::playbacks)?;
         // Files of two directions were recorded together, so they begin at the same time.

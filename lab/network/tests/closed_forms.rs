@@ -139,6 +139,16 @@ fn link_with_the_rate_0_keeps_its_packets() {
     }
 }
 
+/// Nothing is in transmission when the rate of 0 ends, so three packets have room.
+#[test]
+fn link_with_the_rate_0_has_room_for_a_packet_that_is_sent_as_it_ends() {
+    let table = "rate = '8Mbit'\noverhead = '0B'\ndelay = '0ms'\nqueue = '3p'\n\
+                 events = [{ at = '1500us', rate = '0bit' }, { at = '1s', rate = '4Mbit' }]";
+    let times = [0, 500, 600, 1000].map(Time::from_millis);
+    let (arrivals, drops) = deliver(network(table), &times, 1000);
+    assert_eq!((arrivals.len(), drops.queue), (4, 0));
+}
+
 /// A link that goes down loses its packets also while its rate is 0.
 #[test]
 fn link_that_goes_down_at_the_rate_0_loses_its_packets() {
@@ -207,7 +217,7 @@ fn drop_tail_limit_includes_the_packet_in_transmission() {
 fn packet_that_arrives_as_a_transmission_ends_finds_the_queue_full() {
     let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '0ms'\nqueue = '2p'";
     // 500 octets take 4 ms; the queue is full until the first packet has left.
-    for (last, dropped) in [(4_000_000, 1), (4_000_001, 0)] {
+    for (last, dropped) in [(4_000_000, 1), (4_000_003, 1), (4_000_004, 0)] {
         let times = [Time::ZERO, Time::ZERO, Time::from_nanos(last)];
         let (arrivals, drops) = deliver(network(table), &times, 500);
         assert_eq!((arrivals.len(), drops.queue), (3 - dropped, dropped as u64), "at {last} ns");
@@ -468,6 +478,37 @@ fn links_on_a_channel_transmit_one_packet_at_a_time_in_turns() {
     }
     let due: Vec<(u32, u64)> = (0..100).map(|k| (k, (2 * u64::from(k) + 3).min(200) * 100 + 1)).collect();
     assert_eq!(arrivals, due);
+}
+
+/// A link that waits for its turn is served before a reply that is sent as the channel becomes free.
+#[test]
+fn links_that_answer_at_once_do_not_keep_others_from_a_channel() {
+    let table = "overhead = '0B'\nrate = '1Mbit'\ndelay = '0ms'\nchannel = 'air'\nnodes = ['a', 'b', 'c']
+        links = [{ from = 'a', to = 'b' }, { from = 'c', to = 'b' }]";
+    let topology = topology(table);
+    let [a, b, c] = ["a", "b", "c"].map(|node| topology.node(node).unwrap());
+    let address = |node| topology.addresses(node)[0];
+    let mut network = Network::new(&topology, Seed(0), None);
+    let send = |network: &mut Network<'_>, now, from, to, number| {
+        let mut packet = packet(number, 125);
+        (packet.source, packet.destination) = (address(from), address(to));
+        network.send(now, from, packet);
+    };
+    send(&mut network, Time::ZERO, a, b, 0);
+    send(&mut network, Time::ZERO, c, b, 100);
+    let mut order = Vec::new();
+    while network.next_action() < Time::MAX {
+        let now = network.next_action();
+        while let Some(arrival) = network.poll(now) {
+            let number = number(&arrival.packet);
+            order.push(number);
+            if number < 5 {
+                let [from, to] = if arrival.node == b { [b, a] } else { [a, b] };
+                send(&mut network, now, from, to, number + 1);
+            }
+        }
+    }
+    assert_eq!(order, [0, 100, 1, 2, 3, 4, 5]);
 }
 
 /// Both directions of a link on one channel are one server with one queue: the mean wait is that of M/D/1 with both loads.
