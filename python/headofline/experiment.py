@@ -819,7 +819,7 @@ class DualPi2Spec(TypedDict, closed=True):
     """
     classic_protection: NotRequired[int]
     """
-    Minimum share of the classic queue, in percent. Default 10.
+    Minimum share of the link's rate for the classic queue while both queues hold packets, in percent. Default 10.
     """
     coupling: NotRequired[int]
     """
@@ -1299,7 +1299,7 @@ class PathSpec(TypedDict, closed=True):
     """
     down: NotRequired[Overrides]
     """
-    Overrides from server to client.
+    Settings of the direction from server to client; they override the common ones.
     """
     duplicate: NotRequired[Ratio]
     """
@@ -1364,7 +1364,7 @@ class PathSpec(TypedDict, closed=True):
     """
     up: NotRequired[Overrides]
     """
-    Overrides from client to server.
+    Settings of the direction from client to server; they override the common ones.
     """
 
 
@@ -1423,7 +1423,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     down: NotRequired[Overrides]
     """
-    Overrides from server to client.
+    Settings of the direction from server to client; they override the common ones.
     """
     duplicate: NotRequired[Ratio]
     """
@@ -1528,7 +1528,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     up: NotRequired[Overrides]
     """
-    Overrides from client to server.
+    Settings of the direction from client to server; they override the common ones.
     """
 
 
@@ -1551,7 +1551,7 @@ class Experiment(TypedDict, closed=True):
     """
     messages: NotRequired[int]
     """
-    Messages per point, in all repetitions together; does not apply to programs. Default 10,000.
+    Messages per point, in all repetitions together (of a range, in the smallest number); not for programs. Default 10,000.
     """
     network: NotRequired[NetworkSpec]
     """

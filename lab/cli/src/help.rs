@@ -20,7 +20,7 @@ Examples:
   hol help p99         a term of the reports
   hol help schema      a JSON Schema for editors, which then complete and check experiment files";
 
-/// Explain a command, a table of experiment files, or an option or key by its name
+/// Explain a command, option, key or term, or a table of an experiment file such as `[network]`
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Help {

@@ -95,7 +95,7 @@ fn path_rate(point: &Point, run: &RunResult) -> Option<f64> {
     let (from, to) = (from?, to?);
     let begin = point.workload.start + run.connect_time.unwrap_or_default();
     topology
-        .rate_changes(from, to)
+        .has_variable_rate(from, to)
         .then(|| topology.mean_rate(from, to, begin..begin + run.span))?
         .map(|rate| rate / 1e6)
 }

@@ -26,7 +26,7 @@ pub struct RunResult {
         with = "nanoseconds::if_any"
     )]
     pub trace_start: Option<Duration>,
-    /// Summary of the records that measure the workload, such as messages or pages, with a digest of all records.
+    /// Summary, with a digest, of the records by which the workload is measured, such as messages or pages.
     pub summary: Summary,
     /// Summaries of the workload's classes of message sizes, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

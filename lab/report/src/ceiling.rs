@@ -16,7 +16,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     }
     let [from, to] = [workload.client_node(), workload.server_node()].map(|name| topology.node(name));
     let (from, to) = (from?, to?);
-    if topology.rate_changes(from, to) {
+    if topology.has_variable_rate(from, to) {
         return None;
     }
     let path: Vec<&Settings> = topology.path(from, to).into_iter().map(|line| &line.settings).collect();

@@ -21,7 +21,7 @@ pub struct Server {
     pub transport: Transport,
     /// The TLS settings of a TCP connection; `None` without TLS.
     pub tls: Option<Tls>,
-    /// Timeout of the connection, and then of each answer.
+    /// Timeout for connecting, and then for each answer.
     pub timeout: Duration,
 }
 

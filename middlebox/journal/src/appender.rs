@@ -93,7 +93,9 @@ mod tests {
         appender.append(&mut [0; 24], Durability::Buffered).unwrap();
         let error = appender.append(&mut [0; 24], Durability::Synced).unwrap_err();
         assert!(
-            error.to_string().contains("/dev/null: the content of the disk is unknown because fdatasync"),
+            error.to_string().contains(
+                "/dev/null: it is unknown whether the last changes are on the disk because fdatasync"
+            ),
             "{error}"
         );
         let again = appender.append(&mut [0; 24], Durability::Buffered).unwrap_err();

@@ -76,7 +76,7 @@ pub enum JournalError {
     /// A write-back failed, so it is unknown whether the changes are on the disk. The kernel reports this
     /// once; a second fsync would succeed without writing anything, so the journal does not try one.
     #[error(
-        "{path}: the content of the disk is unknown because {reason}; check the disk, then restart the middlebox, which reads the journal again"
+        "{path}: it is unknown whether the last changes are on the disk because {reason}; check the disk, then restart the middlebox, which reads the journal again"
     )]
     Broken {
         /// The file.

@@ -54,7 +54,9 @@ pub enum AgentError {
     #[error("the session is not {0}")]
     State(&'static str),
     /// The request is SE, SA or ST, which have their own functions.
-    #[error("SE, SA and ST are not requests about rules")]
+    #[error(
+        "`ask` sends only requests about rules, not SE, SA or ST; open and close the session with its own functions"
+    )]
     SessionControl,
     /// All TIDs have been used; a session uses each once. RFC 4540 section 4.2.5.
     #[error("the session has used all transaction identifiers; open a new session")]

@@ -41,7 +41,7 @@ pub struct Client {
     /// Private key of the certificate, accessible only to its owner
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// Timeout of the connection, and of each answer [default: 10s]
+    /// Timeout for connecting, and for each answer [default: 10s]
     #[arg(long, value_name = "10s", value_parser = parse_timeout)]
     timeout: Option<Duration>,
     /// Print JSON objects, one per line

@@ -18,18 +18,19 @@ use crate::delivery_rate::{Deliveries, Sample, is_beyond};
 use crate::pacing::Pacing;
 use crate::ticks;
 use aggregation::{Aggregation, ROUNDS_PER_WINDOW};
-use bandwidth::{Bandwidth, MaxFilter, UNIT};
+use bandwidth::{Bandwidth, GAIN_ONE, MaxFilter};
 use policer::{Policer, PolicerUpdate, Tally};
 use window::SavedState;
 
 /// 2/ln 2: the least gain with which the rate doubles each round. Draft, section 4.1.1.2: BBRHighGain.
-const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
+const HIGH_GAIN: u32 = GAIN_ONE * 2885 / 1000 + 1;
 /// The inverse of the startup gain, which drains startup's queue in one round. Draft, section 4.3.3.
-const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
+const DRAIN_GAIN: u32 = GAIN_ONE * 1000 / 2885;
 /// The limit of the data in flight, in bandwidth-delay products, with room for delayed ACKs. Draft, section 4.2.3.2.
-const CWND_GAIN: u32 = 2 * UNIT;
+const CWND_GAIN: u32 = 2 * GAIN_ONE;
 /// The gains of a cycle: one phase probes, the next drains the probe's queue, six cruise. Draft, section 4.3.4.1.
-const CYCLE_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+const CYCLE_GAINS: [u32; 8] =
+    [GAIN_ONE * 5 / 4, GAIN_ONE * 3 / 4, GAIN_ONE, GAIN_ONE, GAIN_ONE, GAIN_ONE, GAIN_ONE, GAIN_ONE];
 /// Number of phases among which the first phase is drawn at random: all but the one that drains. Draft, section
 /// 4.3.4.2; bbr_cycle_rand.
 const START_PHASE_CHOICES: u64 = 7;
@@ -40,7 +41,7 @@ const RTT_LIFETIME: Duration = Duration::from_secs(10);
 /// Minimum duration of ProbeRTT. Draft, section 4.3.5: ProbeRTTDuration.
 const PROBE_RTT: Duration = Duration::from_millis(200);
 /// Growth of the bandwidth which shows that the pipe is not full yet. Draft, section 4.3.2.2.
-const FULL_GROWTH: u32 = UNIT * 5 / 4;
+const FULL_GROWTH: u32 = GAIN_ONE * 5 / 4;
 /// Number of rounds without this growth after which the pipe counts as full. Draft, section 4.3.2.2.
 const FULL_ROUNDS: u32 = 3;
 /// Percentage by which the pacing rate stays below the bandwidth, so that queues shrink: bbr_pacing_margin_percent (Linux 5.1).
@@ -282,7 +283,7 @@ impl Bbr {
         self.restarts = true;
         self.aggregation.begin(now);
         match self.mode {
-            Mode::ProbeBandwidth => self.pace(self.estimate(), UNIT, None),
+            Mode::ProbeBandwidth => self.pace(self.estimate(), GAIN_ONE, None),
             Mode::ProbeRoundTrip => self.end_probe(now, cwnd),
             Mode::Startup | Mode::Drain => {}
         }
@@ -367,11 +368,11 @@ impl Bbr {
         let in_network = || self.in_network(ack.prior_in_flight, ack);
         let target = |gain| self.in_flight_target(self.bandwidth.greatest(), gain);
         match self.pacing_gain {
-            UNIT => full_length,
-            probing if probing > UNIT => {
+            GAIN_ONE => full_length,
+            probing if probing > GAIN_ONE => {
                 full_length && (ack.newly_lost > 0 || in_network() >= target(probing))
             }
-            _ => full_length || in_network() <= target(UNIT),
+            _ => full_length || in_network() <= target(GAIN_ONE),
         }
     }
 
@@ -405,10 +406,10 @@ impl Bbr {
     fn drain(&mut self, ack: &AckSample, ssthresh: &mut u32) {
         if self.mode == Mode::Startup && self.full.reached {
             self.mode = Mode::Drain;
-            *ssthresh = self.in_flight_target(self.bandwidth.greatest(), UNIT);
+            *ssthresh = self.in_flight_target(self.bandwidth.greatest(), GAIN_ONE);
         }
         if self.mode == Mode::Drain {
-            let target = self.in_flight_target(self.bandwidth.greatest(), UNIT);
+            let target = self.in_flight_target(self.bandwidth.greatest(), GAIN_ONE);
             if self.in_network(ack.in_flight, ack) <= target {
                 self.begin_cycle();
             }
@@ -471,9 +472,9 @@ impl Bbr {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBandwidth if self.policer.bandwidth().is_some() => (UNIT, CWND_GAIN),
+            Mode::ProbeBandwidth if self.policer.bandwidth().is_some() => (GAIN_ONE, CWND_GAIN),
             Mode::ProbeBandwidth => (CYCLE_GAINS[self.phase], CWND_GAIN),
-            Mode::ProbeRoundTrip => (UNIT, UNIT),
+            Mode::ProbeRoundTrip => (GAIN_ONE, GAIN_ONE),
         };
     }
 

@@ -16,7 +16,7 @@ mod window;
 use hol_base::{Rng, Seed, Time};
 
 use crate::bbr::aggregation::{Aggregation, ROUNDS_PER_WINDOW};
-use crate::bbr::bandwidth::{Bandwidth, UNIT};
+use crate::bbr::bandwidth::{Bandwidth, GAIN_ONE};
 use crate::bbr::{AckSample, ConnectionStart, Recovery};
 use crate::delivery_rate::{Deliveries, DeliveryAtSend, Sample};
 use crate::pacing::Pacing;
@@ -26,19 +26,19 @@ use model::{FullPipe, Model, Rounds};
 use round_trip::RoundTrip;
 
 /// 4 ln 2: the least gain with which the rate doubles each round. Draft, section 5.3.1.1: BBR.StartupPacingGain.
-const STARTUP_GAIN: u32 = UNIT * 277 / 100;
+const STARTUP_GAIN: u32 = GAIN_ONE * 277 / 100;
 /// Drains the queue of startup in one round. Draft, section 5.3.2: BBR.DrainPacingGain.
-const DRAIN_GAIN: u32 = UNIT / 2;
+const DRAIN_GAIN: u32 = GAIN_ONE / 2;
 /// The pacing gain in ProbeBW_DOWN. Draft, section 5.3.3.1.
-const DOWN_GAIN: u32 = UNIT * 9 / 10;
+const DOWN_GAIN: u32 = GAIN_ONE * 9 / 10;
 /// The pacing gain in ProbeBW_UP. Draft, section 5.3.3.4.
-const UP_GAIN: u32 = UNIT * 5 / 4;
+const UP_GAIN: u32 = GAIN_ONE * 5 / 4;
 /// The limit of the data in flight, in bandwidth-delay products. Draft, section 2.5: BBR.DefaultCwndGain.
-const CWND_GAIN: u32 = 2 * UNIT;
+const CWND_GAIN: u32 = 2 * GAIN_ONE;
 /// The gain of the window in ProbeBW_UP. Draft, section 5.6.1.
-const UP_CWND_GAIN: u32 = UNIT * 9 / 4;
+const UP_CWND_GAIN: u32 = GAIN_ONE * 9 / 4;
 /// The gain of the window in ProbeRTT. Draft, section 5.3.4.1: BBR.ProbeRTTCwndGain.
-const PROBE_RTT_CWND_GAIN: u32 = UNIT / 2;
+const PROBE_RTT_CWND_GAIN: u32 = GAIN_ONE / 2;
 /// Number of rounds after which Drain ends even if a queue seems to remain. Draft, section 5.3.2.
 const DRAIN_ROUNDS: u32 = 3;
 
@@ -79,7 +79,7 @@ impl State {
             Self::Drain => DRAIN_GAIN,
             Self::Down => DOWN_GAIN,
             Self::Up => UP_GAIN,
-            Self::Cruise | Self::Refill | Self::ProbeRtt => UNIT,
+            Self::Cruise | Self::Refill | Self::ProbeRtt => GAIN_ONE,
         }
     }
 
@@ -229,7 +229,7 @@ impl Bbr3 {
         self.restarts = true;
         self.aggregation.begin(now);
         if self.state.probes_bandwidth() {
-            self.pace(self.model.bandwidth, UNIT, None);
+            self.pace(self.model.bandwidth, GAIN_ONE, None);
         } else if self.state == State::ProbeRtt {
             self.check_probe_rtt_done(now, cwnd);
         }
@@ -273,7 +273,7 @@ impl Bbr3 {
     /// Ends Drain when the queue is empty, or after too many rounds. Draft, section 5.3.2: BBRCheckDrainDone.
     fn check_drain_done(&mut self, ack: &AckSample) {
         let lasts_long = self.rounds.count > self.drain_start_round + DRAIN_ROUNDS;
-        if self.state == State::Drain && (ack.in_flight <= self.in_flight_of(UNIT) || lasts_long) {
+        if self.state == State::Drain && (ack.in_flight <= self.in_flight_of(GAIN_ONE) || lasts_long) {
             self.start_down(ack.now);
         }
     }

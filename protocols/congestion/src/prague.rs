@@ -44,7 +44,7 @@ pub(crate) struct Prague {
     /// The smoothed share of marked packets. Draft, section 2.3.2.
     alpha: f64,
     /// Whether any mark was ever reported.
-    is_marked: bool,
+    was_marked: bool,
     /// Whether marks reduce the window with the next acknowledgment.
     is_reduction_due: bool,
     /// Whether the window is being reduced after a loss.
@@ -73,7 +73,7 @@ impl Prague {
             window: f64::from(initial) / f64::from(quantum),
             before_loss: None,
             alpha: 0.0,
-            is_marked: false,
+            was_marked: false,
             is_reduction_due: false,
             in_loss: false,
             delivered: 0,
@@ -161,7 +161,7 @@ impl Prague {
 
     /// Grows the window by the units delivered without a mark. Draft, section 2.4.3; prague_update_cwnd.
     fn grow(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: u32) {
-        if ack.marked > 0 && !std::mem::replace(&mut self.is_marked, true) {
+        if ack.marked > 0 && !std::mem::replace(&mut self.was_marked, true) {
             // The share of marks is still unknown.
             self.shrink_to(0.5);
         }
@@ -169,7 +169,7 @@ impl Prague {
         if unmarked == 0 || self.in_loss || !ack.is_cwnd_limited {
             return;
         }
-        if *cwnd < ssthresh && !self.is_marked {
+        if *cwnd < ssthresh && !self.was_marked {
             let opened = unmarked.min(ssthresh - *cwnd);
             *cwnd += opened;
             unmarked -= opened;
@@ -207,7 +207,7 @@ impl Prague {
         if goes_on || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET_RTT) {
             return;
         }
-        if self.is_marked {
+        if self.was_marked {
             let share = f64::from(self.marked) / f64::from(self.delivered.max(1));
             self.alpha = (self.alpha + GAIN * (share - self.alpha)).min(1.0);
             self.updated = ack.now;
@@ -255,7 +255,7 @@ mod tests {
     fn draft_2_3_2_alpha_converges_to_the_marked_share() {
         for (marked, first) in [(0, 1), (1, u32::MAX / 2 + 9), (5, u32::MAX - 3), (10, 1)] {
             let mut prague = prague(10);
-            (prague.is_marked, prague.alpha) = (true, 0.5);
+            (prague.was_marked, prague.alpha) = (true, 0.5);
             let mut una: u32 = first;
             for round in 0..200u64 {
                 let now = Time::ZERO + TARGET_RTT * (round + 1);
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn draft_2_4_2_marks_reduce_the_window_by_alpha_half_once_per_rtt() {
         let mut prague = prague(100);
-        (prague.alpha, prague.is_marked, prague.rounds) = (0.1, true, RTT_TRANSITION);
+        (prague.alpha, prague.was_marked, prague.rounds) = (0.1, true, RTT_TRANSITION);
         let now = Time::from_millis(1000);
         prague.reduce(now, false);
         assert_eq!(prague.window, 95.0);

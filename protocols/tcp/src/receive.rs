@@ -26,7 +26,7 @@ impl Endpoint {
         }
     }
 
-    /// Performs the steps of RFC 9293 section 3.10.7.4.
+    /// Processes a segment in any state but CLOSED, LISTEN and SYN-SENT. RFC 9293 section 3.10.7.4.
     fn synchronized_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &mut Segment) {
         let flags = segment.flags;
         let has = |flag| flags.contains(flag);

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::service::table;
 
 /// The versions of IP, with packetdrill's options for each, as in `ksft_runner.sh` of Linux and `run_all.py` of packetdrill.
-const VERSIONS: [(&str, &str); 3] = [
+const IP_VERSIONS: [(&str, &str); 3] = [
     (
         "ipv4",
         "--local_ip=192.168.0.1 --gateway_ip=192.168.0.1 --netmask_ip=255.255.0.0 --remote_ip=192.0.2.1 \
@@ -108,7 +108,8 @@ impl LinuxPlayer<'_> {
         let scripts: BTreeMap<&str, &PathBuf> =
             scripts.iter().map(|(script, name)| (name.as_str(), *script)).collect();
         for (name, script) in scripts {
-            for version in versions(self.options, script, &fs::read_to_string(script).unwrap_or_default()) {
+            for version in ip_versions(self.options, script, &fs::read_to_string(script).unwrap_or_default())
+            {
                 names.push(Value::from(name));
                 options.push(Value::from(self.options_for(version)));
             }
@@ -197,7 +198,7 @@ fn first_error(result: &ProgramResult) -> (usize, String) {
 
 /// Returns the versions of IP over which a script runs: all, unless packetdrill's `options` or the `text` of the script
 /// set one, or the `name` of the script ends in `v4` or `v6`.
-fn versions(options: &[String], name: &Path, text: &str) -> Vec<(&'static str, &'static str)> {
+fn ip_versions(options: &[String], name: &Path, text: &str) -> Vec<(&'static str, &'static str)> {
     let lines = options.iter().map(String::as_str).chain(text.lines());
     let mut set = lines.filter_map(|line| line.strip_prefix("--ip_version=")?.split_whitespace().next());
     let set = set.next();
@@ -208,7 +209,7 @@ fn versions(options: &[String], name: &Path, text: &str) -> Vec<(&'static str, &
         None if name.ends_with("v6.pkt") => version == "ipv6",
         None => true,
     };
-    VERSIONS.into_iter().filter(|(version, _)| is_wanted(version)).collect()
+    IP_VERSIONS.into_iter().filter(|(version, _)| is_wanted(version)).collect()
 }
 
 /// Returns the directory to copy to the node for a path of the user: that of a script, because scripts name files next
@@ -235,7 +236,7 @@ mod tests {
     fn script_runs_over_all_versions_of_ip_unless_it_names_one() {
         let names = |options: &[&str], name, text| {
             let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-            versions(&options, Path::new(name), text)
+            ip_versions(&options, Path::new(name), text)
                 .into_iter()
                 .map(|(version, _)| version)
                 .collect::<Vec<_>>()

@@ -48,7 +48,8 @@ impl Claim {
         let reasons = self.left_out.iter().map(|left| Some(left.reason.as_str())).chain([None]);
         let of = |why: Option<&str>| {
             let count = left.iter().filter(|(_, reason)| *reason == why).count();
-            (count > 0).then(|| format!("{count} points left out: {}", why.unwrap_or("no reason is given")))
+            let points = if count == 1 { "point" } else { "points" };
+            (count > 0).then(|| format!("{count} {points} left out: {}", why.unwrap_or("no reason is given")))
         };
         reasons.filter_map(of).collect()
     }
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(left, [(0.0, Some("nothing is lost")), (10.0, None)]);
         assert_eq!(
             claim.describe_omissions(&view(&data)),
-            ["1 points left out: nothing is lost", "1 points left out: no reason is given"]
+            ["1 point left out: nothing is lost", "1 point left out: no reason is given"]
         );
     }
 }

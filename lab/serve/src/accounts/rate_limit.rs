@@ -24,7 +24,12 @@ impl RateLimit {
 
     /// Counts an event of `key`; `Err` with the seconds until the next event is allowed.
     pub fn count_event(&mut self, key: &str, now: i64) -> Result<(), u32> {
-        let clear_at = self.clear_at.get(key).map_or(now, |at| now.max(*at));
+        // At most all events count, even if the clock has been set back.
+        let latest = now + i64::from(self.max) * self.seconds_each;
+        let clear_at = self.clear_at.get_mut(key).map_or(now, |at| {
+            *at = (*at).clamp(now, latest);
+            *at
+        });
         let wait = clear_at - (i64::from(self.max) - 1) * self.seconds_each - now;
         if wait > 0 {
             return Err(wait as u32);
@@ -89,6 +94,14 @@ mod tests {
         }
         let burst = (0..8).map(|_| rate_limit.count_event("ann", 59 * 20));
         assert!(burst.collect::<Vec<_>>().iter().all(Result::is_ok));
+    }
+
+    #[test]
+    fn clock_that_is_set_back_blocks_for_one_interval() {
+        let mut rate_limit = RateLimit::new(8, 30);
+        assert_eq!(rate_limit.count_event("ann", 86_400), Ok(()));
+        assert_eq!(rate_limit.count_event("ann", 0), Err(30));
+        assert_eq!(rate_limit.count_event("ann", 30), Ok(()));
     }
 
     #[test]

@@ -42,8 +42,8 @@ pub struct Page {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionReuse {
-    /// A new connection for each file; at most as many are in use at a time as the transport's option `connections`
-    /// allows. HTTP/1.0, RFC 1945.
+    /// A new connection for each file; the transport's option `connections` limits how many are in use at a time.
+    /// HTTP/1.0, RFC 1945.
     Close,
     /// One request at a time on each connection, or on each stream if the transport has streams. RFC 9112 section 9.3.
     Keepalive,

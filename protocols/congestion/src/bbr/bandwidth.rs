@@ -7,7 +7,7 @@ use hol_base::Duration;
 pub(crate) struct Bandwidth(u64);
 
 /// A gain of 1.
-pub(crate) const UNIT: u32 = 256;
+pub(crate) const GAIN_ONE: u32 = 256;
 const BW_SCALE: u32 = 24;
 
 impl Bandwidth {
@@ -27,7 +27,7 @@ impl Bandwidth {
 
     /// Returns the number of whole units delivered in `time`.
     pub(crate) fn units_in(self, time: Duration) -> u32 {
-        self.in_time(time, UNIT, false)
+        self.in_time(time, GAIN_ONE, false)
     }
 
     /// Returns `gain` times the bandwidth-delay product, in units, rounded up.
@@ -121,9 +121,9 @@ mod tests {
         // 833 segments a second over 40 ms are 33.3 segments, and 66.7 with a gain of 2.
         let bandwidth = Bandwidth::of(833, Duration::from_secs(1));
         let round_trip = Duration::from_millis(40);
-        assert_eq!((bandwidth.bdp(round_trip, UNIT), bandwidth.bdp(round_trip, 2 * UNIT)), (34, 67));
+        assert_eq!((bandwidth.bdp(round_trip, GAIN_ONE), bandwidth.bdp(round_trip, 2 * GAIN_ONE)), (34, 67));
         assert_eq!(bandwidth.units_in(round_trip), 33);
-        let rate = bandwidth.octets_per_second(1448, UNIT);
+        let rate = bandwidth.octets_per_second(1448, GAIN_ONE);
         assert!((rate as i64 - 833 * 1448).abs() < 100, "{rate}");
     }
 

@@ -3,7 +3,7 @@
 
 use hol_base::{Duration, Time};
 
-use super::bandwidth::{Bandwidth, UNIT};
+use super::bandwidth::{Bandwidth, GAIN_ONE};
 
 /// Minimum number of rounds of an interval, bbr_lt_intvl_min_rtts; an interval is discarded after four times this
 /// number.
@@ -11,7 +11,7 @@ const MIN_ROUNDS: u32 = 4;
 /// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
 const LOSSY_RATIO: u64 = 50;
 /// Two bandwidths count as equal if they differ by at most this part: 1/8, bbr_lt_bw_ratio.
-const EQUAL_WITHIN: u32 = UNIT / 8;
+const EQUAL_WITHIN: u32 = GAIN_ONE / 8;
 /// Bandwidths also count as equal if they differ by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
 const EQUAL_WITHIN_RATE: u64 = 4000 / 8;
 /// Rounds for which the detected bandwidth is used: bbr_lt_bw_max_rtts.
@@ -116,7 +116,7 @@ impl Policer {
         if let Some(before) = self.bandwidth {
             let difference = bandwidth.abs_diff(before);
             let is_same = difference <= before.times(EQUAL_WITHIN)
-                || difference.octets_per_second(turn.octets_per_unit, UNIT) <= EQUAL_WITHIN_RATE;
+                || difference.octets_per_second(turn.octets_per_unit, GAIN_ONE) <= EQUAL_WITHIN_RATE;
             if is_same {
                 self.bandwidth = Some(bandwidth.midpoint(before));
                 (self.in_use, self.rounds) = (true, 0);
@@ -206,7 +206,7 @@ mod tests {
                 .bandwidth()
                 .expect("rates that differ by less than an eighth are equal");
             let mean = Bandwidth::of(sum, Duration::from_millis(40));
-            assert!(found.abs_diff(mean).octets_per_second(1, UNIT) < 2, "{found:?}");
+            assert!(found.abs_diff(mean).octets_per_second(1, GAIN_ONE) < 2, "{found:?}");
         }
         assert_eq!(after_intervals(&[80, 91]).bandwidth(), None);
         assert_eq!(after_intervals(&[80, 69]).bandwidth(), None);

@@ -22,7 +22,7 @@ fn cruising(quantum: u32) -> Bbr {
     bbr.full.reached = true;
     (bbr.mode, bbr.phase) = (Mode::ProbeBandwidth, 2);
     bbr.set_gains();
-    bbr.pace(bbr.estimate(), UNIT, None);
+    bbr.pace(bbr.estimate(), GAIN_ONE, None);
     bbr
 }
 
@@ -47,16 +47,16 @@ fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Op
 fn target_adds_bursts_and_is_even() {
     let mut bbr = cruising(1);
     let bandwidth = bbr.estimate();
-    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
-    assert_eq!(bbr.in_flight_target(bandwidth, 2 * UNIT), 86);
-    assert_eq!(bbr.in_flight_target(Bandwidth::of(41, ROUND_TRIP), UNIT), 48);
+    assert_eq!(bbr.in_flight_target(bandwidth, GAIN_ONE), 46);
+    assert_eq!(bbr.in_flight_target(bandwidth, 2 * GAIN_ONE), 86);
+    assert_eq!(bbr.in_flight_target(Bandwidth::of(41, ROUND_TRIP), GAIN_ONE), 48);
     bbr.phase = 0;
-    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 48, "probing adds two");
+    assert_eq!(bbr.in_flight_target(bandwidth, GAIN_ONE), 48, "probing adds two");
     bbr.mode = Mode::Drain;
-    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
+    assert_eq!(bbr.in_flight_target(bandwidth, GAIN_ONE), 46);
     bbr.min_rtt.rtt = None;
     assert_eq!(
-        bbr.in_flight_target(bandwidth, UNIT),
+        bbr.in_flight_target(bandwidth, GAIN_ONE),
         16,
         "the initial window and three bursts, because the path is unknown"
     );
@@ -65,14 +65,14 @@ fn target_adds_bursts_and_is_even() {
 #[test]
 fn octets_and_segments_give_the_same_target_and_rate() {
     let (segments, octets) = (cruising(1), cruising(1000));
-    let targets = [&segments, &octets].map(|bbr| bbr.in_flight_target(bbr.estimate(), UNIT));
+    let targets = [&segments, &octets].map(|bbr| bbr.in_flight_target(bbr.estimate(), GAIN_ONE));
     assert_eq!(targets, [46, 46_000]);
     assert_eq!([segments.min_window(), octets.min_window()], [4, 4000]);
     let [one, other] = [segments, octets].map(|bbr| bbr.pacing().rate as f64);
     assert!((one / 990_000.0 - 1.0).abs() < 1e-3 && (other / one - 1.0).abs() < 1e-3, "{one} and {other}");
     let mut unknown = bbr(1000);
     unknown.min_rtt.rtt = None;
-    assert_eq!(unknown.in_flight_target(Bandwidth::default(), UNIT), 16_000);
+    assert_eq!(unknown.in_flight_target(Bandwidth::default(), GAIN_ONE), 16_000);
 }
 
 /// bbr_packets_in_net_at_edt: segments delivered until the pacer sends the next burst have then left the network.
@@ -82,7 +82,7 @@ fn in_network_excludes_units_delivered_before_the_next_burst() {
     let later = AckSample { departure: NOW + Duration::from_micros(10_500), ..ack(20) };
     assert_eq!((bbr.in_network(20, &ack(20)), bbr.in_network(20, &later)), (20, 10));
     assert_eq!(bbr.in_network(5, &later), 0);
-    bbr.pacing_gain = UNIT * 5 / 4;
+    bbr.pacing_gain = GAIN_ONE * 5 / 4;
     assert_eq!(bbr.in_network(20, &later), 12, "while probing, the departing burst counts as in the network");
 }
 
@@ -220,10 +220,10 @@ fn phase_ends_after_a_round_trip_and_its_effect() {
         bbr.deliveries.sample(NOW + Duration::from_millis(after_ms), 1, false, Duration::ZERO);
         bbr.phase_is_over(&AckSample { newly_lost, prior_in_flight: in_flight, ..ack(0) })
     };
-    let [probes, makes_good] = [UNIT * 5 / 4, UNIT * 3 / 4];
+    let [probes, makes_good] = [GAIN_ONE * 5 / 4, GAIN_ONE * 3 / 4];
     // The connection cruises: for longer than a round trip, whatever is in flight.
-    assert_eq!([40, 41].map(|ms| is_over(UNIT, ms, 10, 0)), [false, true]);
-    assert!(!is_over(UNIT, 40, 10, 1));
+    assert_eq!([40, 41].map(|ms| is_over(GAIN_ONE, ms, 10, 0)), [false, true]);
+    assert!(!is_over(GAIN_ONE, 40, 10, 1));
     // The connection probes until 50 and their bursts are in the network, 56 with the two that are sent now, or until a segment is lost.
     assert_eq!([53, 54].map(|in_flight| is_over(probes, 41, in_flight, 0)), [false, true]);
     assert!(is_over(probes, 41, 10, 1) && !is_over(probes, 40, 10, 1) && !is_over(probes, 40, 54, 0));
@@ -238,7 +238,7 @@ fn restart_from_idle_paces_at_the_estimated_bandwidth() {
     let later = NOW + RTT_LIFETIME + Duration::from_millis(8);
     let restarted = |limited| {
         let mut bbr = cruising(1);
-        bbr.pace(bbr.estimate(), 2 * UNIT, None);
+        bbr.pace(bbr.estimate(), 2 * GAIN_ONE, None);
         if limited {
             bbr.deliveries.limit_by_application(5);
         }
@@ -322,7 +322,7 @@ fn probe_rtt_keeps_little_in_flight() {
 fn short_round_trip_has_longer_bursts() {
     let burst = |ms| {
         let mut bbr = cruising(1);
-        bbr.pace(Bandwidth::of(12_627, Duration::from_secs(1)), UNIT, Some(Duration::from_millis(ms)));
+        bbr.pace(Bandwidth::of(12_627, Duration::from_secs(1)), GAIN_ONE, Some(Duration::from_millis(ms)));
         bbr.pacing().burst
     };
     assert_eq!((burst(40), burst(1)), (12, 44));
@@ -349,7 +349,7 @@ fn losses_in_acknowledgments_detect_a_policer() {
     assert_eq!(bbr.policer.bandwidth(), None);
     rounds(&mut bbr, 9, &mut now, &mut lost, true);
     assert_eq!(bbr.policer.bandwidth(), Some(Bandwidth::of(20, ROUND_TRIP)));
-    assert_eq!(bbr.pacing_gain, UNIT);
+    assert_eq!(bbr.pacing_gain, GAIN_ONE);
     rounds(&mut bbr, 46, &mut now, &mut lost, false);
     assert!(bbr.policer.bandwidth().is_some());
     bbr.phase_since = Time::ZERO;
@@ -383,7 +383,7 @@ fn a_policed_path_is_not_probed() {
     let mut bbr = cruising(1);
     bbr.phase = 0;
     bbr.set_gains();
-    assert_eq!((bbr.pacing_gain, bbr.cwnd_gain), (UNIT * 5 / 4, 2 * UNIT));
+    assert_eq!((bbr.pacing_gain, bbr.cwnd_gain), (GAIN_ONE * 5 / 4, 2 * GAIN_ONE));
     let mut tally = Tally { at: NOW, delivered: 0, lost: 0 };
     for _ in 0..20 {
         tally = Tally { at: tally.at + ROUND_TRIP, delivered: tally.delivered + 20, lost: tally.lost + 20 };
@@ -397,5 +397,5 @@ fn a_policed_path_is_not_probed() {
         bbr.policer.observe(turn, true);
     }
     bbr.set_gains();
-    assert_eq!((bbr.pacing_gain, bbr.estimate()), (UNIT, Bandwidth::of(20, ROUND_TRIP)));
+    assert_eq!((bbr.pacing_gain, bbr.estimate()), (GAIN_ONE, Bandwidth::of(20, ROUND_TRIP)));
 }

@@ -123,7 +123,7 @@ fn modes_follow_their_order_and_the_bandwidth_is_found() {
     // Section 4.3.3: about as long as the queue from startup takes to drain.
     let drain = path.modes[2].0.since(path.modes[1].0);
     assert!((ROUND_TRIP..=ROUND_TRIP * 6).contains(&drain), "{drain}");
-    let rate = path.bbr.estimate().octets_per_second(SEGMENT, UNIT) as f64;
+    let rate = path.bbr.estimate().octets_per_second(SEGMENT, GAIN_ONE) as f64;
     let line = (RATE * u64::from(SEGMENT)) as f64;
     assert!((rate / line - 1.0).abs() < 0.02, "{rate} of {line} octets a second");
 }

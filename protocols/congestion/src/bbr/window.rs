@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 
-use super::bandwidth::{Bandwidth, UNIT};
+use super::bandwidth::{Bandwidth, GAIN_ONE};
 use super::{AckSample, Bbr, Mode, Recovery, min_burst_segments};
 use crate::pacing::Pacing;
 
@@ -91,7 +91,7 @@ impl Bbr {
     /// bbr_packets_in_net_at_edt.
     pub(super) fn in_network(&self, in_flight: u32, ack: &AckSample) -> u32 {
         let wait = ack.departure.max(ack.now).saturating_since(ack.now);
-        let departing = if self.pacing_gain > UNIT { self.burst_units() } else { 0 };
+        let departing = if self.pacing_gain > GAIN_ONE { self.burst_units() } else { 0 };
         (in_flight + departing).saturating_sub(self.estimate().units_in(wait))
     }
 

@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 
 use super::loss::is_too_high;
 use super::model::scaled;
-use super::{AckSample, Bandwidth, Bbr3, Sample, State, UNIT};
+use super::{AckSample, Bandwidth, Bbr3, GAIN_ONE, Sample, State};
 
 /// Maximum number of rounds between two probes for bandwidth, so that Reno gets its share. Draft, section 5.3.3.5.
 const RENO_ROUNDS: u32 = 63;
@@ -13,7 +13,7 @@ const MIN_WAIT: Duration = Duration::from_secs(2);
 /// Maximum random time that is added to [`MIN_WAIT`]. Draft, section 5.3.3.5.
 const RANDOM_WAIT: Duration = Duration::from_secs(1);
 /// The share of the volume in flight that is left to other flows. Draft, section 2.7: BBR.Headroom.
-const HEADROOM: u32 = UNIT * 15 / 100;
+const HEADROOM: u32 = GAIN_ONE * 15 / 100;
 /// Maximum number of doublings of the growth per round. Draft, section 5.3.3.6.
 const MAX_DOUBLINGS: u32 = 30;
 
@@ -114,7 +114,7 @@ impl Bbr3 {
     /// Returns whether so little is in flight that cruising may start: BBRIsTimeToCruise.
     fn is_time_to_cruise(&self, ack: &AckSample) -> bool {
         let headroom = self.in_flight_with_headroom().is_none_or(|max| ack.in_flight <= max);
-        headroom && ack.in_flight <= self.in_flight_at(self.model.max_bandwidth(), UNIT)
+        headroom && ack.in_flight <= self.in_flight_at(self.model.max_bandwidth(), GAIN_ONE)
     }
 
     /// Returns whether probing has found no more bandwidth: BBRIsTimeToGoDown.

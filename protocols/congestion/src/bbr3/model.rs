@@ -1,12 +1,12 @@
 //! The model of the path: rounds, bandwidth, and their bounds. Draft-ietf-ccwg-bbr-05, sections 5.3.1.2 and 5.5.
 
-use super::{Bandwidth, Bbr3, Sample, UNIT};
+use super::{Bandwidth, Bbr3, GAIN_ONE, Sample};
 use crate::delivery_rate::is_beyond;
 
 /// The multiplicative decrease of the short-term model. Draft, section 2.7: BBR.Beta.
-pub(super) const BETA: u32 = UNIT * 7 / 10;
+pub(super) const BETA: u32 = GAIN_ONE * 7 / 10;
 /// Growth of the delivery rate which shows that the pipe is not full yet. Draft, section 5.3.1.2.
-const FULL_GROWTH: u32 = UNIT * 5 / 4;
+const FULL_GROWTH: u32 = GAIN_ONE * 5 / 4;
 /// Number of rounds without this growth after which the pipe counts as full. Draft, section 5.3.1.2.
 const FULL_ROUNDS: u32 = 3;
 
@@ -135,7 +135,7 @@ impl Model {
 
 /// Returns `units` times `gain`.
 pub(super) fn scaled(units: u32, gain: u32) -> u32 {
-    (u64::from(units) * u64::from(gain) / u64::from(UNIT)) as u32
+    (u64::from(units) * u64::from(gain) / u64::from(GAIN_ONE)) as u32
 }
 
 impl Sample {

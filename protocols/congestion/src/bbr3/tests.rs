@@ -26,7 +26,7 @@ fn in_state(state: State) -> Bbr3 {
     bbr.model.bound_bandwidth();
     bbr.full.reached = true;
     bbr.state = state;
-    bbr.pace(bbr.model.bandwidth, UNIT, None);
+    bbr.pace(bbr.model.bandwidth, GAIN_ONE, None);
     bbr
 }
 

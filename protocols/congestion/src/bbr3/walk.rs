@@ -185,7 +185,7 @@ fn states_follow_their_order_and_the_bandwidth_is_found() {
     // Section 5.3.1.1: the rate doubles each round, from 10 segments to 100; three more rounds show that the pipe is full.
     let startup = path.states[1].0.since(path.states[0].0);
     assert!((ROUND_TRIP * 5..=ROUND_TRIP * 14).contains(&startup), "{startup}");
-    let rate = path.bbr.model.max_bandwidth().octets_per_second(SEGMENT, UNIT) as f64;
+    let rate = path.bbr.model.max_bandwidth().octets_per_second(SEGMENT, GAIN_ONE) as f64;
     let line = (RATE * u64::from(SEGMENT)) as f64;
     assert!((rate / line - 1.0).abs() < 0.02, "{rate} of {line} octets a second");
 }

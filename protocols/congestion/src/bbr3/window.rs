@@ -30,7 +30,7 @@ impl Bbr3 {
 
     /// Returns the bandwidth-delay product: BBR.bdp.
     pub(super) fn bandwidth_delay_product(&self) -> u32 {
-        self.bdp_with_gain(self.model.bandwidth, super::UNIT)
+        self.bdp_with_gain(self.model.bandwidth, super::GAIN_ONE)
     }
 
     /// Returns the bandwidth-delay product, limited by the window. Draft, section 5.3.3.5: BBRTargetInflight.
