@@ -443,6 +443,8 @@ impl Endpoint {
             return self.transmit_one(bundle);
         }
         let mut packet = Bundle::new(bundle.path, self.headers);
+        // An ECNE before full DATA chunks has a packet of its own (sctp_packet_pack).
+        packet.may_be_echo_alone = bundle.may_be_echo_alone;
         for chunk in std::mem::take(&mut bundle.chunks) {
             if packet.length + chunk.length() > self.config.mtu.0 as usize {
                 self.transmit_one(&mut packet);
