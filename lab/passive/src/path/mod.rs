@@ -17,6 +17,7 @@ mod packet_decoder;
 mod parsed_packet;
 mod path_estimate;
 mod rate;
+mod send_order;
 mod sender_trace;
 mod unknown_delay;
 
