@@ -42,7 +42,7 @@ const FLIGHT_TIME: u64 = 5_000_000;
 /// make thousands of each packet.
 const MIN_SEGMENT: u32 = 536;
 /// Maximum number of paths of an association, as packets from forged addresses may have its ports and tag.
-const MAX_PATHS: usize = 64;
+pub(super) const MAX_PATHS: usize = 64;
 /// Maximum number of timestamps without an echo; older ones are removed.
 const MAX_TIMESTAMPS: usize = 4096;
 
@@ -212,5 +212,33 @@ impl Conversation {
     /// Returns whether a packet of the handshake was retransmitted.
     pub fn is_ambiguous(&self) -> bool {
         self.is_repeated.contains(&true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes very long if each call walks over all acknowledged data for each path.
+    #[test]
+    fn longest_round_trip_does_not_depend_on_the_number_of_acknowledgements() {
+        const PACKETS: u32 = 20_000;
+        let host = |number| IpAddr::from([10, 0, 0, number]);
+        let mut conversation = Conversation::new([1, 2].map(|number| SocketAddr::new(host(number), 80)));
+        let paths = 0..MAX_PATHS as u8;
+        let paths = paths.map(|number| conversation.path(0, [host(1), host(2 + number)])).collect::<Vec<_>>();
+        for number in 0..PACKETS {
+            let (at, path) = (u64::from(number) * 1000, paths[number as usize % MAX_PATHS]);
+            let data =
+                SequenceFields { data: [(number, 1)].into_iter().collect(), ..SequenceFields::default() };
+            let ack = SequenceFields { acknowledged: Some(number + 1), ..SequenceFields::default() };
+            for side in 0..2 {
+                conversation.handle_packet(at, side, path, 140, &data);
+                conversation.handle_packet(at + 100 + path as u64, 1 - side, path, 140, &ack);
+            }
+        }
+        for _ in 0..10_000 {
+            assert_eq!(conversation.longest_round_trip(), Some(2 * (100 + MAX_PATHS as u64 - 1)));
+        }
     }
 }

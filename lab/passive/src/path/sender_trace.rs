@@ -36,6 +36,8 @@ pub(crate) struct SenderTrace {
     pub is_answered: bool,
     /// Acknowledged data, and the time at which the acknowledgement was captured.
     pub acknowledged: Vec<Delivery>,
+    /// The shortest delay of acknowledged data in ns, by path.
+    shortest_ack_delays: BTreeMap<usize, u64>,
     /// Data that arrived at the capture point.
     pub arrived: Vec<Delivery>,
     /// The times until acknowledgements that the receiver did not delay.
@@ -186,8 +188,7 @@ impl SenderTrace {
 
     /// Returns the shortest time from data on a path to an acknowledgement, in ns.
     pub fn shortest_ack_delay(&self, path: usize) -> Option<u64> {
-        let own = self.acknowledged.iter().filter(|delivery| delivery.path == path);
-        own.filter_map(|delivery| delivery.delay).min()
+        self.shortest_ack_delays.get(&path).copied()
     }
 
     /// Handles a packet with data.
@@ -369,6 +370,10 @@ impl SenderTrace {
             pass.state =
                 pass.overtaken.map_or(PacketState::Arrived, |since| PacketState::Reordered(since.lag(at)));
             self.acknowledged.push(Delivery { at, octets: pass.octets, delay, path: pass.path });
+            if let Some(delay) = delay {
+                let shortest = self.shortest_ack_delays.entry(pass.path).or_insert(delay);
+                *shortest = delay.min(*shortest);
+            }
         }
         latest
     }
