@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use super::capture_clock::MAX_DELAY;
+use super::capture_clock::measured_delay;
 use super::parsed_packet::{HandshakePacket, SequenceFields};
 use super::sender_trace::{SenderTrace, SentData};
 
@@ -170,10 +170,7 @@ impl Conversation {
         let others = &mut self.timestamps[1 - side];
         // An echo may belong to any packet with that timestamp: clocks tick every 1 ms to 1 s (section 5.4). So the first packet and the
         // first echo give an upper bound, and further echoes none.
-        let delay = at.saturating_sub(others.get_mut(&echo)?.take()?);
-        if delay > MAX_DELAY {
-            return None;
-        }
+        let delay = measured_delay(others.get_mut(&echo)?.take()?, at)?;
         // The receiver echoes the latest timestamp, so older ones have no further echoes.
         *others = others.split_off(&echo);
         let shortest = &mut self.shortest_echo_times[1 - side];
@@ -199,9 +196,8 @@ impl Conversation {
     /// Returns the time between a side's packet and the other side's reply in the handshake, which is on the first path. RFC 6298 section 3:
     /// `None` if either packet was retransmitted.
     pub fn handshake(&self, side: usize, path: usize) -> Option<u64> {
-        let between = self.handshake_times[side + 1]?.checked_sub(self.handshake_times[side]?)?;
-        let is_sample = path == 0 && between <= MAX_DELAY && !self.is_repeated[side..].contains(&true);
-        is_sample.then_some(between)
+        let between = measured_delay(self.handshake_times[side]?, self.handshake_times[side + 1]?);
+        between.filter(|_| path == 0 && !self.is_repeated[side..].contains(&true))
     }
 
     /// Returns whether the capture contains a request and a response.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::capture_clock::MAX_DELAY;
+use super::capture_clock::measured_delay;
 use super::parsed_packet::SequenceFields;
 use super::send_order::SendOrder;
 use crate::sequence_positions::SequencePositions;
@@ -462,8 +462,7 @@ impl SentPacket {
     /// Returns the time until an acknowledgement at `at`, if it is an RTT sample: not after a retransmission (RFC 6298 section 3) or
     /// behind a hole, and not over a step of the clock.
     fn delay(&self, at: u64) -> Option<u64> {
-        let delay = at.saturating_sub(self.at);
-        (!self.is_repeated && self.overtaken.is_none() && delay <= MAX_DELAY).then_some(delay)
+        measured_delay(self.at, at).filter(|_| !self.is_repeated && self.overtaken.is_none())
     }
 }
 
