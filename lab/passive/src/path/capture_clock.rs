@@ -7,9 +7,15 @@ const MIN_STEP: u64 = 1_000_000;
 const PACKETS_AFTER_STEP: u32 = 3;
 /// The time in ns that passes for measurements before and after a packet behind, whose time is uncertain, so that no time to or from it is a
 /// sample.
-const GAP: u64 = 3_600_000_000_000;
-/// A longer time between a packet and a reply is no sample.
-pub(crate) const MAX_DELAY: u64 = GAP / 2;
+const GAP: u64 = 300_000_000_000;
+/// The longest time in ns between a packet and a reply that is a sample: twice the maximum segment lifetime of RFC 9293 section 3.4.2.
+const MAX_DELAY: u64 = 240_000_000_000;
+
+/// Returns the time from a packet to its reply; `None` if it is no sample: negative, over a gap, or after the time for measurements has
+/// reached its maximum, as after some 28 million packets behind.
+pub(crate) fn measured_delay(packet: u64, reply: u64) -> Option<u64> {
+    reply.checked_sub(packet).filter(|delay| *delay <= MAX_DELAY && reply < u64::MAX)
+}
 
 /// Times of packets that never decrease.
 #[derive(Debug, Default)]
@@ -81,5 +87,23 @@ mod tests {
         let gaps = [0, 0, 1, 2, 2, 3, 4, 5];
         assert!(times.iter().zip(gaps).all(|((now, measured), gaps)| measured - now == gaps * GAP));
         assert_eq!((clock.steps, clock.stepped), (0, 0));
+    }
+
+    /// Delays are measured after millions of late packets. When the time for measurements has reached its maximum, they are unknown.
+    #[test]
+    fn late_packets_never_shorten_a_delay() {
+        let start = 1_800_000_000 * SECOND;
+        for (late_packets, expected) in [(0, Some(SECOND)), (10_000_000, Some(SECOND)), (100_000_000, None)] {
+            let mut clock = CaptureClock { gaps: 2 * late_packets, ..CaptureClock::default() };
+            let mut measure = |at| {
+                clock.advance(at);
+                clock.for_measurement()
+            };
+            let [sent, late, replied, next] =
+                [start, start - SECOND, start + SECOND, start + 2 * SECOND].map(&mut measure);
+            let delays = [(replied, next), (sent, late), (late, replied), (sent, replied), (next, replied)];
+            let delays = delays.map(|(packet, reply)| measured_delay(packet, reply));
+            assert_eq!(delays, [expected, None, None, None, None], "{late_packets}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use super::capture_clock::MAX_DELAY;
+use super::capture_clock::measured_delay;
 use super::parsed_packet::{HandshakePacket, SequenceFields};
 use super::sender_trace::{SenderTrace, SentData};
 
@@ -42,7 +42,7 @@ const FLIGHT_TIME: u64 = 5_000_000;
 /// make thousands of each packet.
 const MIN_SEGMENT: u32 = 536;
 /// Maximum number of paths of an association, as packets from forged addresses may have its ports and tag.
-const MAX_PATHS: usize = 64;
+pub(super) const MAX_PATHS: usize = 64;
 /// Maximum number of timestamps without an echo; older ones are removed.
 const MAX_TIMESTAMPS: usize = 4096;
 
@@ -170,10 +170,7 @@ impl Conversation {
         let others = &mut self.timestamps[1 - side];
         // An echo may belong to any packet with that timestamp: clocks tick every 1 ms to 1 s (section 5.4). So the first packet and the
         // first echo give an upper bound, and further echoes none.
-        let delay = at.saturating_sub(others.get_mut(&echo)?.take()?);
-        if delay > MAX_DELAY {
-            return None;
-        }
+        let delay = measured_delay(others.get_mut(&echo)?.take()?, at)?;
         // The receiver echoes the latest timestamp, so older ones have no further echoes.
         *others = others.split_off(&echo);
         let shortest = &mut self.shortest_echo_times[1 - side];
@@ -199,9 +196,8 @@ impl Conversation {
     /// Returns the time between a side's packet and the other side's reply in the handshake, which is on the first path. RFC 6298 section 3:
     /// `None` if either packet was retransmitted.
     pub fn handshake(&self, side: usize, path: usize) -> Option<u64> {
-        let between = self.handshake_times[side + 1]?.checked_sub(self.handshake_times[side]?)?;
-        let is_sample = path == 0 && between <= MAX_DELAY && !self.is_repeated[side..].contains(&true);
-        is_sample.then_some(between)
+        let between = measured_delay(self.handshake_times[side]?, self.handshake_times[side + 1]?);
+        between.filter(|_| path == 0 && !self.is_repeated[side..].contains(&true))
     }
 
     /// Returns whether the capture contains a request and a response.
@@ -212,5 +208,33 @@ impl Conversation {
     /// Returns whether a packet of the handshake was retransmitted.
     pub fn is_ambiguous(&self) -> bool {
         self.is_repeated.contains(&true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes very long if each call walks over all acknowledged data for each path.
+    #[test]
+    fn longest_round_trip_does_not_depend_on_the_number_of_acknowledgements() {
+        const PACKETS: u32 = 20_000;
+        let host = |number| IpAddr::from([10, 0, 0, number]);
+        let mut conversation = Conversation::new([1, 2].map(|number| SocketAddr::new(host(number), 80)));
+        let paths = 0..MAX_PATHS as u8;
+        let paths = paths.map(|number| conversation.path(0, [host(1), host(2 + number)])).collect::<Vec<_>>();
+        for number in 0..PACKETS {
+            let (at, path) = (u64::from(number) * 1000, paths[number as usize % MAX_PATHS]);
+            let data =
+                SequenceFields { data: [(number, 1)].into_iter().collect(), ..SequenceFields::default() };
+            let ack = SequenceFields { acknowledged: Some(number + 1), ..SequenceFields::default() };
+            for side in 0..2 {
+                conversation.handle_packet(at, side, path, 140, &data);
+                conversation.handle_packet(at + 100 + path as u64, 1 - side, path, 140, &ack);
+            }
+        }
+        for _ in 0..10_000 {
+            assert_eq!(conversation.longest_round_trip(), Some(2 * (100 + MAX_PATHS as u64 - 1)));
+        }
     }
 }

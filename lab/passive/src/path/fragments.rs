@@ -13,6 +13,8 @@ use super::captured_ip::{CapturedIp, Fragment, IpHeader};
 const REASSEMBLY_TIME: u64 = 60_000_000_000;
 /// Maximum number of packets whose fragments are not complete.
 const MAX_PACKETS: usize = 1024;
+/// Maximum number of their fragments, of which each needs memory beyond its octets: 45 fragments of 1500 octets are the longest packet.
+const MAX_PIECES: usize = 1 << 16;
 /// Maximum length of a packet. RFC 791 section 3.1.
 const MAX_OCTETS: u32 = 65_535;
 
@@ -22,6 +24,8 @@ pub(crate) struct Fragments {
     partial: BTreeMap<Key, PartialPacket>,
     /// The same packets, by the time of the first fragment.
     by_age: BTreeSet<(u64, Key)>,
+    /// Number of their fragments.
+    pieces: usize,
     /// Number of fragments that were invalid, or whose packet was given up.
     given_up: u64,
 }
@@ -97,17 +101,12 @@ impl Fragments {
         if self.partial.get(&key).is_some_and(|partial| partial.overlaps(fragment, &piece)) {
             self.give_up(key);
         }
-        if !self.partial.contains_key(&key) {
-            if self.partial.len() >= MAX_PACKETS
-                && let Some((_, oldest)) = self.by_age.first().copied()
-            {
-                self.give_up(oldest);
-            }
-            self.partial.insert(key, PartialPacket::new(at));
+        self.make_room(key);
+        let partial = self.partial.entry(key).or_insert_with(|| {
             self.by_age.insert((at, key));
-        }
-        let partial = self.partial.get_mut(&key)?;
-        partial.add(packet, header, fragment, piece);
+            PartialPacket::new(at)
+        });
+        self.pieces += usize::from(partial.add(packet, header, fragment, piece));
         let whole = partial.whole(header.protocol)?;
         self.remove(key);
         Some(whole)
@@ -115,7 +114,7 @@ impl Fragments {
 
     /// Returns the number of fragments whose packet is not complete.
     pub fn incomplete(&self) -> u64 {
-        self.given_up + self.partial.values().map(|packet| packet.pieces.len() as u64).sum::<u64>()
+        self.given_up + self.pieces as u64
     }
 
     /// Gives up all packets whose fragments are too old.
@@ -127,6 +126,16 @@ impl Fragments {
         }
     }
 
+    /// Gives up the oldest packet if there is no room for another fragment of this packet.
+    fn make_room(&mut self, key: Key) {
+        let is_full = self.partial.len() >= MAX_PACKETS && !self.partial.contains_key(&key);
+        if (is_full || self.pieces >= MAX_PIECES)
+            && let Some((_, oldest)) = self.by_age.first().copied()
+        {
+            self.give_up(oldest);
+        }
+    }
+
     fn give_up(&mut self, key: Key) {
         self.given_up += self.remove(key).map_or(0, |packet| packet.pieces.len() as u64);
     }
@@ -134,6 +143,7 @@ impl Fragments {
     fn remove(&mut self, key: Key) -> Option<PartialPacket> {
         let packet = self.partial.remove(&key)?;
         self.by_age.remove(&(packet.since, key));
+        self.pieces -= packet.pieces.len();
         Some(packet)
     }
 }
@@ -170,8 +180,8 @@ impl PartialPacket {
         }
     }
 
-    /// Adds a fragment that overlaps no other, or equals one.
-    fn add(&mut self, packet: CapturedIp<'_>, header: &IpHeader, fragment: Fragment, piece: Piece) {
+    /// Adds a fragment that overlaps no other, or equals one; returns whether it is new.
+    fn add(&mut self, packet: CapturedIp<'_>, header: &IpHeader, fragment: Fragment, piece: Piece) -> bool {
         if fragment.offset == 0 {
             let length = if packet.octets[0] >> 4 == 4 { header.octets } else { 40 };
             self.header = packet.octets.get(..length).map(<[u8]>::to_vec);
@@ -180,9 +190,9 @@ impl PartialPacket {
             self.length = Some(fragment.offset + piece.length);
         }
         let length = piece.length;
-        if self.pieces.insert(fragment.offset, piece).is_none() {
-            self.octets += length;
-        }
+        let is_new = self.pieces.insert(fragment.offset, piece).is_none();
+        self.octets += if is_new { length } else { 0 };
+        is_new
     }
 
     /// Returns the whole packet, if no fragment is missing. Extension headers before the fragment header are omitted.
@@ -339,17 +349,36 @@ mod tests {
         }
     }
 
-    /// 1024 packets of 64 KiB at most, in a time that does not grow with the number of fragments.
+    /// Many packets of few fragments, and few packets of many, in a time that does not grow with the number of fragments.
     #[test]
     fn memory_of_fragments_is_bounded() {
-        let mut fragments = Fragments::default();
-        for number in 0..200_000_u32 {
-            let mut packet = ipv4(0, (number % 8000) as u16 * 8, false, &[0; 8]);
-            packet[4..6].copy_from_slice(&((number / 8000 * 200 + number % 200) as u16).to_be_bytes());
-            packet[15] = (number % 13) as u8;
-            assert_eq!(add_at(&mut fragments, 0, &packet), None);
+        for packets_at_a_time in [200, 1] {
+            let mut fragments = Fragments::default();
+            for number in 0..200_000_u32 {
+                let mut packet = ipv4(0, (number % 8000) as u16 * 8, false, &[0; 8]);
+                let identification = number / 8000 * packets_at_a_time + number % packets_at_a_time;
+                packet[4..6].copy_from_slice(&(identification as u16).to_be_bytes());
+                packet[15] = (number % 13) as u8;
+                assert_eq!(add_at(&mut fragments, 0, &packet), None);
+            }
+            let pieces: usize = fragments.partial.values().map(|packet| packet.pieces.len()).sum();
+            assert!(pieces <= MAX_PIECES && pieces == fragments.pieces, "{pieces}");
+            assert!(
+                fragments.partial.len() <= MAX_PACKETS && fragments.by_age.len() == fragments.partial.len()
+            );
+            assert_eq!(fragments.incomplete(), 200_000);
         }
-        assert!(fragments.partial.len() <= MAX_PACKETS && fragments.by_age.len() == fragments.partial.len());
-        assert_eq!(fragments.incomplete(), 200_000);
+    }
+
+    /// The first of nine packets makes room.
+    #[test]
+    fn oldest_packet_is_given_up_for_the_fragments_of_another() {
+        let mut fragments = Fragments::default();
+        for number in 0..=MAX_PIECES {
+            let packet = ipv4((number / 8000) as u8, (number % 8000) as u16 * 8, false, &[0; 8]);
+            assert_eq!(add_at(&mut fragments, (number / 8000) as u64, &packet), None);
+        }
+        assert_eq!((fragments.pieces, fragments.given_up), (MAX_PIECES + 1 - 8000, 8000));
+        assert_eq!(fragments.by_age.first().map(|(at, _)| *at), Some(1));
     }
 }

@@ -17,16 +17,19 @@ mod packet_decoder;
 mod parsed_packet;
 mod path_estimate;
 mod rate;
+mod send_order;
 mod sender_trace;
 mod unknown_delay;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use hol_measure::{Bounds, CONFIDENCE, quantile};
 
 pub use captured_ip::CapturedIp;
 pub(crate) use conversation::Conversation;
+use conversation::MAX_PATHS;
 pub use loss::{Bursts, LossEstimate, Reordering};
 pub(crate) use packet_decoder::{DecodedPacket, PacketDecoder};
 pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
@@ -121,26 +124,35 @@ impl PathLearner {
         )
     }
 
-    /// Returns the path between the two hosts with the most packets, or with `host` as one of them. Without `host`, further
+    /// Returns the path between the two hosts with the most packets, or with `host` as one of them. Without `host`, up to 63 further
     /// paths of the same associations follow it.
     pub fn finish(self, host: Option<IpAddr>) -> Result<PathEstimate, EstimateError> {
         let pairs =
             self.decoder.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
         let busiest = pairs.max_by_key(|(_, of)| of.packets).ok_or(EstimateError::NoPackets)?;
         let pair = *busiest.0;
-        let mut further: Vec<[IpAddr; 2]> = Vec::new();
+        let mut estimate = self.estimate(pair)?;
+        if host.is_none() {
+            let further = self.further_paths(pair).into_iter();
+            estimate.further_paths = further.map(|pair| self.estimate(pair)).collect::<Result<_, _>>()?;
+        }
+        Ok(estimate)
+    }
+
+    /// Returns the other paths of the associations between two hosts, in the order of their first packets. If there are [`MAX_PATHS`] or
+    /// more, some may be forged: those with the most packets, in this order.
+    fn further_paths(&self, pair: [IpAddr; 2]) -> Vec<[IpAddr; 2]> {
+        let mut known = BTreeSet::from([pair]);
         let of_pair = |paths: &&[[IpAddr; 2]]| paths.iter().any(|path| ascending(*path) == pair);
         let all_paths = self.conversations.iter().map(|conversation| &conversation.paths[..]);
-        for path in all_paths.filter(of_pair).filter(|_| host.is_none()).flatten() {
-            let path = ascending(*path);
-            if path != pair && !further.contains(&path) {
-                further.push(path);
-            }
+        let all_paths = all_paths.filter(of_pair).flatten().map(|path| ascending(*path));
+        let mut further: Vec<[IpAddr; 2]> = all_paths.filter(|path| known.insert(*path)).collect();
+        if further.len() >= MAX_PATHS {
+            let of_path = |path: &[IpAddr; 2]| self.decoder.pairs.get(path);
+            further.sort_by_cached_key(|path| Reverse(of_path(path).map(|of_path| of_path.packets)));
+            further.truncate(MAX_PATHS - 1);
         }
-        let mut estimate = self.estimate(pair)?;
-        estimate.further_paths =
-            further.into_iter().map(|pair| self.estimate(pair)).collect::<Result<_, _>>()?;
-        Ok(estimate)
+        further
     }
 
     fn estimate(&self, pair: [IpAddr; 2]) -> Result<PathEstimate, EstimateError> {

@@ -331,6 +331,27 @@ fn number_of_paths_is_limited() {
     assert_eq!(learned.losses[0].as_ref().map(|losses| (losses.lost, losses.packets)), Some((0, 300)));
 }
 
+/// Packets from other forged addresses in each of several associations.
+#[test]
+fn number_of_paths_of_all_associations_is_limited() {
+    let [one, other] = PATHS;
+    let mut packets = Vec::new();
+    for association in 0..300_u32 {
+        let (tag, tsn, begin) = (10 * association, 1000 * association, u64::from(association) * 100 * MS);
+        packets.push((begin, sctp(one, true, 0, &opening(1, tag + 11, tsn))));
+        packets.push((begin + 20 * MS, sctp(back(one), false, tag + 11, &opening(2, tag + 22, 500))));
+        for k in 0..60 {
+            let forged = [[172, 16, (association % 250) as u8, (k + 60 * (association / 250)) as u8], one[1]];
+            packets.push((begin + 30 * MS, sctp(forged, true, tag + 22, &data(tsn))));
+        }
+        packets.push((begin + 40 * MS, sctp(other, true, tag + 22, &data(tsn + 1))));
+        packets.push((begin + 50 * MS, sctp(one, true, tag + 22, &data(tsn + 2))));
+    }
+    let learned = learn(&packets);
+    assert_eq!((learned.further_paths.len(), learned.conversations), (63, 300));
+    assert_eq!(learned.further_paths[0].packets, 300, "that of the associations, not a forged one");
+}
+
 /// The clock of the capture is set back by 30 s in the middle of a round trip.
 #[test]
 fn clock_that_is_set_back_shortens_no_delay() {
