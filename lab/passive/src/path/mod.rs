@@ -17,7 +17,6 @@ mod packet_decoder;
 mod parsed_packet;
 mod path_estimate;
 mod rate;
-mod send_order;
 mod sender_trace;
 mod unknown_delay;
 
