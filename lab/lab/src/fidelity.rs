@@ -6,7 +6,7 @@
 //! all differences.
 
 use hol_base::QueueLimit;
-use hol_network::{Discipline, LossSpec, Settings};
+use hol_network::{LossSpec, Settings};
 use hol_stack::Kind;
 
 use crate::point::Point;
@@ -106,15 +106,6 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         affects: Some(|point| {
             let network = &point.network;
             network.events.iter().chain(network.changes_of_trace()).any(|event| event.rate.is_some())
-        }),
-    },
-    KnownDifference {
-        description: "PIE: after a pause Linux drops more packets than the model; the cause is not known",
-        size: "pages over SCTP with marks at a target of 1.4 ms take 1,287 ms in Linux, 1,009 ms in the model; TCP agrees within 1 %",
-        condition: "PIE with `ecn` over paths that are idle for a second",
-        affects: Some(|point| {
-            let settings = point.network.directions();
-            settings.iter().any(|settings| matches!(settings.discipline, Discipline::Pie(_)))
         }),
     },
     KnownDifference {

@@ -199,6 +199,7 @@ const SCTP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("nagle_delays_retransmissions", Fixed(BUILT_IN)),
     ("cmt", Fixed("Linux's SCTP sends new data over one path at a time; remove the option or use the model world")),
     ("ecn", Fixed("Linux sets ECT whatever net.sctp.ecn_enable is, but does not react to marks; remove the option")),
+    ("ecn_answered_to_random_tsn", Fixed(BUILT_IN)),
     ("missing_reports", Fixed(BUILT_IN)),
     ("fast_retransmit_again", Fixed(BUILT_IN)),
     ("retransmissions_miss_at_once", Fixed(BUILT_IN)),

@@ -162,6 +162,9 @@ pub struct Config {
     pub zero_checksum: bool,
     /// Offer ECN, so that routers may mark packets instead of dropping them. RFC 4960 appendix A.
     pub ecn: bool,
+    /// As the server, treat echoes of marks on DATA up to a random TSN as answered, so about half of all servers do not
+    /// reduce their window. Otherwise only echoes before the initial TSN.
+    pub ecn_answered_to_random_tsn: bool,
 
     /// Offer chunk authentication. RFC 4895.
     pub auth: bool,

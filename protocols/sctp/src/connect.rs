@@ -316,6 +316,9 @@ impl Endpoint {
         self.initial_tsn = cookie.initial_tsn;
         self.flight = Flight::new(cookie.initial_tsn);
         self.store_peer(&cookie.peer);
+        if self.config.ecn_answered_to_random_tsn && self.marks.are_agreed() {
+            self.marks.answered_tsn = Tsn(self.secret.number(cookie.local_tag.into()) as u32);
+        }
     }
 
     /// Restarts the association: unacknowledged data are lost. Section 5.2.4 A.

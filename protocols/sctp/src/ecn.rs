@@ -15,7 +15,7 @@ pub(crate) struct EcnState {
     /// The first TSN of the last marked packet; `None` after the peer has reduced its window.
     echo: Option<Tsn>,
     /// The latest TSN that an ECNE of the peer has named; our CWR chunks repeat it.
-    answered_tsn: Tsn,
+    pub(crate) answered_tsn: Tsn,
 }
 
 impl EcnState {

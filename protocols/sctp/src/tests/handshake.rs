@@ -260,3 +260,20 @@ fn simultaneous_open_gives_one_association() {
     assert_eq!(sides.each_ref().map(Endpoint::state_name), ["ESTABLISHED"; 2]);
     assert_eq!((sides[0].peer_tag, sides[1].peer_tag), (sides[1].local_tag, sides[0].local_tag));
 }
+
+/// Linux: `sctp_unpack_cookie` (net/sctp/sm_make_chunk.c) sets the TSNs of the new association except `last_cwr_tsn`.
+#[test]
+fn half_of_the_servers_treat_echoes_of_marks_as_answered() {
+    let ignoring = |is_random| {
+        let config = Config { ecn: true, ecn_answered_to_random_tsn: is_random, ..config() };
+        let ignores = |seed: &u64| {
+            let pair = Pair::connected(&config, Network::PERFECT, *seed);
+            let [client, server] = &pair.sides;
+            assert!(client.initial_tsn.after(client.marks.answered_tsn));
+            !server.initial_tsn.after(server.marks.answered_tsn)
+        };
+        (0..200).filter(ignores).count()
+    };
+    assert_eq!(ignoring(false), 0);
+    assert!((70..130).contains(&ignoring(true)));
+}
