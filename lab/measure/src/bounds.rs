@@ -112,11 +112,14 @@ impl From<Interval> for Bounds {
 }
 
 impl fmt::Display for Bounds {
-    /// Writes `21.9 ± 2.6`, or `22.7 (21.1 to 28.5)` if the interval is lopsided, with as many digits as the nearer end justifies.
+    /// Writes `21.9 ± 2.6`, or `22.7 (21.1 to 28.5)` if the interval is lopsided or `±` would include negative values that it does
+    /// not contain, with as many digits as the nearer end justifies.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, low, high } = *self;
-        if !self.is_finite() || !self.is_lopsided() {
-            return Interval { mean: value, half_width: (high - low) / 2.0, n: 2 }.fmt(f);
+        let half_width = (high - low) / 2.0;
+        let is_cut_at_zero = low >= 0.0 && half_width > value;
+        if !self.is_finite() || !self.is_lopsided() && !is_cut_at_zero {
+            return Interval { mean: value, half_width, n: 2 }.fmt(f);
         }
         let nearer = (value - low).min(high - value).max((high - low) / 100.0);
         let readable = 5.0 - value.abs().max(high.abs()).log10().floor();
@@ -218,6 +221,14 @@ mod tests {
             assert!((bounds.low - low).abs() < 1e-9 && (bounds.high - high).abs() < 1e-9, "{bounds:?}");
         }
         assert_eq!(Bounds::of_share(0, 0.0, 0.95), None);
+    }
+
+    #[test]
+    fn interval_of_a_quantity_without_negative_values_is_printed_without_them() {
+        let text = |low, high| Bounds { value: 31.0, low, high }.to_string();
+        assert_eq!(text(0.0, 76.0), "31 (0 to 76)");
+        assert_eq!(text(-14.0, 76.0), "31 ± 45");
+        assert_eq!(text(2.0, 60.0), "31 ± 29");
     }
 
     #[test]

@@ -100,6 +100,10 @@ fn format_time(cell: &Cell, metric: Metric) -> Option<String> {
     }
     // Three significant digits of the mean.
     let decimals = (2.0 - mean.log10().floor()).clamp(0.0, 3.0) as usize;
+    // No time is negative.
+    if half > mean {
+        return Some(format!("{mean:.decimals$} {unit} (0 to {:.decimals$})", mean + half));
+    }
     Some(format!("{mean:.decimals$} ± {half:.decimals$} {unit}"))
 }
 
