@@ -263,20 +263,20 @@ fn format_results(results: &[PointResult], overrides: &str) -> String {
 
 /// Returns, for each class of message sizes, a table and the differences from the first transport.
 fn describe_classes(cells: &[Cell]) -> String {
+    // For transports that do not carry the load, the sentences above suffice.
+    let carries_load: Vec<bool> = cells.iter().map(|cell| cell.collapsed_runs() == 0).collect();
     let classes: Vec<_> = cells.iter().map(Cell::by_class).collect();
     let names = classes.first().into_iter().flatten().map(|(name, _)| *name);
-    let of_class = |(place, name): (usize, &str)| {
-        let cells: Vec<Cell> =
-            classes.iter().filter_map(|of| of.get(place)).map(|(_, cell)| cell.clone()).collect();
-        // For transports that do not carry the load, the sentences above suffice.
-        let carrying: Vec<Cell> = cells.iter().filter(|cell| cell.collapsed_runs() == 0).cloned().collect();
-        let (table, differences) = (point_row::class_table(name, &cells), differences(&carrying));
-        format!(
-            "\n{table}\n{}",
-            differences.lines().map(|line| of_class_of_sizes(name, line) + "\n").collect::<String>()
-        )
+    let describe = |(class, name): (usize, &str)| {
+        let of_class = |of: &Vec<(&str, Cell)>| of.get(class).map(|(_, cell)| cell.clone());
+        let all: Vec<Cell> = classes.iter().filter_map(of_class).collect();
+        let carrying = classes.iter().zip(&carries_load).filter(|(_, carries)| **carries);
+        let carrying: Vec<Cell> = carrying.filter_map(|(of, _)| of_class(of)).collect();
+        let differences = differences(&carrying);
+        let sentences = differences.lines().map(|line| of_class_of_sizes(name, line) + "\n");
+        format!("\n{}\n{}", point_row::class_table(name, &all), sentences.collect::<String>())
     };
-    names.enumerate().map(of_class).collect()
+    names.enumerate().map(describe).collect()
 }
 
 /// Describes the components of the delay, if the world measures them.

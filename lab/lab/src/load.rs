@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hol_base::Duration;
 use hol_measure::Summary;
 use hol_network::Topology;
 
@@ -32,6 +33,8 @@ impl Load {
 pub struct CollapseRule {
     counts_lateness: bool,
     counts_growth: bool,
+    /// Messages per second.
+    rate: f64,
 }
 
 impl CollapseRule {
@@ -42,12 +45,14 @@ impl CollapseRule {
         Self {
             counts_lateness: rate > 0.0 && (!path_changes || load.is_none_or(|load| load.exceeds_path())),
             counts_growth: !path_changes && rate > 0.0,
+            rate,
         }
     }
 
     /// Returns whether a run was more than a second late or had a growing backlog.
     pub fn is_overloaded(&self, run: &Summary) -> bool {
-        (self.counts_lateness && run.fell_behind()) || (self.counts_growth && run.backlog_grew())
+        let schedule = || Duration::from_secs_f64(run.offered as f64 / self.rate);
+        (self.counts_lateness && run.fell_behind()) || (self.counts_growth && run.backlog_grew(schedule()))
     }
 }
 
@@ -103,8 +108,6 @@ fn path_rate(point: &Point, run: &RunResult) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use hol_base::Duration;
 
     use super::*;
     use crate::experiment::Experiment;

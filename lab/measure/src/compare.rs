@@ -122,8 +122,8 @@ pub fn compare_ratios(
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
     let [a, b] = [mean(first), mean(second)];
     let share = |allowance: Allowance, mean: f64| Allowance {
-        expected: (1.0 + allowance.expected / mean).ln(),
-        half_width: allowance.half_width / mean,
+        expected: (allowance.expected / mean).ln_1p(),
+        half_width: (allowance.half_width / (mean + allowance.expected)).ln_1p(),
     };
     let allowances = [share(allowances[0], a), share(allowances[1], b)];
     let ratios = compare_with_allowances(&logs(first), &logs(second), allowances, margin.ln_1p(), confidence);
@@ -440,6 +440,15 @@ mod tests {
         assert_eq!(ratios.verdict, Verdict::Faster);
         assert_eq!(compare_paired(&first, &second, 0.0, 0.95).verdict, Verdict::Undecided);
         assert_eq!(compare_ratios(&[0.0], &[1.0], none, 0.0, 0.95), None);
+    }
+
+    /// An allowance of 20 times the mean makes the ratio uncertain by a factor of 21, not of e²⁰.
+    #[test]
+    fn ratio_with_a_large_allowance_has_a_finite_interval() {
+        let (first, second) = ([1.0, 1.1, 0.9, 1.0], [1.0, 0.9, 1.1, 1.0]);
+        let rare = Allowance { expected: 0.0, half_width: 20.0 };
+        let ratios = compare_ratios(&first, &second, [rare, Allowance::default()], 0.0, 0.95).unwrap();
+        assert!((21.0..23.0).contains(&ratios.high.exp()), "{ratios:?}");
     }
 
     #[test]

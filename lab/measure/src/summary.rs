@@ -166,11 +166,15 @@ impl Summary {
         self.behind > MAX_BEHIND
     }
 
-    /// Returns whether messages waited longer and longer in the transport's buffers: those of the later half
-    /// took more than a second, and twice as long as those of the earlier one.
-    pub fn backlog_grew(&self) -> bool {
+    /// Returns whether messages waited longer and longer in the transport's buffers: those of the later half took more than a second,
+    /// and either twice as long as those of the earlier one, or longer by a twentieth of the time for which messages were due. A flow that
+    /// carries nine tenths of its load from the start is later by a twentieth.
+    pub fn backlog_grew(&self, schedule: Duration) -> bool {
         let limit = MAX_BEHIND.as_millis_f64();
-        self.halves.means_ms().is_some_and(|(earlier, later)| later > limit && later > 2.0 * earlier)
+        let grew = |(earlier, later): (f64, f64)| {
+            later > limit && (later > 2.0 * earlier || later - earlier > schedule.as_millis_f64() / 20.0)
+        };
+        self.halves.means_ms().is_some_and(grew)
     }
 
     /// Returns the number of messages that were offered and not completed, for whatever reason.
@@ -341,14 +345,19 @@ mod tests {
     /// A flow that completes 4.2 of 10 messages a second, while its send buffer accepts all at once.
     #[test]
     fn starved_flow_has_a_growing_backlog() {
-        let starved = |interval: u64| {
+        let starved = |interval: u64, late: u64| {
             let delivery = |n: u64| {
-                delivered(n, 100 * n, [100 * n, 100 * n, 100 * n, interval * n + 20, interval * n + 20])
+                let arrival = interval * n + late;
+                delivered(n, 100 * n, [100 * n, 100 * n, 100 * n, arrival, arrival])
             };
             summarize(&(0..400).map(delivery).collect::<Vec<_>>())
         };
-        assert!(starved(238).backlog_grew() && !starved(238).fell_behind());
-        assert!(!starved(100).backlog_grew());
+        let grew = |summary: &Summary| summary.backlog_grew(Duration::from_secs(40));
+        assert!(grew(&starved(238, 20)) && !starved(238, 20).fell_behind());
+        assert!(!grew(&starved(100, 20)));
+        // Held up at first, then 8.3 of 10 messages a second: the later half takes less than twice as long.
+        assert!(grew(&starved(120, 5_000)));
+        assert!(!grew(&starved(100, 5_000)), "late, but no later at the end");
     }
 
     /// IKR report 53, section 5.1; the longest wait of the three is 1.5 s.

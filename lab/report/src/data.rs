@@ -253,15 +253,15 @@ impl Cell {
         2 * self.collapsed_runs() > self.runs.len()
     }
 
-    /// Returns whether scheduled messages take longer and longer on a path that does not change, because the load exceeds its capacity.
-    /// With a linearly growing backlog the later half takes three times as long as the earlier one.
+    /// Returns whether in most runs scheduled messages take longer and longer on a path that does not change, because the load exceeds its
+    /// capacity. With a linearly growing backlog the later half takes three times as long as the earlier one.
     fn has_growing_backlog(&self) -> bool {
-        let halves = self.runs.iter().filter_map(|run| run.halves.means_ms());
-        let (earlier, later) = halves.fold((0.0, 0.0), |(a, b), (earlier, later)| (a + earlier, b + later));
+        let grows =
+            |run: &&Summary| run.halves.means_ms().is_some_and(|(earlier, later)| later > 2.0 * earlier);
         !self.is_steady
             && !self.conditions.path_changes
             && self.conditions.rate > 0.0
-            && later > 2.0 * earlier
+            && 2 * self.runs.iter().filter(grows).count() > self.runs.len()
     }
 
     /// Explains why the mean depends on the length of the runs.

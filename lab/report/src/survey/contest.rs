@@ -77,12 +77,23 @@ impl<'d> Contest<'d> {
     fn compare(margin: f64, metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
         let is_time = metric.info().unit == "ms";
         let share = reference.mean_of(metric).map_or(0.0, |mean| margin / mean.mean.abs());
-        let ratio = is_time.then(|| compare_times(metric, challenger, reference, share)).flatten();
-        let comparison = ratio.or_else(|| compare(metric, challenger, reference, margin));
-        let needs_load = comparison.is_none() && metric.info().needs_load;
+        let needs_load = metric.info().needs_load;
+        let overloaded = [challenger, reference].map(|cell| needs_load && cell.is_mostly_overloaded());
+        let surely_only_one = (overloaded[0] != overloaded[1])
+            .then(|| Carrier::of(challenger, reference))
+            .flatten()
+            .filter(|carrier| carrier.p < ALPHA);
+        // Times of messages that wait ever longer depend on the length of the runs.
+        let is_comparable = surely_only_one.is_none() && overloaded != [true; 2];
+        let times = || compare_times(metric, challenger, reference, share);
+        let ratio = (is_comparable && is_time).then(times).flatten();
+        let comparison =
+            ratio.or_else(|| is_comparable.then(|| compare(metric, challenger, reference, margin))?);
+        let needs_load = needs_load && comparison.is_none();
         let carrier = match metric {
             Metric::Outage if comparison.is_none() => Carrier::by_recovery(challenger, reference),
-            _ => needs_load.then(|| Carrier::of(challenger, reference)).flatten(),
+            _ if needs_load => surely_only_one.or_else(|| Carrier::of(challenger, reference)),
+            _ => None,
         };
         let is_due = |cell: &Cell| cell.carries_load() && cell.conditions.rate > 0.0;
         let is_unsteady = needs_load && is_due(challenger) && is_due(reference);
