@@ -20,7 +20,7 @@ fn playback(run: &Run) -> Playback {
     summarize(&run.records).playback.expect("frames")
 }
 
-const FRAMES: u64 = 40_000;
+const FRAMES: u64 = 20_000;
 
 fn lossy(percent: u32) -> String {
     format!("rate = '10Mbit'\ndelay = '30ms'\nloss = '{percent}%'")
