@@ -40,19 +40,13 @@ enum Kind {
 }
 
 /// Attributes without effect on the packets that are sent.
-const IDLE_ATTRIBUTES: [&str; 8] = [
-    "blocked_",
-    "unblock_on_resume_",
-    "summarystats_",
-    "util_check_intv_",
-    "util_weight_",
-    "util_records_",
-    "ns1_compat_",
-    "idle_pktsize_",
-];
+const IDLE_ATTRIBUTES: [&str; 6] =
+    ["summarystats_", "util_check_intv_", "util_weight_", "util_records_", "ns1_compat_", "idle_pktsize_"];
 
 /// Attributes that hol supports with a single value, which is ns's default.
-const FIXED_ATTRIBUTES: [(&str, &[&str]); 19] = [
+const FIXED_ATTRIBUTES: [(&str, &[&str]); 21] = [
+    ("blocked_", &["0", "false"]),
+    ("unblock_on_resume_", &["1", "true"]),
     ("interleave_", &["0", "false"]),
     ("acksfirst_", &["0", "false"]),
     ("ackfromfront_", &["0", "false"]),
