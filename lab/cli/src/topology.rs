@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_lab::{Experiment, LabError, Source};
+use hol_lab::{Experiment, LabError, Source, describe_other_tool, is_script, text_from_octets};
 use hol_network::{NetworkSpec, Topology as Network};
 use hol_report::topology;
 use hol_testbed::{Script, emulab_tables, write};
@@ -80,8 +80,17 @@ impl Topology {
                 None => Err(Failure::Usage(format!("{}: the experiment has no points", self.file.display()))),
             };
         }
-        let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e));
+        let read = |path: &Path| {
+            let octets = std::fs::read(path).map_err(|e| LabError::file("read", path, e))?;
+            let problem = |problem| Failure::Usage(format!("{}: {problem}", path.display()));
+            text_from_octets(octets).map_err(problem)
+        };
         let text = read(&self.file)?;
+        if !is_script(&self.file, &text)
+            && let Some(sentence) = describe_other_tool(text.as_bytes())
+        {
+            return Err(Failure::Usage(format!("{}: {sentence}", self.file.display())));
+        }
         let beside = |name: &str| {
             let directory = self.file.parent().unwrap_or(Path::new(""));
             read(&directory.join(name)).map_err(|error| error.to_string())
