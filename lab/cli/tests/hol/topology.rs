@@ -126,6 +126,8 @@ fn script_is_recognised_by_its_extension_or_its_text() {
         let packets = ok(dir.path(), &["trace", name]);
         assert!(packets.contains("UDP") || packets.lines().count() > 800, "{packets}");
     }
+    fs::write(dir.path().join("experiment"), "transports = ['tcp']\n").unwrap();
+    assert!(ok(dir.path(), &["topology", "experiment"]).contains("server"));
     fs::write(dir.path().join("empty.tcl"), "set x 5\n").unwrap();
     let (code, message) = failure(dir.path(), &["run", "empty.tcl"]);
     assert!(code == 2 && !message.contains("key with no value"), "{message}");

@@ -99,6 +99,12 @@ fn features_that_differ_from_ns_are_refused() {
             "set c [$ns node]\nQueue set blocked_ true\n$ns duplex-link $b $c 1Mb 1ms DropTail",
             "only 0 is supported",
         ),
+        (
+            "set c [$ns node]\nQueue/RED set ns1_compat_ true\n$ns duplex-link $b $c 1Mb 1ms RED",
+            "only 0 is supported",
+        ),
+        ("$ns queue-limit $a $b 1", "a limit of 1 drops all packets"),
+        ("[[$ns link $a $b] queue] set limit_ 1", "a limit of 1 drops all packets"),
         // Agents.
         (
             "set u [ends UDP Null]\n$u set ttl_ 1\n$ns at 0 \"[over $u Traffic/CBR] start\"",
