@@ -435,6 +435,13 @@ mod tests {
             let problem = read(&text).unwrap_err();
             assert!(problem.starts_with(words), "{cell}: {problem}");
         }
+        // Six numbers, but no date.
+        for time in
+            ["0 0.1 0.5862591700787501 0", "2020.01.32_00.00.01", "9223372036854775807.01.01_00.00.00"]
+        {
+            let problem = read(&format!("Timestamp,DL_bitrate\n{time},80\n")).unwrap_err();
+            assert!(problem.starts_with("line 2: the time is not of the form"), "{time}: {problem}");
+        }
         for cell in ["-", "", " - ", "\"-\""] {
             let text = format!("Timestamp,DL_bitrate\n2020.01.01_00.00.01,80\n2020.01.01_00.00.02,{cell}\n");
             assert_eq!(read(&text).unwrap().len(), 1, "{cell:?}");

@@ -161,10 +161,13 @@ fn seconds_of(text: &str) -> Option<i64> {
     let [year, month, day, hour, minute, second] = parts[..] else { return None };
     let is_date = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
     let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
+    if !(is_date && is_time) {
+        return None;
+    }
     // Days from March on, so that a leap day is the last of its year.
     let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469;
-    (is_date && is_time).then_some(((days * 24 + hour) * 60 + minute) * 60 + second)
+    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
 /// Returns the unit of a bare number that is a Unix time of the years 2001 to 2106.

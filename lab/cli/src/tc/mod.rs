@@ -372,6 +372,7 @@ mod tests {
             ("netem delay 100000000000000000", "delay: unknown value 1"),
             ("netem loss 101", "loss 101: write a percentage"),
             ("netem delay", "has no value"),
+            ("red min 750599937895088mbit", "min: unknown value"),
             ("netem wobble 3", "\"wobble\""),
             ("tbf burst 3k", "no rate"),
         ] {
