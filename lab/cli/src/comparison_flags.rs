@@ -304,7 +304,7 @@ pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputErro
 }
 
 /// Returns whether a key belongs to [network] and not to the top level of a file.
-fn is_of_network(key: &str) -> bool {
+pub fn is_of_network(key: &str) -> bool {
     toml::Table::try_from(NetworkSpec::default()).is_ok_and(|table| table.contains_key(key))
 }
 

@@ -197,7 +197,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Parses a command line. For `compare`, `exec`, `run`, `advise`, `trace`, `shell` and `init`, also reads the files
-/// that it names and checks the experiment, without starting a run. Errors are those of `hol`.
+/// that it names and checks the experiment, without starting a run; for `path tc`, also converts its lines. Errors are those of `hol`.
 pub fn parse_and_plan(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     let planned = match Cli::try_parse_from(line)
         .map_err(|error| unknown_option::explain(error, Cli::command()).to_string())?
@@ -209,6 +209,7 @@ pub fn parse_and_plan(line: impl IntoIterator<Item = OsString>) -> Result<(), St
         Command::Advise(command) => command.check(),
         Command::Trace(command) => command.chosen_point().map(drop),
         Command::Shell(command) => command.point().map(drop),
+        Command::Path(command) => command.check(),
         Command::Init(command) => command.file().map(|_| ()),
         _ => Ok(()),
     };

@@ -83,15 +83,29 @@ impl Path {
     }
 }
 
+impl Path {
+    /// Converts the lines of `hol path tc` without printing the table.
+    pub fn check(&self) -> Result<(), Failure> {
+        match &self.command {
+            Command::Tc(lines) => lines.network().map(drop),
+            Command::Learn(_) => Ok(()),
+        }
+    }
+}
+
 impl Tc {
     /// Parses the lines, and prints the table.
     fn run(&self) -> Result<(), Failure> {
+        say(&format!("# Converted by `hol path tc`.\n{}", self.network()?));
+        Ok(())
+    }
+
+    /// Returns the table.
+    fn network(&self) -> Result<String, Failure> {
         fn all(lines: &[String]) -> Result<Vec<tc::ShapedDirection>, Failure> {
             let lines: Vec<&str> = lines.iter().flat_map(|text| tc::lines_of(text)).collect();
             tc::read_all(&lines).map_err(Failure::Usage)
         }
-        let network = tc::network(&all(&self.lines)?, &all(&self.down)?).map_err(Failure::Usage)?;
-        say(&format!("# Converted by `hol path tc`.\n{network}"));
-        Ok(())
+        tc::network(&all(&self.lines)?, &all(&self.down)?).map_err(Failure::Usage)
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hol_base::{ByteCount, Duration};
-use hol_lab::LabError;
+use hol_lab::{Experiment, LabError, Source};
 use hol_passive::{
     CapturedExchange, CapturedIp, CapturedMessages, EstimateError, MessageReconstructor, PathLearner,
 };
@@ -50,6 +50,10 @@ pub struct Replay {
     max_messages: NonZeroUsize,
 }
 
+/// The longest silence between messages: shorter than the 30 s after which QUIC closes a connection without packets (`idle_timeout`; RFC 9308
+/// section 3.2), so that the messages after it do not fail.
+const LONGEST_SILENCE: Duration = Duration::from_secs(20);
+
 /// Repetitions of the experiment, each with all messages.
 const REPETITIONS: usize = 10;
 
@@ -72,6 +76,10 @@ impl Replay {
         };
         let messages = listener.finish(self.host).map_err(nothing)?;
         let exchanges = self.supported_exchanges(&messages, &mut notes);
+        // The network is estimated for the hosts of the messages; without --host, for the busiest pair of hosts.
+        let network =
+            learner.finish(self.host).map_or_else(|_| String::new(), |learned| format!("\n{learned}"));
+        let experiment = supported_experiment(&messages, &exchanges, &network, &mut notes);
         notes.iter().for_each(|words| note!("note: {words}"));
         let notes: String = notes.iter().map(|words| format!("# Note: {words}.\n")).collect();
         let head = format!(
@@ -79,10 +87,7 @@ impl Replay {
             capture_file::one_line(&place.to_string()),
             exchanges.len()
         );
-        // The network is estimated for the hosts of the messages; without --host, for the busiest pair of hosts.
-        let network =
-            learner.finish(self.host).map_or_else(|_| String::new(), |learned| format!("\n{learned}"));
-        self.write(&format!("{head}{}{network}", experiment_text(&messages, &exchanges)))
+        self.write(&format!("{head}{experiment}"))
     }
 
     /// Returns the exchanges with sizes that the workload supports, and notes the changed sizes.
@@ -113,12 +118,12 @@ impl Replay {
                 limits"));
         }
         let size = |octets: u64| ByteCount(octets.clamp(WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE));
-        let exchange = |exchange: &CapturedExchange| Exchange {
-            at: Duration::from_micros(exchange.at / 1000),
+        let exchange = |(exchange, at): (&CapturedExchange, u64)| Exchange {
+            at: Duration::from_micros(at / 1000),
             octets: size(exchange.octets),
             reply: are_answered.then(|| size(exchange.reply)),
         };
-        taken.iter().map(exchange).collect()
+        taken.iter().zip(times_without_silences(taken, notes)).map(exchange).collect()
     }
 
     fn write(&self, text: &str) -> Result<(), Failure> {
@@ -141,6 +146,60 @@ impl Replay {
     }
 }
 
+/// Returns the times of the exchanges in ns after longer silences have been shortened to the longest one. The octets of an exchange are sent
+/// in the time that they took in the capture.
+fn times_without_silences(exchanges: &[CapturedExchange], notes: &mut Vec<String>) -> Vec<u64> {
+    let (mut removed, mut count, mut times) = (0, 0, Vec::new());
+    for (number, exchange) in exchanges.iter().enumerate() {
+        let before = number.checked_sub(1).map(|before| exchanges[before]).unwrap_or(*exchange);
+        let max = before.at.saturating_add(before.sending_time).saturating_add(LONGEST_SILENCE.as_nanos());
+        if exchange.at > max {
+            removed += exchange.at - max;
+            count += 1;
+        }
+        times.push(exchange.at - removed);
+    }
+    if count > 0 {
+        notes.push(format!(
+            "{count} silences of more than {LONGEST_SILENCE} between messages are shortened to {LONGEST_SILENCE}, because QUIC closes a \
+             connection after 30s without packets"
+        ));
+    }
+    times
+}
+
+/// Returns the experiment with those transports, and with the network if any of them supports it, that a run accepts.
+fn supported_experiment(
+    messages: &CapturedMessages,
+    exchanges: &[Exchange],
+    network: &str,
+    notes: &mut Vec<String>,
+) -> String {
+    let text = |transports: &[&str], network: &str| {
+        format!("{}{network}", experiment_text(messages, exchanges, transports))
+    };
+    let refusal = |transports: &[&str], network: &str| {
+        let source = Source::new("replay", text(transports, network));
+        Experiment::parse("replay", &source).err().map(|error| error.problem)
+    };
+    let sctp = sctp_for(exchanges);
+    let all = ["tcp", &sctp, "quic"];
+    let refused: Vec<(&str, String)> = match refusal(&all, network) {
+        None => return text(&all, network),
+        Some(_) => all.iter().filter_map(|one| Some((*one, refusal(&[*one], network)?))).collect(),
+    };
+    if let [.., (_, problem)] = &refused[..]
+        && refused.len() == all.len()
+    {
+        notes.push(format!("the network is left out, because no run accepts it: {problem}"));
+        return text(&all, "");
+    }
+    let is_refused = |one: &&str| refused.iter().any(|(name, _)| name == one);
+    let others: Vec<&str> = all.into_iter().filter(|one| !is_refused(one)).collect();
+    notes.extend(refused.iter().map(|(name, problem)| format!("{name} is left out: {problem}")));
+    text(&others, network)
+}
+
 /// Returns SCTP with a send buffer that can hold the longest message, because Linux refuses messages that exceed the
 /// buffer.
 fn sctp_for(exchanges: &[Exchange]) -> String {
@@ -156,11 +215,10 @@ fn sctp_for(exchanges: &[Exchange]) -> String {
 }
 
 /// Returns the experiment file without its network.
-fn experiment_text(captured: &CapturedMessages, exchanges: &[Exchange]) -> String {
+fn experiment_text(captured: &CapturedMessages, exchanges: &[Exchange], transports: &[&str]) -> String {
     let messages = exchanges.len() * REPETITIONS;
-    let sctp = sctp_for(exchanges);
     let mut text = format!(
-        "transports = [\"tcp\", \"{sctp}\", \"quic\"]\n# Number of messages of all repetitions together; each repetition has all of them.\n\
+        "transports = {transports:?}\n# Number of messages of all repetitions together; each repetition has all of them.\n\
          messages = {messages}\nrepetitions = {REPETITIONS}\n\n[workload]\nkind = \"replay\"\n"
     );
     if captured.is_reversed {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_lab::{Experiment, LabError, Source};
+use hol_lab::{Experiment, LabError, Source, is_script, text_from_octets};
 use hol_network::{NetworkSpec, Topology as Network};
 use hol_report::topology;
 use hol_testbed::{Script, emulab_tables, write};
@@ -72,16 +72,15 @@ impl Topology {
 
     /// Returns the network, and the commands of its script that have no effect here.
     fn network(&self) -> Result<(NetworkSpec, Vec<String>), Failure> {
-        if self.file.extension().is_some_and(|ending| ending == "toml") {
-            let source = Source::read(&self.file)?;
-            let experiment = Experiment::parse("topology", &source)?;
-            return match experiment.points.into_iter().next() {
-                Some(point) => Ok((point.network_of(0).into_owned(), experiment.ignored)),
-                None => Err(Failure::Usage(format!("{}: the experiment has no points", self.file.display()))),
-            };
-        }
-        let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e));
+        let read = |path: &Path| {
+            let octets = std::fs::read(path).map_err(|e| LabError::file("read", path, e))?;
+            let problem = |problem| Failure::Usage(format!("{}: {problem}", path.display()));
+            text_from_octets(octets).map_err(problem)
+        };
         let text = read(&self.file)?;
+        if !is_script(&self.file, &text) {
+            return self.network_of_experiment();
+        }
         let beside = |name: &str| {
             let directory = self.file.parent().unwrap_or(Path::new(""));
             read(&directory.join(name)).map_err(|error| error.to_string())
@@ -89,6 +88,15 @@ impl Topology {
         let script = Script::read_with(&self.file.display().to_string(), &text, &beside, &|_| Ok(()));
         let script = script.map_err(|e| Failure::Usage(e.to_string()))?;
         Ok((script.network, script.ignored.iter().map(ToString::to_string).collect()))
+    }
+
+    fn network_of_experiment(&self) -> Result<(NetworkSpec, Vec<String>), Failure> {
+        let source = Source::read(&self.file)?;
+        let experiment = Experiment::parse("topology", &source)?;
+        match experiment.points.into_iter().next() {
+            Some(point) => Ok((point.network_of(0).into_owned(), experiment.ignored)),
+            None => Err(Failure::Usage(format!("{}: the experiment has no points", self.file.display()))),
+        }
     }
 }
 

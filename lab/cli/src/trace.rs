@@ -1,6 +1,7 @@
 //! `hol trace`: shows the packets of one run, as text or as a capture file.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use hol_measure::{RecordKind, WaterfallBuilder};
 use hol_network::{Topology, node_of};
 use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
+use hol_stack::TransportSpec;
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID_OCTETS;
 
@@ -129,9 +131,8 @@ impl Trace {
 
     /// Returns the point whose run is shown.
     pub fn chosen_point(&self) -> Result<Point, Failure> {
-        // `hol trace mine.toml` names an experiment, not a transport.
-        let file =
-            self.transport.as_ref().filter(|transport| transport.ends_with(".toml")).map(PathBuf::from);
+        // `hol trace mine.toml` names an experiment, and `hol trace chain.tcl` a script, not a transport.
+        let file = self.transport.as_ref().filter(|transport| is_file(transport)).map(PathBuf::from);
         let experiment = match (self.experiment.as_ref().or(file.as_ref()), &self.transport) {
             (Some(file), _) => {
                 let mut source = Source::read(file)?;
@@ -253,6 +254,13 @@ impl Trace {
         world.trace(&scenario, seed, &mut observer).map_err(LabError::from)?;
         Ok(())
     }
+}
+
+/// Returns whether a word names an experiment file or a script: by its extension, or because it is a file and not a transport.
+fn is_file(word: &str) -> bool {
+    let path = Path::new(word);
+    let is_named = ["toml", "tcl", "ns"].map(OsStr::new).iter().any(|known| path.extension() == Some(known));
+    is_named || path.is_file() && word.parse::<TransportSpec>().is_err()
 }
 
 /// Shows the packets that hosts send in two worlds, until the last message has completed or failed.

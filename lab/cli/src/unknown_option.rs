@@ -4,6 +4,24 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use hol_lab::FLAGS;
 
+use crate::comparison_flags::is_of_network;
+
+/// Other words for options of `hol compare`.
+const OTHER_WORDS: [(&str, &str); 2] = [("--latency", "--delay"), ("--bw", "--bandwidth")];
+
+/// Returns what to write instead of an option, for a command that has `--set`.
+fn remedy(command: &Command, flag: &str) -> Option<String> {
+    let usual = OTHER_WORDS.iter().find(|(word, _)| *word == flag).map_or(flag, |(_, usual)| usual);
+    if command.get_arguments().any(|argument| argument.get_long() == usual.strip_prefix("--")) {
+        return Some(format!("write {usual}"));
+    }
+    if let Some((_, key)) = FLAGS.iter().find(|(known, _)| *known == usual) {
+        return Some(format!("the file has this value as the key {key}: write --set {key}=VALUE"));
+    }
+    let key = flag.strip_prefix("--")?.replace('-', "_");
+    is_of_network(&key).then(|| format!("write --set network.{key}=VALUE"))
+}
+
 /// Returns the error of a command line with a remedy that helps: `--set` for an option of `hol compare` given to a
 /// command that reads a file; otherwise a similar option, if there is one. `hol` is the command with all subcommands.
 pub fn explain(mut error: Error, mut hol: Command) -> Error {
@@ -20,12 +38,9 @@ pub fn explain(mut error: Error, mut hol: Command) -> Error {
     let command = name.and_then(|name| hol.find_subcommand_mut(name));
     if let Some(command) = command
         && command.get_arguments().any(|argument| argument.get_long() == Some("set"))
-        && let Some((_, key)) = FLAGS.iter().find(|(known, _)| *known == flag)
+        && let Some(remedy) = remedy(command, flag)
     {
-        let problem = format!(
-            "`hol {}` has no option {flag}; the file has this value as the key {key}: write --set {key}=VALUE",
-            command.get_name()
-        );
+        let problem = format!("`hol {}` has no option {flag}; {remedy}", command.get_name());
         return command.error(ErrorKind::UnknownArgument, problem);
     }
     // clap suggests any option that shares a few letters, and suggests passing the option as a value after `--`.

@@ -233,6 +233,157 @@ proptest! {
     }
 }
 
+/// Words of lines of tc.
+const TC_WORDS: [&str; 60] = [
+    "qdisc",
+    "class",
+    "add",
+    "change",
+    "replace",
+    "dev",
+    "eth0",
+    "root",
+    "parent",
+    "1:1",
+    "1:",
+    "handle",
+    "2:",
+    "classid",
+    "netem",
+    "tbf",
+    "htb",
+    "red",
+    "pfifo",
+    "bfifo",
+    "codel",
+    "fq_codel",
+    "pie",
+    "dualpi2",
+    "noqueue",
+    "clsact",
+    "delay",
+    "loss",
+    "gemodel",
+    "random",
+    "rate",
+    "limit",
+    "duplicate",
+    "corrupt",
+    "reorder",
+    "distribution",
+    "normal",
+    "burst",
+    "latency",
+    "ceil",
+    "min",
+    "max",
+    "avpkt",
+    "bandwidth",
+    "target",
+    "interval",
+    "ecn",
+    "flows",
+    "quantum",
+    "0",
+    "1",
+    "1%",
+    "10ms",
+    "99999999999999999999",
+    "1gbit",
+    "18446744073709551615bit",
+    "1kb",
+    "1e308",
+    ";",
+    "\n",
+];
+
+/// Generates lines of tc; most begin with a discipline.
+fn tc_lines() -> impl Strategy<Value = String> {
+    let number =
+        (any::<u64>(), 0..64_u32, select(vec!["", "ms", "us", "s", "%", "bit", "mbit", "gbps", "kb", "p"]))
+            .prop_map(|(number, shift, unit)| format!("{}{unit}", number >> shift));
+    let option = select(vec![
+        "delay", "rate", "limit", "loss", "burst", "latency", "min", "max", "avpkt", "ceil", "target",
+    ]);
+    let option = (option, number).prop_map(|(name, number)| format!("{name} {number}"));
+    let word =
+        prop_oneof![2 => select(TC_WORDS.to_vec()).prop_map(str::to_owned), 3 => option, 1 => "\\PC{0,6}"];
+    let kind = select(vec![
+        "netem",
+        "tbf",
+        "htb",
+        "red",
+        "codel",
+        "pie",
+        "qdisc change dev eth0 root netem",
+        "class add classid 1:1 htb",
+    ]);
+    let line = (kind, vec(word, 0..8)).prop_map(|(kind, words)| format!("{kind} {}", words.join(" ")));
+    vec(line, 1..4).prop_map(|lines| lines.join("; "))
+}
+
+proptest! {
+    #![proptest_config(cases(1000))]
+    #[test]
+    fn arbitrary_lines_of_tc_are_converted_or_refused(up in tc_lines(), down in tc_lines()) {
+        let words = ["hol", "path", "tc", &up, "--down", &down].map(OsString::from);
+        if let Err(problem) = headofline::parse_and_plan(words) {
+            prop_assert!(!problem.is_empty());
+        }
+    }
+}
+
+/// Generates JSON with the keys of iperf3 and flent.
+fn json() -> impl Strategy<Value = serde_json::Value> {
+    let keys = vec![
+        "start",
+        "end",
+        "streams",
+        "sender",
+        "mean_rtt",
+        "sum_received",
+        "sum_received_bidir_reverse",
+        "bits_per_second",
+        "error",
+        "results",
+        "metadata",
+        "SERIES_META",
+        "UNITS",
+        "MEAN_VALUE",
+        "x_values",
+        "a",
+    ];
+    let leaf = prop_oneof![
+        1 => Just(serde_json::Value::Null),
+        1 => any::<bool>().prop_map(Into::into),
+        3 => any::<f64>().prop_map(Into::into),
+        1 => any::<u64>().prop_map(Into::into),
+        2 => select(vec!["ms", "Mbits/s", "bits/s", "", "x"]).prop_map(Into::into),
+    ];
+    leaf.prop_recursive(5, 64, 6, move |inner| {
+        prop_oneof![
+            1 => vec(inner.clone(), 0..6).prop_map(serde_json::Value::from),
+            3 => vec((select(keys.clone()), inner), 0..6)
+                .prop_map(|entries| entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(1000))]
+    #[test]
+    fn arbitrary_result_of_another_tool_is_read_or_refused(end in json(), results in json(), meta in json(), cut in any::<prop::sample::Index>()) {
+        let whole = serde_json::json!({ "end": end, "results": results, "metadata": { "SERIES_META": meta } }).to_string();
+        let flent = serde_json::json!({ "results": { "a": results, "end": end }, "metadata": { "SERIES_META": { "a": meta, "end": { "UNITS": "ms" } } } });
+        let cut = &whole[..cut.index(whole.len())];
+        for text in [&whole, &flent.to_string(), cut] {
+            if let Err(problem) = hol_report::OtherMeasurement::read("a.json", text) {
+                prop_assert!(!problem.is_empty());
+            }
+        }
+    }
+}
+
 #[test]
 fn valid_command_lines_are_planned() {
     let good = FILES.path().join("good.toml");

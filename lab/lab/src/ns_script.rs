@@ -2,6 +2,9 @@
 //!
 //! Alternatively the lines of a script that begin with `#hol ` are an experiment file; other programs read them as comments.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use hol_base::Duration;
 use hol_network::Topology;
 use hol_testbed::{Flow, FlowLoad, Program, Script};
@@ -22,6 +25,15 @@ const MAX_LISTED: u64 = 20_000;
 
 /// The prefix of an experiment's lines in a script.
 pub const LINE_PREFIX: &str = "#hol ";
+
+/// Returns whether a file is a script of ns or Emulab: by the extension of its name, or else by its text.
+pub fn is_script(path: &Path, text: &str) -> bool {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("toml") => false,
+        Some("ns" | "tcl") => true,
+        _ => Script::looks_like_script(text),
+    }
+}
 
 /// Returns the experiment in the `#hol` lines of a script. Each line keeps its line number and its columns, so that
 /// errors refer to the script.

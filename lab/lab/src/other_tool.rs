@@ -10,10 +10,11 @@ struct Kind {
 }
 
 /// The first octets of compressed files, the program of the format, and the end of a sentence about the file.
-const COMPRESSED_FORMATS: [(&[u8], &str, &str); 3] = [
+const COMPRESSED_FORMATS: [(&[u8], &str, &str); 4] = [
     (b"\x1f\x8b", "gzip", "is compressed by gzip; decompress it with `gunzip`"),
     (b"\x28\xb5\x2f\xfd", "zstd", "is compressed by zstd; decompress it with `zstd -d`"),
     (b"\xfd7zXZ\0", "xz", "is compressed by xz; decompress it with `xz -d`"),
+    (b"BZh", "bzip2", "is compressed by bzip2; decompress it with `bzip2 -d`"),
 ];
 
 /// The first octets of other files, and the end of a sentence about the file.
@@ -117,6 +118,7 @@ mod tests {
             }
         }
         assert!(describe_other_tool(b"\x1f\x8b\x08").unwrap().contains("gunzip"));
+        assert!(describe_other_tool(b"BZh91AY&SY").unwrap().contains("bzip2 -d"));
         assert!(describe_other_tool(b"\x0a\x0d\x0d\x0a\x1c").unwrap().contains("hol path learn"));
     }
 }

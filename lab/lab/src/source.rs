@@ -88,19 +88,12 @@ impl Source {
             return Ok(Self { directory: Some(PathBuf::new()), ..Self::new(STDIN_NAME, text) });
         }
         let octets = std::fs::read(path).map_err(|e| LabError::file("read", path, e))?;
-        let text = String::from_utf8(octets).map_err(|wrong| {
-            let problem =
-                describe_other_tool(wrong.as_bytes()).unwrap_or("is not UTF-8 text; save it as UTF-8");
-            InputError { place: path.display().to_string(), problem: problem.to_owned() }
+        let text = text_from_octets(octets).map_err(|problem| InputError {
+            place: path.display().to_string(),
+            problem: problem.to_owned(),
         })?;
         let directory = path.parent().map(Path::to_owned);
-        // Most ns scripts are called NAME.tcl, but some have other names.
-        let is_script = match path.extension().and_then(OsStr::to_str) {
-            Some("toml") => false,
-            Some("ns") => true,
-            _ => Script::looks_like_script(&text),
-        };
-        if is_script {
+        if ns_script::is_script(path, &text) {
             let beside = Self { directory, ..Self::new(path.display().to_string(), "") };
             return Ok(beside.with_script(&text)?);
         }
@@ -280,6 +273,12 @@ impl Source {
             if let Some(name) = name {
                 let text = self.file(name.get_ref()).map_err(|problem| self.error(&name.span(), problem))?;
                 let is_own = self.files.iter().any(|(known, _)| known == name.get_ref());
+                if !is_own
+                    && !ns_script::is_script(Path::new(name.get_ref()), &text)
+                    && let Some(sentence) = describe_other_tool(text.as_bytes())
+                {
+                    return Err(self.error(&name.span(), format!("{} {sentence}", name.get_ref())));
+                }
                 let directory =
                     Path::new(name.get_ref()).parent().filter(|_| !is_own).unwrap_or(Path::new(""));
                 return Ok(Some((name.span(), self.read_script(name.get_ref(), &text, directory)?)));
@@ -369,10 +368,10 @@ impl Source {
             let problem = "the maximum is 64 MiB; shorten the file";
             return Err(format!("{} has {octets} octets; {problem}", shown.display()));
         }
-        let text = std::fs::read_to_string(&path).map_err(|e| match e.kind() {
-            io::ErrorKind::InvalidData => format!("{} is not UTF-8 text; save it as UTF-8", shown.display()),
-            _ => format!("cannot read {}: {e}; paths are relative to the experiment file", shown.display()),
+        let octets = std::fs::read(&path).map_err(|e| {
+            format!("cannot read {}: {e}; paths are relative to {}", shown.display(), self.place_of_files())
         })?;
+        let text = text_from_octets(octets).map_err(|problem| format!("{} {problem}", shown.display()))?;
         // Some editors and spreadsheets begin a file with a byte order mark.
         Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
     }
@@ -405,7 +404,13 @@ impl Source {
         }
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);
         std::fs::canonicalize(&whole)
-            .map_err(|e| format!("{}: {e}; paths are relative to the experiment file", whole.display()))
+            .map_err(|e| format!("{}: {e}; paths are relative to {}", whole.display(), self.place_of_files()))
+    }
+
+    /// Returns what the paths of files are relative to, as a part of a message.
+    fn place_of_files(&self) -> &'static str {
+        let is_file = !self.text.is_empty() && self.name != STDIN_NAME;
+        if is_file { "the experiment file" } else { "the working directory" }
     }
 
     /// Creates an error at `span`.
@@ -438,6 +443,14 @@ impl Source {
         let column = before[line_start..].chars().count() + 1;
         format!("{}:{line}:{column}", self.name)
     }
+}
+
+/// Returns the text of a file. If it is not text, the error says which tool's file it is, if that is known, as the end of a sentence that
+/// begins with the file's name.
+pub fn text_from_octets(octets: Vec<u8>) -> Result<String, &'static str> {
+    String::from_utf8(octets).map_err(|wrong| {
+        describe_other_tool(wrong.as_bytes()).unwrap_or("is not UTF-8 text; save it as UTF-8")
+    })
 }
 
 #[cfg(test)]

@@ -362,6 +362,49 @@ mod tests {
         assert!(read("1331317200 1\n7 2\n").unwrap_err().contains("before that of the first line"));
     }
 
+    #[test]
+    fn unix_times_have_the_unit_of_their_size() {
+        let expected = Ok(vec![(0, bits("1Mbit"), None), (1500, bits("2Mbit"), None)]);
+        for zeros in ["", "000", "000000", "000000000"] {
+            let later = format!("{}{}", 13_313_172_015_u64, zeros);
+            let (first, later) = (
+                format!("1331317200{zeros}"),
+                format!("{}.{}", &later[..later.len() - 1], &later[later.len() - 1..]),
+            );
+            assert_eq!(read(&format!("{first} 1\n{later} 2\n")), expected, "{first}");
+            assert_eq!(
+                read(&format!("Timestamp,bandwidth_Mbit\n{first},1\n{later},2\n")),
+                expected,
+                "{first}"
+            );
+        }
+        let dates = "timestamp,throughput_Mbit\n2019-12-31T23:59:59Z,1\n2020-01-01 00:00:01,2\n";
+        assert_eq!(read(dates), Ok(vec![(0, bits("1Mbit"), None), (2000, bits("2Mbit"), None)]));
+    }
+
+    /// Some columns of the FCC's curr_webget.csv.
+    #[test]
+    fn fcc_file_has_the_tests_of_one_unit() {
+        let head = "unit_id,dtime,target,fetch_time,bytes_sec\n";
+        let rows = "7,2016-09-01 00:12:30,a.com,9,125000\n7,2016-09-01 01:12:30,a.com,9,0\n7,2016-09-01 02:12:31,a.com,9,250000\n";
+        let expected = vec![(0, bits("1Mbit"), None), (7_201_000, bits("2Mbit"), None)];
+        assert_eq!(read(&format!("{head}{rows}")), Ok(expected));
+        for (row, words) in [
+            (
+                "8,2016-09-01 03:12:31,a.com,9,250000",
+                "line 5: the unit_id is 8 and not that of the first line",
+            ),
+            ("7,2016-09-01 03:12:31,b.com,9,250000", "line 5: the target is b.com"),
+            ("7,yesterday,a.com,9,250000", "line 5: the time is not of the form"),
+            ("7,2016-09-01 03:12:31,a.com,9,fast", "line 5: \"fast\" is not a whole number of octets"),
+            ("7,2016-09-01 03:12:31", "line 5: the line has 2 cells"),
+        ] {
+            let problem = read(&format!("{head}{rows}{row}\n")).unwrap_err();
+            assert!(problem.starts_with(words), "{problem}");
+        }
+        assert!(read(head).unwrap_err().contains("no line follows"));
+    }
+
     /// The head of a file of the Irish 5G data set.
     #[test]
     fn gnettrack_file_has_a_rate_for_each_direction() {
@@ -391,6 +434,13 @@ mod tests {
             );
             let problem = read(&text).unwrap_err();
             assert!(problem.starts_with(words), "{cell}: {problem}");
+        }
+        // Six numbers, but no date.
+        for time in
+            ["0 0.1 0.5862591700787501 0", "2020.01.32_00.00.01", "9223372036854775807.01.01_00.00.00"]
+        {
+            let problem = read(&format!("Timestamp,DL_bitrate\n{time},80\n")).unwrap_err();
+            assert!(problem.starts_with("line 2: the time is not of the form"), "{time}: {problem}");
         }
         for cell in ["-", "", " - ", "\"-\""] {
             let text = format!("Timestamp,DL_bitrate\n2020.01.01_00.00.01,80\n2020.01.01_00.00.02,{cell}\n");
@@ -563,6 +613,9 @@ mod tests {
             ("", "line 1: the trace is empty; add lines"),
             ("time,rate\n", "line 1: no line follows"),
             ("time,speed\n0s,1\n", "line 1: \"speed\" is not the name of a column"),
+            ("time,unit_id\n0s,1\n", "line 1: \"unit_id\" is not the name of a column"),
+            ("timestamp,bandwidth\n0,1\n", "or name the unit in the header, as in timestamp_s"),
+            ("timestamp_s,bandwidth\n0,1\n", "or name the unit in the header, as in bandwidth_Mbit"),
             ("rate,delay\n", "line 1: a table has one column `time`"),
             ("time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "line 4: 1s is before 2s in line 3; sort"),
             ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: the rate is 0 from here to the end"),

@@ -2,7 +2,7 @@
 //!
 //! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; each cell has a unit, or the
 //! header has one for its column (`rate_Mbit`). Without a header, two columns are seconds and Mbit/s, as in
-//! Pensieve's traces; G-NetTrack's CSV has its own. Dates and Unix times count from the first.
+//! Pensieve's traces; the CSVs of G-NetTrack and of the FCC have their own. Dates and Unix times count from the first.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -37,8 +37,10 @@ pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Re
 
 /// Reads seconds and Mbit/s, as in the traces of Pensieve (Mao, Netravali and Alizadeh 2017).
 fn read_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
-    let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
-    let separator = Separator::of_line(first_line(text)?.1);
+    let first = first_line(text)?.1;
+    let separator = Separator::of_line(first);
+    let unit = separator.cells(first).first().and_then(|time| unit_of_unix_time(time));
+    let columns = [Heading::of(Column::Time, unit.unwrap_or("s")), Heading::of(Column::Rate, "Mbit")];
     parse_rows(lines(text), |line, words| {
         let cells = separator.row(words, columns.len());
         let are_numbers = cells.iter().all(|cell| cells::begins_with_number(cell));
@@ -69,8 +71,12 @@ const MAX_RATE_WITHOUT_UNIT: u64 = 100_000_000_000;
 pub(crate) fn read_with_header(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
     let first = first_line(text)?.1;
     let separator = Separator::of_line(first);
-    if separator.cells(first).iter().any(|column| column == GNETTRACK_DOWN) {
+    let names = separator.cells(first);
+    let has = |name: &str| names.iter().any(|column| column == name);
+    if has(GNETTRACK_DOWN) {
         read_gnettrack(text, separator, direction)
+    } else if has(FCC_TIME) && has(FCC_RATE) {
+        read_fcc(text, separator)
     } else {
         read_table(text, separator)
     }
@@ -97,7 +103,7 @@ fn read_gnettrack(
     let (time, rate) = places.ok_or_else(|| {
         trace_error(line, &format!("the column {GNETTRACK_TIME} or {rate} is missing; add it"))
     })?;
-    let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
+    let columns = [Heading::of(Column::Time, "s"), Heading::of(Column::Rate, "kbit")];
     parse_rows(lines(text).skip(1), |line, words| {
         let cells = separator.row(words, names.len());
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
@@ -110,17 +116,68 @@ fn read_gnettrack(
     })
 }
 
-/// Returns the seconds of a time such as `2019.12.14_10.16.30`, since 1970.
+/// The columns that are read of the raw data of the FCC's Measuring Broadband America: the time of a test, octets per second, and the columns
+/// whose values are those of one series of tests.
+const FCC_TIME: &str = "dtime";
+const FCC_RATE: &str = "bytes_sec";
+const FCC_SERIES: [&str; 2] = ["unit_id", "target"];
+
+/// Reads the tests of one unit with one target from the FCC's CSV.
+fn read_fcc(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError> {
+    let (line, words) = first_line(text)?;
+    let names = separator.cells(words);
+    let place = |name: &str| names.iter().position(|column| column == name);
+    let (time, rate) = place(FCC_TIME).zip(place(FCC_RATE)).expect("the header has both columns");
+    let series: Vec<usize> = FCC_SERIES.iter().filter_map(|name| place(name)).collect();
+    let first = lines(text).nth(1).map(|(_, words)| separator.row(words, names.len()));
+    let first = first.ok_or_else(|| trace_error(line, "no line follows the header; add at least one"))?;
+    let columns = [Heading::of(Column::Time, "s"), Heading::of(Column::Rate, "bit")];
+    parse_rows(lines(text).skip(1), |line, words| {
+        let cells = separator.row(words, names.len());
+        check_cells(line, cells.len(), names.len())?;
+        if let Some(column) = series.iter().find(|column| first.get(**column) != cells.get(**column)) {
+            let (name, own) = (&names[*column], &cells[*column]);
+            let problem = format!(
+                "the {name} is {own} and not that of the first line; a trace has the tests of one unit_id with one target: remove the others"
+            );
+            return Err(trace_error(line, &problem));
+        }
+        let problem = "the time is not of the form 2016-09-01 00:12:30";
+        let seconds = seconds_of(&cells[time]).ok_or_else(|| trace_error(line, problem))?;
+        let octets: u64 = cells[rate].parse().map_err(|_| {
+            trace_error(line, &format!("{:?} is not a whole number of octets per second", cells[rate]))
+        })?;
+        // A test that failed has no rate.
+        let bits = if octets == 0 { String::new() } else { octets.saturating_mul(8).to_string() };
+        parse_row(line, &[seconds.to_string().into(), bits.into()], &columns)
+    })
+}
+
+/// Returns the seconds of a time such as `2019.12.14_10.16.30` or `2019-12-14T10:16:30Z`, since 1970.
 fn seconds_of(text: &str) -> Option<i64> {
+    let text = text.strip_suffix('Z').unwrap_or(text);
     let parts: Vec<i64> =
-        text.split(['.', '_', '-', ':', ' ']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
+        text.split(['.', '_', '-', ':', ' ', 'T']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
     let [year, month, day, hour, minute, second] = parts[..] else { return None };
     let is_date = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
     let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
+    if !(is_date && is_time) {
+        return None;
+    }
     // Days from March on, so that a leap day is the last of its year.
     let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469;
-    (is_date && is_time).then_some(((days * 24 + hour) * 60 + minute) * 60 + second)
+    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+/// Returns the unit of a bare number that is a Unix time of the years 2001 to 2106.
+fn unit_of_unix_time(cell: &str) -> Option<&'static str> {
+    let number: f64 = cell.parse().ok()?;
+    let is_in = |factor: f64| (1e9 * factor..4.3e9 * factor).contains(&number);
+    [("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)]
+        .into_iter()
+        .find(|(_, factor)| is_in(*factor))
+        .map(|(unit, _)| unit)
 }
 
 /// If the first time is later than this, times are those of a calendar.
@@ -135,12 +192,40 @@ enum Column {
     Loss,
 }
 
-/// Parses a table's header: the kind of each column and the unit of its numbers.
-fn parse_header<'w>(line: usize, cells: &'w [Cow<'_, str>]) -> Result<Vec<(Column, &'w str)>, TraceError> {
-    let column = |cell: &'_ str| -> Result<Column, TraceError> {
-        match cell {
-            "time" => Ok(Column::Time),
-            "rate" => Ok(Column::Rate),
+/// The head of a column.
+#[derive(Debug, Clone, Copy)]
+struct Heading<'w> {
+    column: Column,
+    /// The name without the unit.
+    name: &'w str,
+    /// The unit of bare numbers; empty if the head has none.
+    unit: &'w str,
+}
+
+impl<'w> Heading<'w> {
+    /// Creates the head of a column in a file whose format defines the unit.
+    const fn of(column: Column, unit: &'w str) -> Self {
+        Self { column, name: "", unit }
+    }
+
+    /// Returns the head with a unit, as an example.
+    fn with_unit(&self) -> String {
+        let unit = match self.column {
+            Column::Time => "s",
+            Column::Rate => "Mbit",
+            Column::Delay => "ms",
+            Column::Loss => "%",
+        };
+        format!("{}_{unit}", self.name)
+    }
+}
+
+/// Parses a table's header.
+fn parse_header<'w>(line: usize, cells: &'w [Cow<'_, str>]) -> Result<Vec<Heading<'w>>, TraceError> {
+    let column = |name: &str, cell: &str| -> Result<Column, TraceError> {
+        match name.to_ascii_lowercase().as_str() {
+            "time" | "timestamp" => Ok(Column::Time),
+            "rate" | "bandwidth" | "throughput" => Ok(Column::Rate),
             "delay" => Ok(Column::Delay),
             "loss" => Ok(Column::Loss),
             _ => {
@@ -150,12 +235,13 @@ fn parse_header<'w>(line: usize, cells: &'w [Cow<'_, str>]) -> Result<Vec<(Colum
             }
         }
     };
-    let columns: Vec<(Column, &str)> = cells
-        .iter()
-        .map(|cell| cell.split_once('_').unwrap_or((cell, "")))
-        .map(|(cell, unit)| Ok((column(cell)?, if unit == "percent" { "%" } else { unit })))
-        .collect::<Result<_, TraceError>>()?;
-    let count = |wanted| columns.iter().filter(|(column, _)| *column == wanted).count();
+    let heading = |cell: &'w Cow<'_, str>| {
+        let (name, unit) = cell.split_once('_').unwrap_or((cell, ""));
+        let unit = if unit == "percent" { "%" } else { unit };
+        Ok(Heading { column: column(name, cell)?, name, unit })
+    };
+    let columns: Vec<Heading<'_>> = cells.iter().map(heading).collect::<Result<_, TraceError>>()?;
+    let count = |wanted| columns.iter().filter(|heading| heading.column == wanted).count();
     if count(Column::Time) != 1 || columns.len() < 2 {
         return Err(trace_error(
             line,
@@ -240,25 +326,33 @@ fn check_cells(line: usize, found: usize, expected: usize) -> Result<(), TraceEr
 }
 
 /// Parses the cells of a row.
-fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[(Column, &str)]) -> Result<Step, TraceError> {
+fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[Heading<'_>]) -> Result<Step, TraceError> {
     check_cells(line, cells.len(), columns.len())?;
     let mut step = Step { line, ..Step::default() };
-    for (cell, (column, unit)) in cells.iter().zip(columns) {
-        if cell.is_empty() && *column != Column::Time {
+    for (cell, heading) in cells.iter().zip(columns) {
+        let is_time = heading.column == Column::Time;
+        if cell.is_empty() && !is_time {
             continue;
         }
         let is_bare = cell.parse::<f64>().is_ok();
-        let quantity = if is_bare { format!("{cell}{unit}") } else { cell.to_string() };
-        let cure = if is_bare && unit.is_empty() {
-            ", or name the unit in the header, as in time_s,rate_Mbit,delay_ms,loss_%"
-        } else {
-            ""
+        let unit = match heading.unit {
+            "" if is_time => unit_of_unix_time(cell).unwrap_or_default(),
+            unit => unit,
+        };
+        let quantity = match seconds_of(cell).filter(|_| is_time) {
+            Some(seconds) => format!("{seconds}s"),
+            None if is_bare => format!("{cell}{unit}"),
+            None => cell.to_string(),
+        };
+        let cure = match is_bare && unit.is_empty() {
+            true => format!(", or name the unit in the header, as in {}", heading.with_unit()),
+            false => String::new(),
         };
         let wrong = |problem: &dyn std::fmt::Display| match cells::unread_number(cell) {
             Some(problem) => trace_error(line, &problem),
             None => trace_error(line, &format!("{problem}{cure}")),
         };
-        match column {
+        match heading.column {
             Column::Time => step.at = quantity.parse().map_err(|e| wrong(&e))?,
             Column::Delay => step.delay = Some(quantity.parse().map_err(|e| wrong(&e))?),
             Column::Loss => step.loss = Some(quantity.parse().map_err(|e| wrong(&e))?),

@@ -46,11 +46,19 @@ struct Piece {
     ends: bool,
 }
 
-/// A message, by the time at which it was sent in ns, and its size.
+/// A message, by the times at which its first and its last octet were sent in ns, and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Message {
     at: u64,
+    end: u64,
     octets: u64,
+}
+
+impl Message {
+    /// Returns the time in ns from the first octet to the last.
+    const fn sending_time(&self) -> u64 {
+        self.end.saturating_sub(self.at)
+    }
 }
 
 /// A message and its reply.
@@ -62,6 +70,8 @@ pub struct CapturedExchange {
     pub octets: u64,
     /// Octets of the reply; 0 if there was none.
     pub reply: u64,
+    /// The time in ns that sending the octets of both took, without the time before the reply.
+    pub sending_time: u64,
 }
 
 /// The messages that applications exchanged.
@@ -151,7 +161,7 @@ impl ConversationMessages {
         match &packet.content {
             TransportContent::Nothing => {}
             TransportContent::Datagram(octets) => {
-                self.sides[side].datagrams.push(Message { at, octets: (*octets).into() });
+                self.sides[side].datagrams.push(Message { at, end: at, octets: (*octets).into() });
             }
             TransportContent::Numbered(fields) => {
                 self.conversation.handle_packet(measured, side, 0, packet.length, fields);
@@ -172,7 +182,12 @@ impl ConversationMessages {
         let asks = usize::from(is_reversed);
         let begin = all.len();
         let asked = self.sides[asks].messages().into_iter();
-        all.extend(asked.map(|Message { at, octets }| CapturedExchange { at, octets, reply: 0 }));
+        all.extend(asked.map(|message| CapturedExchange {
+            at: message.at,
+            octets: message.octets,
+            reply: 0,
+            sending_time: message.sending_time(),
+        }));
         let (mut unsolicited, own, replies) = (0, &mut all[begin..], self.sides[1 - asks].messages());
         // Datagrams do not reveal the round trip, but the first message in the other direction does, if it is a reply.
         let first =
@@ -182,7 +197,10 @@ impl ConversationMessages {
         for reply in replies {
             let known = own.partition_point(|exchange| exchange.at.saturating_add(way) <= reply.at);
             match known.checked_sub(1) {
-                Some(last) => own[last].reply += reply.octets,
+                Some(last) => {
+                    own[last].reply += reply.octets;
+                    own[last].sending_time += reply.sending_time();
+                }
                 None => unsolicited += 1,
             }
         }
@@ -205,8 +223,9 @@ impl SideMessages {
         let mut messages = Vec::new();
         let mut open: Option<Message> = None;
         for piece in &pieces {
-            let message = open.get_or_insert(Message { at: piece.at, octets: 0 });
+            let message = open.get_or_insert(Message { at: piece.at, end: piece.at, octets: 0 });
             message.octets += piece.octets;
+            message.end = message.end.max(piece.at);
             if piece.ends {
                 messages.extend(open.take());
             }
@@ -265,7 +284,8 @@ mod tests {
             (51, segment(2, 1, ACK | PSH, 500)),
             (61, segment(2, 501, ACK | PSH, 7)),
         ]);
-        let exchange = |at: u64, octets, reply| CapturedExchange { at: at * MS, octets, reply };
+        let exchange =
+            |at: u64, octets, reply| CapturedExchange { at: at * MS, octets, reply, sending_time: 0 };
         assert_eq!((exchanges, unsolicited), (vec![exchange(0, 150, 500), exchange(10, 10, 7)], 0));
     }
 

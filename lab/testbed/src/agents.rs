@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use hol_base::Duration;
 
 use crate::ns_defaults::{default_of, defaults};
-use crate::quantity::{positive, seconds, switch, whole_number};
+use crate::quantity::{any_number, positive, seconds, switch, whole_number};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 /// An agent: an end of a flow.
@@ -157,6 +157,8 @@ impl Agent {
     /// Returns whether hol supports an attribute with any value.
     fn reads(&self, name: &str) -> bool {
         match self.class {
+            // The flow's path decides whether it suffices.
+            _ if name == "ttl_" => true,
             Class::Tcp { .. } => TCP_ATTRIBUTES.contains(&name) || name == self.packet_attribute(),
             Class::Udp => name == self.packet_attribute(),
             Class::Sink { delays } => delays && name == "interval_",
@@ -167,7 +169,6 @@ impl Agent {
     /// Returns whether an attribute has no effect on the packets that are sent.
     fn is_idle(&self, name: &str) -> bool {
         ATTRIBUTES_WITHOUT_EFFECT.contains(&name)
-            || name == "ttl_"
             // ns's foutput() sets it to segsize_ plus headers.
             || self.is_full_tcp() && name == "packetSize_"
             || self.is_silent()
@@ -303,6 +304,20 @@ impl Agent {
             self.packet()?;
         }
         Ok(())
+    }
+
+    /// Returns an error if the packets of the agent do not pass this number of links: each link lowers their TTL, and drops those with a TTL
+    /// of 0. ns 2.35, common/ttl.cc.
+    pub fn check_ttl(&self, links: usize) -> Result<(), WordError> {
+        let ttl: f64 = self.number("ttl_", any_number)?;
+        if self.is_silent() || ttl > links as f64 {
+            return Ok(());
+        }
+        let at = self.attributes.get("ttl_").map_or(self.at, |value| value.at);
+        let problem = format!(
+            "ns drops all packets of this agent, because its ttl_ is {ttl}; set it to more than the links of the path ({links})"
+        );
+        error_at(at, problem)
     }
 
     /// Returns whether the agent is Tahoe, which returns to slow start after each loss; no transport here

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hol_base::{BitRate, Duration, QueueLimit};
-use hol_network::{NetworkSpec, Topology};
+use hol_network::{LinkDirectionSettings, NetworkSpec, Topology};
 
 use crate::agents::{Agent, Class};
 use crate::application::{Application, Produced, SendingPeriod, no_agent};
@@ -187,7 +187,12 @@ impl Traffic {
             ));
         }
         let [from, to] = [from, to].map(|node| network.nodes[node].clone());
-        let capacity = topology.map_or(0, |topology| capacity(topology, &from, &to));
+        let path = |from, to| topology.map_or(Vec::new(), |topology| path(topology, from, to));
+        let capacity = capacity(&path(&from, &to));
+        if !is_emulab {
+            agent.check_ttl(links_with_ttl(&path(&from, &to)))?;
+            peer.check_ttl(links_with_ttl(&path(&to, &from)))?;
+        }
         let (transport, label) = agent.transport(peer, is_emulab, capacity)?;
         let size = || if is_emulab { Ok(1000) } else { agent.packet() };
         let load = match application.produced[..] {
@@ -202,10 +207,19 @@ impl Traffic {
     }
 }
 
-/// Returns the maximum number of octets that a path and its queues can hold.
-fn capacity(topology: &Topology, from: &str, to: &str) -> u64 {
+/// Returns the links on the path between two nodes.
+fn path<'t>(topology: &'t Topology, from: &str, to: &str) -> Vec<&'t LinkDirectionSettings> {
     let ends = topology.node(from).zip(topology.node(to));
-    let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
+    ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default()
+}
+
+/// Returns the number of links on a path that lower the TTL in ns; LANs do not.
+fn links_with_ttl(path: &[&LinkDirectionSettings]) -> usize {
+    path.iter().filter(|link| !link.name.starts_with("lan/")).count()
+}
+
+/// Returns the maximum number of octets that a path and its queues can hold.
+fn capacity(path: &[&LinkDirectionSettings]) -> u64 {
     let delay: f64 = path.iter().map(|line| 2.0 * line.settings.delay.as_secs_f64()).sum();
     let slowest =
         path.iter().map(|line| line.settings.rate).min_by_key(|rate: &BitRate| rate.bits_per_second());

@@ -40,19 +40,13 @@ enum Kind {
 }
 
 /// Attributes without effect on the packets that are sent.
-const IDLE_ATTRIBUTES: [&str; 8] = [
-    "blocked_",
-    "unblock_on_resume_",
-    "summarystats_",
-    "util_check_intv_",
-    "util_weight_",
-    "util_records_",
-    "ns1_compat_",
-    "idle_pktsize_",
-];
+const IDLE_ATTRIBUTES: [&str; 5] =
+    ["summarystats_", "util_check_intv_", "util_weight_", "util_records_", "idle_pktsize_"];
 
 /// Attributes that hol supports with a single value, which is ns's default.
-const FIXED_ATTRIBUTES: [(&str, &[&str]); 19] = [
+const FIXED_ATTRIBUTES: [(&str, &[&str]); 22] = [
+    ("blocked_", &["0", "false"]),
+    ("unblock_on_resume_", &["1", "true"]),
     ("interleave_", &["0", "false"]),
     ("acksfirst_", &["0", "false"]),
     ("ackfromfront_", &["0", "false"]),
@@ -69,6 +63,7 @@ const FIXED_ATTRIBUTES: [(&str, &[&str]); 19] = [
     ("drop-rand_", &["0", "false"]),
     ("bytes_", &["1", "true"]),
     ("adaptive_", &["0", "false"]),
+    ("ns1_compat_", &["0", "false"]),
     ("cautious_", &["0", "false"]),
     ("feng_adaptive_", &["0", "false"]),
     ("targetdelay_", &["0.005"]),
@@ -84,6 +79,10 @@ impl Queue {
             "CoDel" => (Kind::Codel, None),
             "sfqCoDel" | "FqCoDel" => (Kind::FairCodel, None),
             "PIE" => (Kind::Pie, None),
+            "SFQ" => {
+                let problem = "SFQ gives flows equally many packets, which no queue of hol does; sfqCoDel gives them equally many octets";
+                return error_at(class.at, problem);
+            }
             other => {
                 let problem = format!(
                     "{other:?} is not a supported queue; use DropTail, RED, GRED, CoDel, sfqCoDel or PIE"
@@ -97,7 +96,17 @@ impl Queue {
     /// Sets an attribute.
     pub fn set(&mut self, attribute: &Word, value: &Word, is_emulab: bool) -> Result<(), WordError> {
         match attribute.text.as_str() {
-            "limit_" | "maxqlen_" => self.limit = Some(positive(value)?),
+            "limit_" | "maxqlen_" => {
+                let limit = positive(value)?;
+                // queue/drop-tail.cc, enque: a packet is dropped if the queue would hold as many as its limit.
+                if limit == 1 && self.kind == Kind::DropTail && !is_emulab {
+                    return error_at(
+                        value.at,
+                        "ns's DropTail with a limit of 1 drops all packets; use at least 2",
+                    );
+                }
+                self.limit = Some(limit);
+            }
             "queue-in-bytes_" | "queue_in_bytes_" => self.in_bytes = Some(switch(value)?),
             "red_" => self.kind = if switch(value)? { Kind::Red } else { Kind::DropTail },
             "gentle_" => self.gentle = Some(switch(value)?),

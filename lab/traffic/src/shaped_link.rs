@@ -176,13 +176,27 @@ impl ChangingSettings {
 impl ShapedLink {
     /// Returns all link directions of a network, or an error for an unsupported setting.
     pub fn from_topology(network: &Topology) -> Result<Vec<Self>, Unsupported> {
-        let links = (0..).zip(network.links()).map(|(id, link)| Self {
+        let links = Self::of_topology(network);
+        links.map(|link| link.check().map(|()| link)).collect()
+    }
+
+    /// Returns all link directions of a network for someone who gives netem its options. The delays may be correlated; then netem has an option
+    /// for it, although it hardly correlates them.
+    pub fn from_topology_with_correlation(network: &Topology) -> Result<Vec<Self>, Unsupported> {
+        let check = |link: Self| {
+            let settings = Settings { jitter_correlation: Ratio::ZERO, ..link.settings.clone() };
+            Self { settings, ..link.clone() }.check().map(|()| link)
+        };
+        Self::of_topology(network).map(check).collect()
+    }
+
+    fn of_topology(network: &Topology) -> impl Iterator<Item = Self> {
+        (0..).zip(network.links()).map(|(id, link)| Self {
             name: link.name.clone(),
             settings: link.settings.clone(),
             changing: ChangingSettings::from_changes(network.link_changes(), LinkId(id))
                 .with_timed_bursts(&link.settings.loss),
-        });
-        links.map(|link| link.check().map(|()| link)).collect()
+        })
     }
 
     /// Returns the stages for `settings`, which may differ from those at the start.

@@ -65,6 +65,11 @@ fn describe_mismatch(found: &str, expected: &str) -> String {
     let is_number = found.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     match expected {
         "any value" => format!("the number {found} is too large"),
+        // A float of TOML, such as 1e6.
+        "u8" | "u16" | "u32" | "u64" | "usize" if whole_number(found).is_some() => {
+            let whole = whole_number(found).unwrap_or_default();
+            format!("{found} is not {}; write {whole}", describe_expected(expected))
+        }
         "a string" if is_number => format!("{found} is not text; write it in quotes: \"{found}\""),
         _ if is_number && expected.contains("a percentage") => {
             format!("{found} is not a percentage; write it in quotes and with %, as in {}", percentage(found))
@@ -74,6 +79,12 @@ fn describe_mismatch(found: &str, expected: &str) -> String {
         }
         _ => format!("{found} is not {}", describe_expected(expected)),
     }
+}
+
+/// Returns the digits of a float that is a whole number.
+fn whole_number(float: &str) -> Option<u64> {
+    let number = float.contains('.').then(|| float.parse::<f64>().ok()).flatten()?;
+    (number.fract() == 0.0 && (0.0..=9e15).contains(&number)).then_some(number as u64)
 }
 
 /// Returns a bare number as a percentage in quotes; a number between 0 and 1 is treated as a share, such as 0.05 for 5 %.
@@ -131,6 +142,14 @@ mod tests {
             (
                 "invalid type: floating point `0.5`, expected a percentage such as \"1%\", or a loss table",
                 "0.5 is not a percentage; write it in quotes and with %, as in \"50%\" for a share of 0.5",
+            ),
+            (
+                "invalid type: floating point `1000000.0`, expected u64",
+                "1000000.0 is not a whole number from 0 to 9223372036854775807; write 1000000",
+            ),
+            (
+                "invalid type: floating point `1.5`, expected u64",
+                "1.5 is not a whole number from 0 to 9223372036854775807",
             ),
             ("invalid type: integer `5`, expected a string", "5 is not text; write it in quotes: \"5\""),
         ] {

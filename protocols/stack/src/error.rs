@@ -7,12 +7,12 @@ pub enum SpecError {
     #[error("unknown transport {0:?}; {hint}", hint = transport(.0))]
     UnknownTransport(String),
     /// An unknown stack.
-    #[error("unknown stack {name:?}; known: {known}")]
+    #[error("unknown stack {name:?}{hint}")]
     UnknownStack {
         /// The given name.
         name: String,
-        /// The known stacks.
-        known: String,
+        /// The stack that may have been meant, or all stacks.
+        hint: String,
     },
     /// A stack without endpoints of the transport.
     #[error("stack {name} has no {transport}; use {known}")]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use hol_base::nearest;
 use hol_quic::MessageMapping;
 use hol_transport::{ConfigError, Reliability};
 
@@ -298,7 +299,17 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
         let stack = kind.stacks().next().expect("each transport is in at least one stack");
         return Ok((stack, kind.option_values(stack).expect("the stack has this transport")));
     };
-    let unknown = || SpecError::UnknownStack { name: name.to_owned(), known: names(&mut stacks().iter()) };
+    let unknown = || {
+        let all = || stacks().iter().map(|stack| stack.name);
+        // The first version of a kernel whose name has none, as in linux-2.6.
+        let similar =
+            nearest(name, all()).and_then(|near| all().find(|known| known.starts_with(name)).or(Some(near)));
+        let hint = match similar {
+            Some(near) => format!("; did you mean {near:?}?"),
+            None => format!("; known: {}", names(&mut stacks().iter())),
+        };
+        SpecError::UnknownStack { name: name.to_owned(), hint }
+    };
     let stack = stack(name).ok_or_else(unknown)?;
     let values = kind.option_values(stack).ok_or_else(|| SpecError::ForeignStack {
         name: stack.name,
@@ -442,6 +453,15 @@ mod tests {
             error("tcp:stack=bsd")
                 .contains("linux-6.12, linux-7.3, linux-2.6.16, linux-2.6.15, linux-2.6.10, dcsctp, usrsctp, quinn-0.11, rfc")
         );
+        for (name, stack) in [
+            ("linux-2.6", "linux-2.6.16"),
+            ("linux", "linux-6.12"),
+            ("linux-6.11", "linux-6.12"),
+            ("usrsct", "usrsctp"),
+        ] {
+            let problem = error(&format!("sctp:stack={name}"));
+            assert!(problem.ends_with(&format!("; did you mean {stack:?}?")), "{problem}");
+        }
         assert!(error("sctp:rto_min=200").contains("rto_min=200: \"200\" is not a time such as \"10ms\""));
         assert!(error("sctp:streams=0").contains("streams"));
         assert!(error("sctp:streams").contains("needs a value"));

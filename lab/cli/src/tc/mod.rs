@@ -30,7 +30,7 @@ pub struct ShapedDirection {
     keys: Vec<(&'static str, String)>,
     /// Comments for the reader of the file.
     notes: Vec<String>,
-    /// netem's limit on the packets that it holds, if the line sets no rate.
+    /// netem's limit on the packets that it holds, if the line sets no rate, or one that the limit does not let it reach.
     transit_limit: Option<TransitLimit>,
     /// The device, if the line names it.
     device: Option<String>,
@@ -60,14 +60,19 @@ const ORDER_ONLY_RATE: u64 = 1_000_000_000_000;
 /// Disciplines that leave packets as they are.
 const DISCIPLINES_WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsact", "noop"];
 
-/// Returns the lines of an argument: one line, or those of the whole output of tc that name a discipline or a class,
-/// without its statistics.
+/// Returns the lines of an argument: one line, those of a script, which `;` and `&&` may separate, or those of the whole output of tc that
+/// name a discipline or a class, without its statistics.
 pub fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     let is_output = text.trim().contains('\n');
     let names_one = |line: &str| {
         ["qdisc", "class", "tc"].iter().any(|first| line.split_whitespace().next() == Some(first))
     };
-    text.lines().filter(move |line| !is_output || names_one(line))
+    let commands = text.lines().flat_map(|line| line.split(';')).flat_map(|part| part.split("&&"));
+    let commands = commands.map(|command| {
+        let command = command.trim();
+        command.strip_prefix("sudo ").unwrap_or(command)
+    });
+    commands.filter(move |line| !line.is_empty() && (!is_output || names_one(line)))
 }
 
 /// Returns whether a line leaves packets as they are: a discipline without effect, or htb itself, whose classes have the
@@ -196,6 +201,9 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
             };
             lines.iter().filter(|inner| inner.transit_limit.is_some()).any(is_inside)
         };
+        let rate = lines.iter().find_map(ShapedDirection::rate);
+        let limit = lines.iter().find_map(|shaped| shaped.transit_limit.as_ref());
+        let restricted = limit.and_then(|limit| limit.restricted_rate(rate));
         for shaped in &lines {
             shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
             let is_replaced = shaped.has_inner_queue && contains_netem(shaped);
@@ -204,11 +212,13 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
                     return Err(format!("two lines set `{key}`; remove one of them"));
                 }
                 keys_so_far.push(key);
-                text += &format!("{key} = {value}\n");
+                if restricted.is_none() || *key != "rate" {
+                    text += &format!("{key} = {value}\n");
+                }
             }
         }
-        if let Some(netem) = lines.iter().find(|shaped| shaped.transit_limit.is_some()) {
-            text += &transit_limit(netem, &lines, &keys_so_far);
+        if let Some(limit) = limit {
+            text += &transit_limit(limit, rate, restricted, keys_so_far.contains(&"queue"));
         }
     }
     check(&text)?;
@@ -362,6 +372,7 @@ mod tests {
             ("netem delay 100000000000000000", "delay: unknown value 1"),
             ("netem loss 101", "loss 101: write a percentage"),
             ("netem delay", "has no value"),
+            ("red min 750599937895088mbit", "min: unknown value"),
             ("netem wobble 3", "\"wobble\""),
             ("tbf burst 3k", "no rate"),
         ] {
@@ -537,6 +548,58 @@ mod tests {
             both.ends_with("[network.up]\nrate = \"5Mbit\"\ndelay = \"100ms\"\nqueue = \"959p\"\n"),
             "{both}"
         );
+    }
+
+    /// netem's limit restricts also a rate that a line sets.
+    #[test]
+    fn netem_limit_restricts_a_higher_rate() {
+        let up = |lines: &[&str]| network(&read_all(lines).unwrap(), &[]).unwrap();
+        let netem = "qdisc add dev eth0 root handle 1: netem delay 100ms";
+        let class = "class add dev eth0 parent 1: classid 1:10 htb rate 1gbit";
+        let tbf = "qdisc add dev eth0 root handle 1: tbf rate 1gbit burst 10kb limit 3mb";
+        let below = "qdisc add dev eth0 parent 1:1 netem delay 100ms";
+        let changed = "qdisc change dev eth0 root netem delay 100ms";
+        let queue = "rate = \"121120kbit\"\nqueue = \"1000p\"\n";
+        for lines in [
+            &["qdisc add dev eth0 root netem delay 100ms rate 1gbit"][..],
+            &[class, "qdisc add dev eth0 parent 1:10 netem delay 100ms"],
+            &[tbf, below],
+            &["qdisc add dev eth0 root netem rate 1gbit", changed],
+            &[
+                "qdisc add dev eth0 root netem rate 1mbit",
+                "qdisc change dev eth0 root netem delay 100ms rate 1gbit",
+            ],
+        ] {
+            let text = up(lines);
+            assert!(
+                text.contains("limits the rate to 121120kbit instead of 1Gbit") && text.ends_with(queue),
+                "{text}"
+            );
+        }
+        // tbf's own queue behind netem remains.
+        let text =
+            up(&[netem, "qdisc add dev eth0 parent 1:1 handle 2: tbf rate 1gbit burst 10kb limit 3mb"]);
+        assert!(
+            text.contains("queue = \"3145728B\"") && text.ends_with("\nrate = \"121120kbit\"\n"),
+            "{text}"
+        );
+        // A change applies the rate of the line, not that to which the limit restricts it.
+        let text = up(&[
+            "qdisc add dev eth0 root netem delay 100ms rate 1gbit",
+            "qdisc change dev eth0 root netem delay 1ms",
+        ]);
+        assert!(text.ends_with("rate = \"1Gbit\"\nqueue = \"918p\"\n"), "{text}");
+    }
+
+    #[test]
+    fn separators_of_a_shell_separate_lines() {
+        let text = "tc qdisc add dev eth0 root handle 1: netem delay 9ms; sudo tc qdisc add dev eth0 parent 1:1 tbf rate 1mbit burst 9kb limit 9kb && ";
+        let lines: Vec<_> = lines_of(text).collect();
+        assert!(
+            network(&read_all(&lines).unwrap(), &[]).unwrap().contains("rate = \"1Mbit\"\ndelay")
+                || lines.len() == 2
+        );
+        assert_eq!(lines_of(&text.replace("; ", ";\n Sent 0 bytes\n")).count(), 2);
     }
 
     #[test]

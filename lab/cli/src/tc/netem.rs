@@ -26,6 +26,13 @@ impl TransitLimit {
         self.packets as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / self.delay.as_secs_f64()
     }
 
+    /// Returns the rate to which the limit restricts a link, if that is less than its rate: that of a line, or 10 Gbit/s.
+    pub(super) fn restricted_rate(&self, rate: Option<BitRate>) -> Option<BitRate> {
+        let rate = rate.map_or(UNLIMITED_RATE, |rate| rate.bits_per_second() as f64);
+        let max = self.max_rate();
+        BitRate::from_bits_per_second(max as u64).filter(|_| max < rate)
+    }
+
     /// Returns the number of packets that may wait while full packets at this rate in bit/s are in transit.
     fn waiting(&self, rate: f64) -> u64 {
         let in_transit = (rate * self.delay.as_secs_f64() / 8.0 / FULL_PACKET_OCTETS as f64) as u64;
@@ -119,7 +126,7 @@ pub(super) fn keep_attributes(before: &ShapedDirection, mut changed: ShapedDirec
             changed.keys.push((*key, value.clone()));
         }
     }
-    if let Some(rate) = before.rate()
+    if let (Some(rate), None) = (before.rate(), changed.rate())
         && let Some(TransitLimit { packets, delay }) = changed.transit_limit.take()
     {
         // A delay of 0 stands for a line without other keys.
@@ -139,8 +146,12 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
         shaped.transit_limit = Some(limit);
         return;
     };
-    let waiting = limit.waiting(speed.bits_per_second() as f64);
     shaped.set("rate", speed);
+    if limit.restricted_rate(Some(speed)).is_some() {
+        shaped.transit_limit = Some(limit);
+        return;
+    }
+    let waiting = limit.waiting(speed.bits_per_second() as f64);
     shaped.set("queue", format!("{waiting}p"));
     if waiting < packets {
         shaped.notes.push(format!(
@@ -182,36 +193,31 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
     Ok(())
 }
 
-/// Returns the queue that netem's limit means at the rate of another line, or else the rate to which the limit
-/// restricts the link, as lines of a direction's table.
+/// Returns the rate and the queue that netem's limit means at the rate of a line, as lines of a direction's table.
 pub(super) fn transit_limit(
-    netem: &ShapedDirection,
-    lines: &[ShapedDirection],
-    keys_so_far: &[&str],
+    limit: &TransitLimit,
+    rate: Option<BitRate>,
+    restricted: Option<BitRate>,
+    has_queue: bool,
 ) -> String {
-    let Some(limit @ TransitLimit { packets, delay }) = &netem.transit_limit else { return String::new() };
-    let rate = lines.iter().find_map(ShapedDirection::rate);
+    let TransitLimit { packets, delay } = limit;
     let mut text = String::new();
-    let has_queue = keys_so_far.contains(&"queue");
-    match (rate, BitRate::from_bits_per_second(limit.max_rate() as u64)) {
-        (Some(rate), _) if !has_queue => {
-            let _ = writeln!(text, "queue = \"{}p\"", limit.waiting(rate.bits_per_second() as f64));
-        }
-        (None, Some(max)) if limit.max_rate() <= UNLIMITED_RATE => {
-            let _ = writeln!(
-                text,
-                "# netem drops packets when it holds {packets}, including those in transit, so a delay of {delay} limits the rate to \
-                {max}.\n# A burst passes as with netem; a transfer that fills this queue waits up to {delay} longer.\nrate = \"{max}\""
-            );
-            if !has_queue {
-                let _ = writeln!(text, "queue = \"{packets}p\"");
-            }
-        }
+    if let Some(max) = restricted {
+        let instead = rate.map_or(String::new(), |rate| format!(" instead of {rate}"));
+        let _ = writeln!(
+            text,
+            "# netem drops packets when it holds {packets}, including those in transit, so a delay of {delay} limits the rate to \
+            {max}{instead}.\n# A burst passes as with netem; a transfer that fills this queue waits up to {delay} longer.\nrate = \"{max}\""
+        );
+    }
+    let queue = match (restricted, rate) {
+        (None, Some(rate)) => limit.waiting(rate.bits_per_second() as f64),
         // Without a delay the limit is that of a queue in front of the link.
-        (None, _) if !has_queue && *packets != NETEM_DEFAULT_LIMIT => {
-            let _ = writeln!(text, "queue = \"{packets}p\"");
-        }
-        _ => {}
+        (None, None) if *packets == NETEM_DEFAULT_LIMIT => return text,
+        _ => *packets,
+    };
+    if !has_queue {
+        let _ = writeln!(text, "queue = \"{queue}p\"");
     }
     text
 }

@@ -27,8 +27,10 @@ pub(super) fn parse_tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> 
         }
     }
     let speed = speed.ok_or("tbf has no rate; add one, such as rate 10mbit")?;
-    let waits =
-        latency.map(|latency| (latency.as_secs_f64() * speed.bits_per_second() as f64 / 8.0) as u64 + burst);
+    let waits = latency.map(|latency| {
+        let octets = (latency.as_secs_f64() * speed.bits_per_second() as f64 / 8.0) as u64;
+        octets.saturating_add(burst)
+    });
     shaped.has_inner_queue = true;
     shaped.set("rate", speed);
     shaped.set(

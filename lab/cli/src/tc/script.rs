@@ -24,7 +24,8 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     if !network.link_changes().is_empty() {
         return Err("tc cannot express a path that changes during a run (events, a trace, loss bursts with durations, a handover); remove these keys".to_owned());
     }
-    let links = ShapedLink::from_topology(network).map_err(|unsupported| unsupported.to_string())?;
+    let links =
+        ShapedLink::from_topology_with_correlation(network).map_err(|unsupported| unsupported.to_string())?;
     let mut head = format!(
         "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes, because the TCP of an end host \
         limits the packets in its own queues.\n\
@@ -51,6 +52,9 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
                 |discipline: &String| discipline.contains(" loss ") || discipline.contains(" corrupt ");
             if chain.iter().any(loses) && !chain.last().is_some_and(|last| last.starts_with("netem")) {
                 lines += "# Here packets are lost before the queue, because its discipline cannot contain netem.\n";
+            }
+            if !links[usize::from(link.0)].settings.jitter_correlation.is_zero() {
+                lines += "# netem hardly correlates these delays: it takes its correlated number modulo twice the jitter.\n";
             }
             // Existing disciplines, such as those of an earlier run of this script, would keep their inner disciplines.
             let _ = writeln!(lines, "tc qdisc del dev \"${variable}\" root 2>/dev/null || :");
@@ -137,6 +141,9 @@ fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     }
     if !jitter.is_zero() {
         let _ = write!(words, "{} ", format_time(*jitter));
+        if !settings.jitter_correlation.is_zero() {
+            let _ = write!(words, "{} ", percent(settings.jitter_correlation));
+        }
         match settings.jitter_distribution {
             Distribution::Normal => words += "distribution normal ",
             Distribution::Pareto => words += "distribution pareto ",
@@ -289,6 +296,7 @@ mod tests {
         for text in [
             "rate = '10Mbit'\ndelay = '40ms'\nqueue = '50p'\nloss = '1%'\noverhead = '14B'",
             "rate = '5Mbit'\ndelay = '30ms'\njitter = '2ms'\njitter_distribution = 'normal'\nqueue = '20p'\noverhead = '14B'",
+            "rate = '5Mbit'\ndelay = '30ms'\njitter = '2ms'\njitter_correlation = '25%'\nqueue = '20p'\noverhead = '14B'",
             "rate = '5Mbit'\ndelay = '0s'\nqueue = '20p'\noverhead = '14B'\ncorrupt = '0.1%'",
             "rate = '2Mbit'\ndelay = '7ms'\nqueue = '30kB'\noverhead = '14B'",
             "rate = '1Gbit'\ndelay = '1ms'\nqueue = '100p'\noverhead = '14B'\nloss = { good_to_bad = '1%', bad_to_good = '10%', loss_bad = '50%' }",

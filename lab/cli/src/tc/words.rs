@@ -70,7 +70,7 @@ pub(super) fn parse_rate(word: &str) -> Option<BitRate> {
     small.parse().ok().or_else(|| BitRate::from_bits_per_second(small.parse().ok()?))
 }
 
-/// Parses a number of octets; `k` and `kb` are 1024. tc(8), UNITS.
+/// Parses a number of octets, at most 32 bits; `k` and `kb` are 1024. tc(8), UNITS.
 pub(super) fn parse_octets(word: &str) -> Option<u64> {
     let small = word.to_ascii_lowercase();
     let digits = small.trim_end_matches(char::is_alphabetic);
@@ -83,7 +83,8 @@ pub(super) fn parse_octets(word: &str) -> Option<u64> {
         "mbit" => 131_072.0,
         _ => return None,
     };
-    Some((digits.parse::<f64>().ok()? * factor) as u64)
+    let octets = digits.parse::<f64>().ok()? * factor;
+    (0.0..=f64::from(u32::MAX)).contains(&octets).then_some(octets as u64)
 }
 
 pub(super) fn number(word: &str) -> Option<f64> {

@@ -165,7 +165,7 @@ fn compare_prints_a_conclusion_and_at_most_80_columns() {
 
 #[test]
 fn command_line_mistakes_are_usage_errors_with_a_remedy() {
-    let cases: [(&[&str], &str); 28] = [
+    let cases: [(&[&str], &str); 34] = [
         (&["compare"], "hol compare tcp sctp:streams=1"),
         (&["compare", "tpc"], "error: transport 1: unknown transport \"tpc\""),
         (&["compare", "sctp:stream=8"], "did you mean \"streams\"?"),
@@ -193,6 +193,18 @@ fn command_line_mistakes_are_usage_errors_with_a_remedy() {
         (&["run", "a.toml", "--repetitions=5"], "write --set repetitions=VALUE"),
         (&["reproduce", "ikr53", "--job", "2"], "a similar argument exists: '--jobs'"),
         (&["verify", "out", "--sample", "0"], "write a whole number of at least 1"),
+        (
+            &["compare", "tcp", "--jitter", "5ms"],
+            "`hol compare` has no option --jitter; write --set network.jitter=VALUE",
+        ),
+        (&["compare", "tcp", "--reorder-by", "5ms"], "write --set network.reorder_by=VALUE"),
+        (&["compare", "tcp", "--latency", "5ms"], "`hol compare` has no option --latency; write --delay"),
+        (&["run", "a.toml", "--latency", "5ms"], "write --set network.delay=VALUE"),
+        (
+            &["compare", "tcp", "--set", "network.trace=lte.csv"],
+            "lte.csv: No such file or directory (os error 2); paths are relative to the working directory",
+        ),
+        (&["compare", "tcp", "--set", "messages=1e6"], "write 1000000"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
     for (arguments, expected) in cases {

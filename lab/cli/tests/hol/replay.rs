@@ -82,6 +82,50 @@ fn replayed_messages_fit_into_the_send_buffer_of_sctp() {
     assert_eq!(rows.matches("\"failed\":0").count(), 3, "{rows}");
 }
 
+/// The longest packet is shorter than QUIC's smallest, so the network has an MTU at which no run accepts QUIC.
+#[test]
+fn transport_that_the_network_does_not_carry_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = ["--workload", "echo", "--count", "20", "--repetitions", "1", "--pcap", "run.pcapng"];
+    ok(dir.path(), &[&["trace", "tcp:mss=88"][..], &run].concat());
+    ok(dir.path(), &["replay", "run.pcapng", "mine.toml"]);
+    let text = fs::read_to_string(dir.path().join("mine.toml")).unwrap();
+    assert!(text.contains("# Note: quic is left out: ") && text.contains("mtu = \"576B\""), "{text}");
+    let rows = ok(dir.path(), &["run", "mine.toml", "--json"]);
+    assert!(rows.matches("\"failed\":0").count() == 2, "{rows}");
+}
+
+/// Datagrams, after which the sender is silent for 60 days.
+#[test]
+fn silences_longer_than_an_idle_timeout_are_shortened() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut capture = [0xa1b2_c3d4_u32, 0, 0, 65_535, 0, 101].map(u32::to_le_bytes).concat();
+    let datagram = [
+        &[
+            0x45, 0, 0, 128, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x9c, 0x40, 0, 80, 0,
+            108, 0, 0,
+        ][..],
+        &[0; 100],
+    ]
+    .concat();
+    let month = 30 * 24 * 3600;
+    for second in [0, 1, 19, 19 + 2 * month, 20 + 2 * month, 50 + 2 * month] {
+        capture.extend([second, 0, 128, 128].map(u32::to_le_bytes).concat());
+        capture.extend(&datagram);
+    }
+    fs::write(dir.path().join("a.pcap"), capture).unwrap();
+    ok(dir.path(), &["replay", "a.pcap", "mine.toml"]);
+    let text = fs::read_to_string(dir.path().join("mine.toml")).unwrap();
+    assert!(
+        text.contains("# Note: 2 silences of more than 20s between messages are shortened to 20s"),
+        "{text}"
+    );
+    let times: Vec<f64> = exchanges(&text).iter().map(|exchange| at(exchange) / 1000.0).collect();
+    assert_eq!(times, [0.0, 1.0, 19.0, 39.0, 40.0, 60.0]);
+    let rows = ok(dir.path(), &["run", "mine.toml", "--json"]);
+    assert_eq!(rows.matches("\"failed\":0").count(), 3, "{rows}");
+}
+
 #[test]
 fn captures_without_messages_are_refused() {
     let dir = tempfile::tempdir().unwrap();

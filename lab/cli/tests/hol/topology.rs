@@ -108,6 +108,78 @@ fn tc_script_is_refused_for_a_path_with_a_trace() {
     }
 }
 
+/// Many scripts of ns-2 are called NAME.tcl, and an old one creates its simulator in another file.
+#[test]
+fn script_is_recognised_by_its_extension_or_its_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let traffic = TUTORIAL.replace("set ns [new Simulator]\n", "source sim.tcl\n");
+    for (name, text) in
+        [("chain.tcl", &*traffic), ("chain", TUTORIAL), ("sim.tcl", "set ns [new Simulator]\n")]
+    {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    for name in ["chain.tcl", "chain"] {
+        assert!(
+            ok(dir.path(), &["run", name, "--json", "--out", &format!("{name}.out")])
+                .contains("\"offered\":801")
+        );
+        let packets = ok(dir.path(), &["trace", name]);
+        assert!(packets.contains("UDP") || packets.lines().count() > 800, "{packets}");
+    }
+    fs::write(dir.path().join("experiment"), "transports = ['tcp']\n").unwrap();
+    assert!(ok(dir.path(), &["topology", "experiment"]).contains("server"));
+    fs::write(dir.path().join("empty.tcl"), "set x 5\n").unwrap();
+    let (code, message) = failure(dir.path(), &["run", "empty.tcl"]);
+    assert!(code == 2 && !message.contains("key with no value"), "{message}");
+    let (_, message) = failure(dir.path(), &["trace", "none.tcl"]);
+    assert!(message.contains("none.tcl: cannot read"), "{message}");
+}
+
+#[test]
+fn file_of_another_tool_is_named_wherever_it_is_given() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, octets) in [
+        ("net.py", &b"from mininet.net import Mininet\n"[..]),
+        ("a.json", b"{\"start\": {\"test_start\": {}}, \"intervals\": []}"),
+        ("a.gz", b"\x1f\x8b\x08\0\xff"),
+        ("a.bz2", b"BZh91AY&SY\xff"),
+        ("a.xz", b"\xfd7zXZ\0"),
+    ] {
+        fs::write(dir.path().join(name), octets).unwrap();
+    }
+    for (name, words) in [
+        ("net.py", "is a script of Mininet"),
+        ("a.json", "is a result of iperf3"),
+        ("a.gz", "gunzip"),
+        ("a.bz2", "bzip2 -d"),
+        ("a.xz", "xz -d"),
+    ] {
+        fs::write(dir.path().join("t.toml"), format!("transports = ['tcp']\ntopology = '{name}'\n")).unwrap();
+        for command in [&["topology", name][..], &["run", name], &["run", "t.toml"]] {
+            let (code, message) = failure(dir.path(), command);
+            assert!(code == 2 && message.contains(words) && message.contains(name), "{command:?}: {message}");
+        }
+    }
+    fs::write(dir.path().join("t.toml"), "transports = ['tcp']\n[network]\ntrace = 'a.gz'\n").unwrap();
+    let (_, message) = failure(dir.path(), &["run", "t.toml"]);
+    assert!(message.contains("a.gz is compressed by gzip; decompress it with `gunzip`"), "{message}");
+}
+
+/// What `hol path tc` prints for a line can be written as tc lines again.
+#[test]
+fn network_of_tc_lines_is_written_as_tc_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "qdisc add dev eth0 root netem delay 50ms 10ms 25% loss gemodel 1% 10% limit 1000 rate 10mbit";
+    let network = ok(dir.path(), &["path", "tc", line]);
+    fs::write(dir.path().join("a.toml"), format!("transports = ['tcp']\n{network}")).unwrap();
+    let script = ok(dir.path(), &["topology", "a.toml", "--tc", "-"]);
+    assert!(
+        script.contains("netem delay 50000us 10000us 25% ") && script.contains("loss gemodel 1% 10% "),
+        "{script}"
+    );
+    assert!(script.contains("# netem hardly correlates"), "{script}");
+}
+
 /// Two FTP sources: the first is measured, and the results show both.
 #[test]
 fn every_flow_of_a_script_is_in_the_results() {

@@ -185,6 +185,59 @@ proptest! {
     }
 }
 
+/// Generates a trace: a table of which some cells are wrong, or times of packets.
+fn trace() -> impl Strategy<Value = String> {
+    let heads = select(vec![
+        "",
+        "time_s,rate_Mbit",
+        "time,rate,delay,loss",
+        "timestamp,bandwidth_kbit",
+        "Timestamp,DL_bitrate,UL_bitrate",
+        "time_ms;delay_ms",
+        "unit_id,dtime,target,bytes_sec",
+        "time_ns,rate_bit,loss_%",
+        "rate_Mbit time_s",
+        "time,time",
+        "x",
+    ]);
+    let number = (any::<u64>(), 0..64_u32, select(vec!["", "s", "ms", "Mbit", "%", ".5", "kbit"]));
+    let cell = prop_oneof![
+        4 => number.prop_map(|(number, shift, unit)| format!("{}{unit}", number >> shift)),
+        1 => any::<f64>().prop_map(|number| number.to_string()),
+        2 => select(vec!["", "-", "1.0", "0", "-1", "2019.12.31_23.59.59", "2016-09-01 00:12:30", "1568745600", "1568745600000", "a.com", "\"", "NaN"])
+            .prop_map(str::to_owned),
+        1 => "\\PC{0,6}",
+    ];
+    // Most files have times that increase.
+    let row = (vec(cell, 0..4), 0..2000_u64);
+    (heads, vec(row, 0..40), select(vec![",", ";", "\t", " ", ", "]), any::<bool>()).prop_map(
+        |(head, rows, separator, has_times)| {
+            let mut at = 0;
+            let lines = rows.into_iter().map(|(cells, step)| {
+                at += step;
+                let time = has_times.then(|| at.to_string());
+                time.into_iter().chain(cells).collect::<Vec<_>>().join(separator)
+            });
+            let lines: Vec<String> = std::iter::once(head.to_owned()).chain(lines).collect();
+            lines.join("\n")
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(cases(1000))]
+    #[test]
+    fn any_trace_is_planned_or_refused(trace in trace()) {
+        for direction in ["'a.csv'", "{ up = 'a.csv' }"] {
+            let text = format!("transports = ['tcp']\nmessages = 10\nrepetitions = 1\n[network]\ntrace = {direction}\n");
+            let source = Source::new("a.toml", text).with_file("a.csv", trace.clone());
+            if let Err(error) = Experiment::parse("a", &source) {
+                prop_assert!(!error.problem.is_empty() && error.place.starts_with("a."), "{error}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(cases(100))]
     #[test]

@@ -27,6 +27,22 @@ fn ignored(more: &str) -> String {
     read(more).ignored.iter().map(|ignored| format!("{ignored}\n")).collect()
 }
 
+/// In ns 2.35, only links lower the TTL.
+#[test]
+fn sufficient_ttl_is_accepted() {
+    let lan =
+        "$ns make-lan \"$b [set c [$ns node]]\" 1Mb 1ms\nset u [ends UDP Null]\n$ns attach-agent $c $z1\n";
+    for script in
+        [format!("{lan}$u set ttl_ 2"), "set u [ends UDP Null]\n$u set ttl_ 2\n$z1 set ttl_ 0".to_owned()]
+    {
+        assert_eq!(
+            read(&format!("{script}\n$ns at 0 \"[over $u Traffic/CBR] start\"")).flows.len(),
+            1,
+            "{script}"
+        );
+    }
+}
+
 #[test]
 fn features_that_differ_from_ns_are_refused() {
     for (script, refusal) in [
@@ -79,7 +95,34 @@ fn features_that_differ_from_ns_are_refused() {
             "set c [$ns node]\nQueue/RED set bytes_ false\n$ns duplex-link $b $c 1Mb 1ms RED",
             "only 1 is supported",
         ),
+        (
+            "set c [$ns node]\nQueue set blocked_ true\n$ns duplex-link $b $c 1Mb 1ms DropTail",
+            "only 0 is supported",
+        ),
+        (
+            "set c [$ns node]\nQueue/RED set ns1_compat_ true\n$ns duplex-link $b $c 1Mb 1ms RED",
+            "only 0 is supported",
+        ),
+        ("$ns queue-limit $a $b 1", "a limit of 1 drops all packets"),
+        ("[[$ns link $a $b] queue] set limit_ 1", "a limit of 1 drops all packets"),
         // Agents.
+        (
+            "set u [ends UDP Null]\n$u set ttl_ 1\n$ns at 0 \"[over $u Traffic/CBR] start\"",
+            "because its ttl_ is 1;",
+        ),
+        (
+            "Agent set ttl_ 1\n$ns at 0 \"[over [ends TCP TCPSink] FTP] start\"",
+            "more than the links of the path (1)",
+        ),
+        (
+            "set t [ends TCP TCPSink]\n$z1 set ttl_ 0.5\n$ns at 0 \"[over $t FTP] start\"",
+            "because its ttl_ is 0.5;",
+        ),
+        (
+            "set last $b\nfor {set i 0} {$i < 31} {incr i} { set n [$ns node]\n$ns duplex-link $last $n 1Mb 1ms DropTail\nset last $n }\n\
+             set u [ends UDP Null]\n$ns attach-agent $last $z1\n$ns at 0 \"[over $u Traffic/CBR] start\"",
+            "because its ttl_ is 32;",
+        ),
         ("set t [ends TCP TCPSink]\n$t set segsize_ 500", "Agent/TCP of ns has no attribute \"segsize_\""),
         ("set t [ends SCTP SCTP]\n$t set window_ 5", "Agent/SCTP of ns has no attribute \"window_\""),
         ("Agent/TCPSink set packetSize_ 900\nends TCP TCPSink", "hol supports only 40"),
