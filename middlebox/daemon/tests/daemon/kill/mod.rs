@@ -21,6 +21,8 @@ use daemon::{Daemon, Filter};
 use expected_rules::{ExpectedRules, KnownRule};
 use load::Agent;
 
+use crate::namespace::in_a_namespace;
+
 const AGENTS: usize = 4;
 /// Maximum number of answers between two kills.
 const MAX_ANSWERS: u64 = 400;
@@ -46,7 +48,7 @@ fn no_acknowledged_rule_is_lost_when_the_daemon_is_killed() {
 #[test]
 #[ignore = "needs root and network namespaces (util-linux, iproute2, nftables)"]
 fn the_packet_filter_has_the_acknowledged_rules_after_each_kill() {
-    if kernel::in_a_namespace("kill::the_packet_filter_has_the_acknowledged_rules_after_each_kill") {
+    if in_a_namespace("kill::the_packet_filter_has_the_acknowledged_rules_after_each_kill") {
         kill_repeatedly(Filter::Nftables);
     }
 }
