@@ -357,7 +357,7 @@ impl Settings {
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, rule_store, limits, log)?;
         daemon.enable_sctp_over_udp(sctp_ports)?;
         if self.audit {
-            daemon.enable_audit();
+            daemon.enable_audit(self.audit_rate);
         }
         if let Some(mapper) = mapper {
             daemon.enable_port_mapping(mapper)?;
