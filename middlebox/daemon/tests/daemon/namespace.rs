@@ -1,10 +1,10 @@
-//! A network namespace for a test.
+//! A network and mount namespace for a test.
 
 use std::process::Command;
 
 const NAMESPACE_VARIABLE: &str = "HOL_TEST_NAMESPACE";
 
-/// Returns true in a network namespace of this test's own; otherwise runs the test in one.
+/// Returns true in a network and mount namespace of this test's own; otherwise runs the test in one.
 pub fn in_a_namespace(test: &str) -> bool {
     if std::env::var_os(NAMESPACE_VARIABLE).is_some() {
         return true;
@@ -12,6 +12,7 @@ pub fn in_a_namespace(test: &str) -> bool {
     let output = Command::new("unshare")
         .args([
             "--net",
+            "--mount",
             "sh",
             "-c",
             r#"ip link set lo up && exec "$0" --exact "$1" --ignored --nocapture 2>&1"#,
