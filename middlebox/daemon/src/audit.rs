@@ -19,8 +19,10 @@ use crate::log::{Field, Log};
 use crate::metrics::name;
 
 /// The audit log's accounts of all agents.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Audit {
+    /// Maximum number of lines of an agent logged per second in the long run.
+    lines_per_second: u64,
     /// The end of the current second.
     until: Time,
     accounts: BTreeMap<AgentId, Account>,
@@ -40,24 +42,24 @@ struct Account {
 }
 
 impl Account {
-    /// Returns true if a line may be written.
-    fn may_write_line(&mut self) -> bool {
-        let has_room = self.lines < Audit::MAX_BURST;
+    /// Returns true if a line may be written, at most `max_burst` at once.
+    fn may_write_line(&mut self, max_burst: u64) -> bool {
+        let has_room = self.lines < max_burst;
         self.lines += u64::from(has_room);
         has_room
     }
 
-    /// Returns true if a request may be logged.
-    fn may_log_request(&mut self, is_granted: bool) -> bool {
+    /// Returns true if a request may be logged: at most `max_queries` refused requests and queries per second.
+    fn may_log_request(&mut self, is_granted: bool, max_queries: u64, max_burst: u64) -> bool {
         self.queries += u64::from(!is_granted);
-        let is_logged = (is_granted || self.queries <= Audit::MAX_QUERIES) && self.may_write_line();
+        let is_logged = (is_granted || self.queries <= max_queries) && self.may_write_line(max_burst);
         self.requests += u64::from(!is_logged);
         is_logged
     }
 
     /// Returns true if the end of a rule may be logged.
-    fn may_log_end(&mut self) -> bool {
-        let is_logged = self.may_write_line();
+    fn may_log_end(&mut self, max_burst: u64) -> bool {
+        let is_logged = self.may_write_line(max_burst);
         self.ends += u64::from(!is_logged);
         is_logged
     }
@@ -80,12 +82,21 @@ struct Record {
 }
 
 impl Audit {
-    /// Maximum number of refused requests and queries of an agent logged in a second.
-    const MAX_QUERIES: u64 = 100;
-    /// Maximum number of lines of an agent logged per second in the long run.
-    const MAX_LINES_PER_SECOND: u64 = 1000;
-    /// Maximum number of lines per agent in a burst: many rules may begin and end together.
-    const MAX_BURST: u64 = 100_000;
+    /// Creates the audit log. `lines_per_second` is the maximum number of lines per agent in the long run.
+    pub fn new(lines_per_second: u32) -> Self {
+        Self { lines_per_second: lines_per_second.into(), until: Time::ZERO, accounts: BTreeMap::new() }
+    }
+
+    /// Returns the maximum number of refused requests and queries of an agent logged in a second. They are less
+    /// important than grants, and cost their agent nothing.
+    fn max_queries(&self) -> u64 {
+        self.lines_per_second.div_ceil(10)
+    }
+
+    /// Returns the maximum number of lines per agent in a burst: many rules may begin and end together.
+    fn max_burst(&self) -> u64 {
+        100 * self.lines_per_second
+    }
 
     /// Logs a request of this peer and its answer.
     pub fn write(
@@ -96,16 +107,19 @@ impl Audit {
         policy: &Policy,
         log: &mut Log,
     ) {
-        if self.account(now, answered.agent, policy, log).may_log_request(is_granted(answered)) {
+        let (max_queries, max_burst) = (self.max_queries(), self.max_burst());
+        let account = self.account(now, answered.agent, policy, log);
+        if account.may_log_request(is_granted(answered), max_queries, max_burst) {
             write(now, answered, peer, policy.agent_name(answered.agent), log);
         }
     }
 
     /// Logs the ends of rules among these changes.
     pub fn write_ends(&mut self, now: Time, changes: &[Change], policy: &Policy, log: &mut Log) {
+        let max_burst = self.max_burst();
         for change in changes {
             if let Change { before: Some(rule), after: None } = change
-                && self.account(now, rule.owner, policy, log).may_log_end()
+                && self.account(now, rule.owner, policy, log).may_log_end(max_burst)
             {
                 write_end(now, rule, policy.agent_name(rule.owner), cause(now, rule), log);
             }
@@ -131,7 +145,7 @@ impl Audit {
                 log.write_record(now, Some(*agent), "asked-more", &fields);
             }
             *account = Account {
-                lines: account.lines.saturating_sub(Self::MAX_LINES_PER_SECOND * seconds),
+                lines: account.lines.saturating_sub(self.lines_per_second * seconds),
                 ..Account::default()
             };
         }
@@ -307,7 +321,7 @@ mod tests {
             let answered =
                 AnsweredRequest { session: SessionId(3), agent, request: &request, answer: &answer };
             let peer = Some("10.9.0.2:33000".parse().unwrap());
-            let mut audit = Audit::default();
+            let mut audit = Audit::new(1000);
             audit.write(START, &answered, peer, policy, log);
             let binding = Binding { outside: Some(outside), inside: None };
             let action = Action::Enable { gid, parameters, internal, external, binding };
@@ -335,12 +349,19 @@ mod tests {
 
     #[test]
     fn the_audit_log_limits_the_lines_of_an_agent() {
+        for rate in [1000, 10] {
+            check_rate(rate);
+        }
+    }
+
+    fn check_rate(rate: u64) {
+        let (max_queries, max_burst) = (rate / 10, 100 * rate);
         let request = Request::Plc { pid: Pid(7), lifetime: Lifetime(60) };
         let refusal = Body::Refusal(Refusal::NoSuchRule);
         let grant = Body::Reply(Reply::Plc { lifetime: Lifetime(60) });
         let written = written(|policy, log| {
             let agent = policy.agent("call-server").unwrap();
-            let mut audit = Audit::default();
+            let mut audit = Audit::new(rate as u32);
             let end = |location| tuple(location, "10.0.0.5:5004");
             let action =
                 Action::Disable { internal: end(Location::Internal), external: end(Location::External) };
@@ -352,24 +373,25 @@ mod tests {
                 (0..count).for_each(|_| audit.write(now, &answered, None, policy, log));
                 audit.write_ends(now, &[ends], policy, log);
             };
-            write(0, &refusal, 150);
-            write(1, &grant, Audit::MAX_BURST + 10);
-            write(2, &grant, 2 * Audit::MAX_LINES_PER_SECOND);
-            write(5, &grant, 2 * Audit::MAX_LINES_PER_SECOND);
+            write(0, &refusal, max_queries + 50);
+            write(1, &grant, max_burst + 10);
+            write(2, &grant, 2 * rate);
+            write(5, &grant, 2 * rate);
         });
         let expected = "event=asked session=3 peer=- agent=call-server request=PLC result=0x0343 pid=7 lifetime=- \
                         protocol=- direction=- internal=- external=- outside=- inside=-";
         assert_eq!(written[0], expected);
-        assert!(written[100].starts_with("event=rule-ended"), "{}", written[100]);
-        assert_eq!(written[101], "event=asked-more agent=call-server requests=50 ends=0");
+        let ended = max_queries as usize;
+        assert!(written[ended].starts_with("event=rule-ended"), "{}", written[ended]);
+        assert_eq!(written[ended + 1], "event=asked-more agent=call-server requests=50 ends=0");
         let of = |event: &str| {
             written.iter().filter(|line| line.starts_with(&format!("event={event} "))).count() as u64
         };
         // In the long run the rate limits the lines: one second has passed, and then three.
-        let allowed = Audit::MAX_BURST + Audit::MAX_LINES_PER_SECOND + 2 * Audit::MAX_LINES_PER_SECOND + 1;
-        assert_eq!(of("asked") - 100 + of("rule-ended") - 1, allowed);
+        let allowed = max_burst + rate + 2 * rate + 1;
+        assert_eq!(of("asked") - max_queries + of("rule-ended") - 1, allowed);
         let more: Vec<&String> = written.iter().filter(|line| line.starts_with("event=asked-more")).collect();
         assert_eq!(more.len(), 3);
-        assert_eq!(more[2], "event=asked-more agent=call-server requests=1000 ends=1");
+        assert_eq!(more[2], &format!("event=asked-more agent=call-server requests={rate} ends=1"));
     }
 }

@@ -238,9 +238,9 @@ impl Daemon {
         }
     }
 
-    /// Enables the audit log.
-    pub(crate) fn enable_audit(&mut self) {
-        self.audit = Some(Audit::default());
+    /// Enables the audit log, with at most this number of lines of an agent per second in the long run.
+    pub(crate) fn enable_audit(&mut self, lines_per_second: u32) {
+        self.audit = Some(Audit::new(lines_per_second));
     }
 
     /// Enables port mappings for hosts.

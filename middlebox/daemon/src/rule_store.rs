@@ -40,6 +40,8 @@ pub(crate) struct RuleStore {
     compact_at: Time,
     /// The standby, which gets every record.
     standby: Option<Replicator>,
+    /// [`MAX_REPEAT_TIME`](Self::MAX_REPEAT_TIME), except in tests.
+    max_repeat_time: Duration,
 }
 
 /// Why a change could not be applied.
@@ -84,7 +86,7 @@ impl RuleStoreError {
     /// that may succeed later lacks resources.
     fn refusal(&self) -> Refusal {
         match self {
-            Self::Filter(FilterError::Refused { is_transient: true, .. }) => Refusal::NoResources,
+            Self::Filter(failure) if failure.is_transient() => Refusal::NoResources,
             _ => Refusal::ConfigurationFailed,
         }
     }
@@ -100,6 +102,8 @@ impl RuleStore {
     const REPAIR_INTERVAL: Duration = Duration::from_secs(1);
     /// Maximum number of times that a batch is repeated without the requests whose changes were rejected.
     const MAX_REPEATS: usize = 2;
+    /// Maximum time that rejected batches may take before the rest of their requests is refused together.
+    const MAX_REPEAT_TIME: Duration = Duration::from_millis(20);
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
     const REJECTED_BATCH_COST: u64 = 5_000_000;
     /// Maximum time between a change and the sync of the journal's high-water mark (the recorded end of the
@@ -126,6 +130,7 @@ impl RuleStore {
             mark_at: Time::MAX,
             compact_at: Time::ZERO,
             standby: None,
+            max_repeat_time: Self::MAX_REPEAT_TIME,
         }
     }
 
@@ -146,28 +151,44 @@ impl RuleStore {
         Self { unrecorded, unsaved_clock, save_clock_at, ..self }
     }
 
+    /// Returns the rule store with this maximum time instead of [`MAX_REPEAT_TIME`](Self::MAX_REPEAT_TIME).
+    #[cfg(test)]
+    pub fn with_max_repeat_time(self, max_repeat_time: Duration) -> Self {
+        Self { max_repeat_time, ..self }
+    }
+
     /// Returns the counters of the daemon.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
     /// Applies the changes of a batch together. If some are rejected, refuses the requests that caused them, and
-    /// applies the others together; after a few attempts, or if all are rejected, refuses all requests that
-    /// change anything. Thus agents do not wait long for failing requests of others. Returns the reasons of the
-    /// refusals.
+    /// applies the others together; after a few attempts, or some time, or if all are rejected, refuses all
+    /// requests that change anything. Thus agents do not wait long for failing requests of others. Returns the
+    /// reasons of the refusals.
     pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<RuleStoreError> {
         let mut failures: Vec<RuleStoreError> = Vec::new();
+        let repeat_until = self.clock.now() + self.max_repeat_time;
         while let Err(failure) = self.apply(now, batch.changes(), middlebox.policy()) {
             self.metrics.numbers().failures += 1;
             batch.add_work(Self::REJECTED_BATCH_COST);
-            let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MAX_REPEATS);
+            let may_repeat = failures.len() < Self::MAX_REPEATS && self.clock.now() < repeat_until;
+            let changes = failure.changes(batch.changes());
             // If only the standby is missing, the filter was not changed, or its change was reversed.
             if changes.is_none() && !matches!(failure, RuleStoreError::Standby) {
                 self.schedule_repair(now);
             }
-            let mut refuse =
-                |changes: Option<&[usize]>| refuse(now, middlebox, batch, changes, failure.refusal());
-            let is_less = changes.is_some_and(|changes| refuse(Some(&changes))) || refuse(None);
+            let refusal = failure.refusal();
+            // Requests that fail because of others may succeed later.
+            let refusal_of_others = if changes.is_some() { Refusal::NoResources } else { refusal };
+            let causes: BTreeSet<usize> =
+                changes.into_iter().flatten().map(|change| batch.step_of(change)).collect();
+            let is_cause = |step: usize| causes.contains(&step);
+            let is_less = may_repeat
+                && refuse(now, middlebox, batch, |step| is_cause(step).then_some(refusal))
+                || refuse(now, middlebox, batch, |step| {
+                    Some(if is_cause(step) { refusal } else { refusal_of_others })
+                });
             failures.push(failure);
             if !is_less {
                 // Rules that have ended stay ended, even if the filter cannot remove them.
@@ -348,25 +369,21 @@ impl RuleStore {
     }
 }
 
-/// Refuses the requests that caused these changes, or with `None` all requests that change anything, and repeats
-/// the rest of the batch. Returns false if there are no such requests.
+/// Refuses the requests that change anything and for whose step `refusal_of` returns a refusal, and repeats the
+/// rest of the batch. Returns false if there are no such requests.
 fn refuse(
     now: Time,
     middlebox: &mut Middlebox,
     batch: &mut Batch,
-    changes: Option<&[usize]>,
-    refusal: Refusal,
+    refusal_of: impl Fn(usize) -> Option<Refusal>,
 ) -> bool {
-    let to_refuse: Option<BTreeSet<usize>> =
-        changes.map(|changes| changes.iter().map(|change| batch.step_of(*change)).collect());
     let mut is_less = false;
     middlebox.undo(batch);
     for step in 0.. {
         if !middlebox.redo(now, batch) {
             break;
         }
-        let is_named = to_refuse.as_ref().is_none_or(|steps| steps.contains(&step));
-        if is_named && !batch.last_step().is_empty() {
+        if let Some(refusal) = refusal_of(step).filter(|_| !batch.last_step().is_empty()) {
             is_less |= middlebox.refuse(refusal, batch);
         }
     }

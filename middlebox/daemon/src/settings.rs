@@ -53,6 +53,8 @@ pub struct Settings {
     pub format: Format,
     /// True if requests and ends of rules are logged.
     pub audit: bool,
+    /// Maximum number of these lines per agent and second, in the long run.
+    pub audit_rate: u32,
     /// The HTTP address of the metrics for Prometheus.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub metrics: Option<SocketAddr>,
@@ -227,6 +229,7 @@ impl Default for Settings {
             log: Level::Info,
             format: Format::Logfmt,
             audit: false,
+            audit_rate: 1000,
             metrics: None,
             nftables: NftablesSettings::default(),
             nat: NatSettings::default(),
@@ -303,6 +306,7 @@ impl Settings {
             sync,
             max_lifetime,
             audit,
+            audit_rate,
             metrics,
             protected,
             nftables,
@@ -328,6 +332,7 @@ impl Settings {
             ("sync", *sync != other.sync),
             ("max-lifetime", *max_lifetime != other.max_lifetime),
             ("audit", *audit != other.audit),
+            ("audit-rate", *audit_rate != other.audit_rate),
             ("metrics", *metrics != other.metrics),
             ("[protected]", *protected != other.protected),
             ("[nftables]", *nftables != other.nftables),
@@ -404,12 +409,14 @@ mod tests {
             "sync",
             "max-lifetime",
             "metrics",
+            "audit-rate",
             "inside",
             "patience",
         ] {
             assert!(documented(setting), "{setting}");
         }
         assert_eq!(settings.max_lifetime, Settings::default().max_lifetime);
+        assert_eq!(settings.audit_rate, Settings::default().audit_rate);
         assert_eq!(settings.limits.agent_backlog, LimitSettings::default().agent_backlog);
     }
 }

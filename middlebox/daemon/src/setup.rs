@@ -14,7 +14,7 @@ use hol_base::{ByteCount, Duration, plain_words};
 use hol_filter::{
     DefaultPolicy, Interfaces, MAX_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool, footprint,
 };
-use hol_journal::{Durability, Journal, JournalError, RecordedRule};
+use hol_journal::{Durability, Journal, JournalError, RecordedRule, is_disk_full};
 use hol_simco::{
     Authentication, Capabilities, Change, Config, ConfigError, IpVersion, Lifetime, Middlebox, Policy,
     PolicyError, Prefix, SecretError, SharedSecrets, Unauthenticated,
@@ -214,10 +214,7 @@ pub enum SetupError {
 impl SetupError {
     /// Returns true if free space on the disk resolves the error.
     pub(crate) fn is_disk_full(&self) -> bool {
-        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-        let is_room =
-            |source: &io::Error| matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge);
-        matches!(self, Self::Clock { source, .. } if is_room(source))
+        matches!(self, Self::Clock { source, .. } if is_disk_full(source))
     }
 
     pub(crate) fn syntax(path: &Path, error: &toml::de::Error) -> Self {
@@ -360,7 +357,7 @@ impl Settings {
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, rule_store, limits, log)?;
         daemon.enable_sctp_over_udp(sctp_ports)?;
         if self.audit {
-            daemon.enable_audit();
+            daemon.enable_audit(self.audit_rate);
         }
         if let Some(mapper) = mapper {
             daemon.enable_port_mapping(mapper)?;
@@ -484,6 +481,11 @@ impl Settings {
         let mut ends = Vec::new();
         let mut journal =
             journal.with_durability(if self.sync { Durability::Synced } else { Durability::Buffered });
+        if let Err(error) = journal.sync_mark()
+            && error.is_disk_full()
+        {
+            log.write(clock.now(), Level::Error, "disk-full", &[("reason", &error)]);
+        }
         if let Some(truncated_tail) = journal.truncated_tail() {
             log.write(clock.now(), Level::Warn, "journal-torn", &[("what", truncated_tail)]);
         }

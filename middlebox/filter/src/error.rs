@@ -18,6 +18,9 @@ pub enum FilterError {
         "this kernel lacks a part of nftables ({0}); load the modules nf_tables, nft_ct, nft_nat and nft_chain_nat"
     )]
     MissingFeature(io::Error),
+    /// The kernel lacks memory, or rearranges a set.
+    #[error("nftables refused the changes for now ({0}); try again")]
+    Busy(io::Error),
     /// The table belongs to another socket.
     #[error(
         "the table inet {table} belongs to another process, which `nft list table inet {table}` names: stop that \
@@ -61,6 +64,21 @@ pub enum FilterError {
     /// The socket failed.
     #[error("netlink: {0}")]
     Socket(#[from] io::Error),
+}
+
+impl FilterError {
+    /// Returns true if the same changes may succeed later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Refused { is_transient, .. } => *is_transient,
+            Self::Busy(_) | Self::TableChanged { .. } | Self::Socket(_) => true,
+            Self::NotPermitted
+            | Self::MissingFeature(_)
+            | Self::TableOwned { .. }
+            | Self::Unsupported { .. }
+            | Self::TooManyShapes(_) => false,
+        }
+    }
 }
 
 /// A feature that a filter does not support.

@@ -142,7 +142,7 @@ impl Nftables {
         let unavoidable: Vec<Refusal> = all.iter().copied().filter(|one| !is_avoidable(one)).collect();
         match (steps.changes_of(&unavoidable), refusal.reason(self.config.table())) {
             (Some(_), _) if refusal.error == ENOENT => self.table_changed_error(),
-            (Some(changes), FilterError::MissingFeature(source)) => {
+            (Some(changes), FilterError::MissingFeature(source) | FilterError::Busy(source)) => {
                 FilterError::Refused { changes, is_transient: refusal.is_transient(), source }
             }
             (_, reason) => reason,

@@ -91,6 +91,25 @@ impl JournalError {
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
+
+    /// Returns true if the disk has no space.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Io { source, .. } | Self::Refused { source, .. } if is_disk_full(source))
+    }
+
+    /// Returns the error of a record for which no segment could begin.
+    pub(crate) fn into_refusal(self) -> Self {
+        match self {
+            Self::Io { path, source, .. } => Self::Refused { path, source },
+            other => other,
+        }
+    }
+}
+
+/// Returns true if a file cannot grow, because the disk, a quota or a limit of the process is exhausted.
+pub fn is_disk_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// Octets at the end of the journal that were being written when the machine or the process stopped, and have been

@@ -32,9 +32,10 @@ pub struct Journal {
     /// The directory, locked while open, so that no other process opens the journal.
     _lock: File,
     durability: Durability,
-    /// Numbers of the segments; the last one grows.
+    /// Numbers of the segments; the last one grows, if there is an appender.
     segments: Vec<u64>,
-    appender: Appender,
+    /// The end of the last segment; `None` if the disk had no space for another segment.
+    appender: Option<Appender>,
     /// The high-water mark; `None` if it could not be written.
     mark: Option<Mark>,
     usage: Usage,
@@ -49,29 +50,21 @@ pub struct Journal {
 
 impl Journal {
     /// Opens the journal in this directory, creating it if necessary, and returns the current rules in the
-    /// order of their latest change, including expired ones. Only one process can have it open.
+    /// order of their latest change, including expired ones. Only one process can have it open. If the disk has no
+    /// space for the first segment, the journal opens nevertheless, and refuses records until there is space.
     pub fn open(dir: &Path) -> Result<(Self, Vec<RecordedRule>), JournalError> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(JournalError::io("create", dir))?;
         let lock = lock(dir)?;
-        let mut recovered = recover(dir)?;
+        let recovered = recover(dir)?;
         let appender = match recovered.segments.last() {
             Some(last) => {
                 let (last, end) = (*last, recovered.end.expect("a segment has an end"));
                 let appender =
                     resume_segment(segment::path(dir, last), &end, recovered.truncated_tail.is_some())?;
-                match end.format {
-                    Format::Chained => appender,
-                    // Segments of an earlier version stay unchanged.
-                    Format::Unchained => {
-                        recovered.segments.push(last + 1);
-                        begin_segment(dir, last + 1, Start::Continued)?
-                    }
-                }
+                // Segments of an earlier version stay unchanged.
+                Some(appender).filter(|_| end.format == Format::Chained)
             }
-            None => {
-                recovered.segments.push(1);
-                begin_segment(dir, 1, Start::Empty)?
-            }
+            None => None,
         };
         let RecoveredState { rules, ended, entries, segments, truncated_tail, .. } = recovered;
         let current = rules.len() as u64;
@@ -90,7 +83,10 @@ impl Journal {
             frame: Vec::new(),
         };
         // The records may not be on the disk yet.
-        journal.appender.sync()?;
+        match journal.appender().and_then(Appender::sync) {
+            Err(error) if !error.is_disk_full() => return Err(error),
+            _ => {}
+        }
         // An error is ignored: if the disk has no space for the mark, it has none for records either, and the
         // first record creates the mark.
         let _ = journal.sync_mark();
@@ -132,9 +128,27 @@ impl Journal {
         Ok(())
     }
 
+    /// Returns the end of the last segment, which begins now if the disk had no space for it.
+    fn appender(&mut self) -> Result<&mut Appender, JournalError> {
+        if self.appender.is_none() {
+            let (number, start) = match self.segments.last() {
+                Some(last) => (last + 1, Start::Continued),
+                None => (1, Start::Empty),
+            };
+            let appender = begin_segment(&self.dir, number, start).map_err(JournalError::into_refusal)?;
+            self.segments.push(number);
+            self.usage.octets += segment::HEADER_LENGTH as u64;
+            self.appender = Some(appender);
+        }
+        Ok(self.appender.as_mut().expect("the segment has begun"))
+    }
+
     /// Appends the frame under construction, and moves the mark.
     fn append(&mut self) -> Result<(), JournalError> {
-        self.appender.append(&mut self.frame, self.durability)?;
+        let (mut frame, durability) = (std::mem::take(&mut self.frame), self.durability);
+        let appended = self.appender().and_then(|appender| appender.append(&mut frame, durability));
+        self.frame = frame;
+        appended?;
         if self.durability == Durability::Synced {
             self.mark_position();
         }
@@ -170,7 +184,7 @@ impl Journal {
     pub(crate) fn replace(&mut self, entries: &[&[u8]]) -> Result<(), JournalError> {
         // A failure is irrelevant, because it leaves only segments that are replaced now.
         let _ = self.finish_compaction();
-        let number = self.segments[self.segments.len() - 1] + 1;
+        let number = self.segments.last().map_or(1, |last| last + 1);
         let (mut frame_position, mut end) =
             (FramePosition::first_of_segment(number), segment::HEADER_LENGTH as u64);
         let path = segment::path(&self.dir, number);
@@ -179,7 +193,7 @@ impl Journal {
                 .map_err(JournalError::io("write", &path))?;
             Ok(())
         })?;
-        self.appender = Appender::new(file, path, end, frame_position);
+        self.appender = Some(Appender::new(file, path, end, frame_position));
         let superseded = std::mem::replace(&mut self.segments, vec![number]);
         self.usage = Usage { current: entries.len() as u64, superseded: 0, octets: end };
         self.mark_position();
@@ -189,15 +203,16 @@ impl Journal {
     /// Moves the mark to the end of the journal, which must be on the disk completely. If that fails, the mark is
     /// not moved, but the record is safe; [`sync_mark`](Self::sync_mark) reports the error.
     fn mark_position(&mut self) {
-        let position = self.position();
+        let Some(position) = self.position() else { return };
         if self.mark.as_mut().is_some_and(|mark| mark.advance(position).is_err()) {
             self.mark = None;
         }
     }
 
-    fn position(&self) -> Position {
-        let segment = self.segments[self.segments.len() - 1];
-        Position::new(segment, self.appender.frame_position(), self.durability)
+    /// Returns the end of the journal; `None` if its last segment has not begun.
+    fn position(&self) -> Option<Position> {
+        let (segment, appender) = (self.segments.last()?, self.appender.as_ref()?);
+        Some(Position::new(*segment, appender.frame_position(), self.durability))
     }
 
     /// Returns true if a crash of the machine may set the mark back, so that the loss of the last records would not
@@ -228,10 +243,10 @@ impl Journal {
 
     /// Syncs the recorded changes, which matters only with [`Durability::Buffered`].
     pub fn sync(&mut self) -> Result<(), JournalError> {
-        self.appender.sync()?;
-        match &mut self.mark {
-            Some(_) => self.mark_position(),
-            None => self.mark = Some(Mark::open(&self.dir, self.position())?),
+        self.appender()?.sync()?;
+        match (&self.mark, self.position()) {
+            (None, Some(position)) => self.mark = Some(Mark::open(&self.dir, position)?),
+            _ => self.mark_position(),
         }
         Ok(())
     }
@@ -254,9 +269,9 @@ impl Journal {
     /// Passes the segments to a thread, and starts another segment.
     fn begin_compaction(&mut self) -> Result<(), JournalError> {
         // A segment is followed by another only if it is complete.
-        self.appender.close()?;
+        self.appender()?.close()?;
         let next = self.segments[self.segments.len() - 1] + 1;
-        self.appender = begin_segment(&self.dir, next, Start::Continued)?;
+        self.appender = Some(begin_segment(&self.dir, next, Start::Continued)?);
         let (dir, finished) = (self.dir.clone(), self.segments.clone());
         self.segments.push(next);
         self.mark_position();

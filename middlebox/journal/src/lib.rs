@@ -74,7 +74,7 @@ mod segment;
 mod single_bit_error;
 mod usage;
 
-pub use error::{JournalError, TruncatedTail};
+pub use error::{JournalError, TruncatedTail, is_disk_full};
 pub use hol_simco::RecordedRule;
 pub use journal::{Durability, Journal};
 pub use reader::read;

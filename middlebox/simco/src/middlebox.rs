@@ -76,8 +76,9 @@ impl Middlebox {
     pub const TIMEOUT: Duration = Duration::from_secs(60);
     /// Maximum number of overruled rules that one step of a sweep ends, so that other sessions need not wait.
     const MAX_ENDS: usize = 64;
-    /// Maximum number of notifications that one step of a sweep sends.
-    const MAX_NOTIFICATIONS: usize = 16_384;
+    /// Maximum number of notifications that one step of a sweep sends. They cost 2.5 ms, which must leave room for
+    /// requests in a turn of the daemon.
+    const MAX_NOTIFICATIONS: usize = 4096;
     /// Maximum number of ended rules whose notifications are still to be sent. At this number, notifications are sent
     /// before further rules end.
     const MAX_UNANNOUNCED: usize = 1 << 18;

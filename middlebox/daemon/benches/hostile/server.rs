@@ -1,8 +1,8 @@
 //! The daemon as a child process, with a policy of two agents.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::{IpAddr, SocketAddr};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -28,6 +28,9 @@ may = ['list']
 access = 'all'
 quota = { sessions = 5000 }
 ";
+
+/// The address of the metrics, in a namespace where it is free.
+const METRICS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9626);
 
 /// The configuration of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +66,7 @@ pub fn run(arguments: &[String]) {
         secrets: Some(secrets),
         state: Some(directory.path().join("state")),
         audit: is(Setup::UnreadAudit),
+        metrics: Some(METRICS),
         nat: if is(Setup::Nat) { nat() } else { NatSettings::default() },
         ..Settings::default()
     };
@@ -157,6 +161,20 @@ impl Server {
     pub fn clocks(&self) -> impl Fn() -> Clocks + Send + 'static {
         let path = format!("/proc/{}/schedstat", self.child.id());
         move || Clocks::read(&path)
+    }
+
+    /// Returns the counts of a histogram of its metrics: the values beyond `bound`, and all values.
+    pub fn count_beyond(&self, histogram: &str, bound: &str) -> (u64, u64) {
+        let mut reader = TcpStream::connect(METRICS).expect("the daemon has metrics");
+        reader.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("the daemon reads");
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("metrics");
+        let number = |name: &str| -> u64 {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the metric exists");
+            line.trim().parse().expect("a number")
+        };
+        let all = number(&format!("{histogram}_count"));
+        (all - number(&format!("{histogram}_bucket{{le=\"{bound}\"}}")), all)
     }
 
     /// Returns its maximum resident octets: proc(5), `VmHWM`.

@@ -2,6 +2,7 @@
 //! files.
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::thread;
 
 use crate::limit::{is_own_process, limit_files};
@@ -46,17 +47,44 @@ fn list(session: &mut Session) -> Vec<Pid> {
     }
 }
 
+fn settings(state: &Path) -> Settings {
+    let listen = vec!["127.0.0.1:0".parse().unwrap()];
+    Settings { listen, state: Some(state.into()), ..Settings::default() }
+}
+
+/// The first start creates the first file of the journal, and the clock.
+#[test]
+fn a_first_start_on_a_full_disk_serves_and_records_when_there_is_space() {
+    if !is_own_process("full_disk::a_first_start_on_a_full_disk_serves_and_records_when_there_is_space") {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let settings = settings(state.path());
+    limit_files(Some(0));
+    let held = serve(&settings, |session| {
+        for _ in 0..2 {
+            let refused = enable(session);
+            assert!(
+                matches!(refused, Err(SessionError::Refused(Refusal::ConfigurationFailed))),
+                "{refused:?}"
+            );
+        }
+        assert_eq!(list(session), []);
+        limit_files(None);
+        let begun = enable(session).unwrap();
+        assert_eq!(list(session), [begun]);
+        begun
+    });
+    assert_eq!(serve(&settings, list), [held]);
+}
+
 #[test]
 fn changes_are_refused_while_the_disk_is_full() {
     if !is_own_process("full_disk::changes_are_refused_while_the_disk_is_full") {
         return;
     }
     let state = tempfile::tempdir().unwrap();
-    let settings = Settings {
-        listen: vec!["127.0.0.1:0".parse().unwrap()],
-        state: Some(state.path().into()),
-        ..Settings::default()
-    };
+    let settings = settings(state.path());
     let held = serve(&settings, |session| {
         limit_files(Some(2000));
         let mut begun: Vec<Pid> = std::iter::from_fn(|| enable(session).ok()).collect();

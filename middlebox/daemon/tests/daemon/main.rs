@@ -6,5 +6,7 @@ mod full_disk;
 mod kill;
 #[path = "../../../journal/tests/limit/mod.rs"]
 mod limit;
+mod namespace;
 mod open_files;
 mod tls;
+mod warnings;

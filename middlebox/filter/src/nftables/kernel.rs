@@ -59,7 +59,14 @@ impl Refusal {
             // The first message begins the transaction, which needs the same permission as all others.
             Self { sequence: 0, error: EPERM } => FilterError::NotPermitted,
             Self { error: EPERM, .. } => FilterError::TableOwned { table: table.into() },
-            Self { error, .. } => FilterError::MissingFeature(io::Error::from_raw_os_error(error)),
+            Self { error, .. } => {
+                let source = io::Error::from_raw_os_error(error);
+                if self.is_transient() {
+                    FilterError::Busy(source)
+                } else {
+                    FilterError::MissingFeature(source)
+                }
+            }
         }
     }
 }
@@ -200,4 +207,22 @@ fn elements_of(body: &[u8]) -> impl Iterator<Item = (Vec<u8>, KernelElement)> {
 
 fn attribute(octets: &[u8], wanted: u16) -> Option<&[u8]> {
     attributes(octets).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message may create a set or a chain, so no change of an element is to blame.
+    #[test]
+    fn a_rejection_that_may_pass_is_distinguished_from_a_missing_feature() {
+        const EINVAL: i32 = 22;
+        const EOPNOTSUPP: i32 = 95;
+        for error in TRANSIENT_ERRORS {
+            assert!(Refusal { sequence: 3, error }.reason("hol").is_transient(), "{error}");
+        }
+        for error in [EPERM, ENOENT, EINVAL, EOPNOTSUPP] {
+            assert!(!Refusal { sequence: 3, error }.reason("hol").is_transient(), "{error}");
+        }
+    }
 }

@@ -36,6 +36,27 @@ fn a_batch_without_space_is_refused_and_a_later_one_is_recorded() {
     assert_eq!(store.open().1.0.len(), 1000);
 }
 
+/// The first segment begins with the first record for which there is space.
+#[test]
+fn a_journal_begins_on_a_full_disk() {
+    if !is_own_process("full_disk::a_journal_begins_on_a_full_disk") {
+        return;
+    }
+    let store = Store::new();
+    limit_files(Some(0));
+    let (mut journal, held) = store.open();
+    assert!(held.0.is_empty());
+    let error = try_record(&mut journal, &[begin(rule(1, 0))]).unwrap_err();
+    assert!(matches!(error, JournalError::Refused { .. }), "{error}");
+    journal.compact_if_due().unwrap();
+    drop(journal);
+    let (mut journal, _) = store.open();
+    limit_files(None);
+    record(&mut journal, &[begin(rule(2, 0))]);
+    drop(journal);
+    assert_eq!(store.open().1.0.into_keys().collect::<Vec<_>>(), [hol_simco::Pid(2)]);
+}
+
 /// Compaction looks at the free space: 1,523 rules whose lifetimes change do not fill a disk of 4 MB, which they did when
 /// it waited for 100,000 entries.
 #[test]

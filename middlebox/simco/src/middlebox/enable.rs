@@ -83,7 +83,7 @@ impl Middlebox {
         let Enable { internal, external, .. } = enable;
         self.check_tuples(agent, internal, external)?;
         let (is_disabled, examined) = self.rules.are_disabled(now, internal, external);
-        batch.add_work(work::EXAMINATION * examined);
+        batch.add_work(work::COMPARISON * examined);
         let is_swept = self.sweeps.iter().any(|(_, sweep)| sweep.may_find(internal, external));
         if is_disabled || is_swept { Err(Refusal::Conflict) } else { Ok(()) }
     }

@@ -10,6 +10,7 @@ mod certificates;
 mod daemon;
 mod firewall;
 mod guest;
+mod keepalived;
 mod port_mapping;
 mod program;
 mod sctp_udp;

@@ -19,6 +19,8 @@ struct FailingFilter(Arc<Mutex<State>>);
 struct State {
     rules: Vec<Rule>,
     is_broken: bool,
+    /// The error of all changes.
+    failure: Option<fn() -> FilterError>,
     is_busy: bool,
     is_protected: bool,
     has_foreign_change: bool,
@@ -40,6 +42,9 @@ impl PacketFilter for FailingFilter {
         state.attempts += 1;
         if state.is_broken {
             return Err(BROKEN);
+        }
+        if let Some(failure) = state.failure {
+            return Err(failure());
         }
         let bad: Vec<usize> =
             changes.iter().enumerate().filter(|(_, change)| is_bad(change)).map(|(index, _)| index).collect();
@@ -150,6 +155,41 @@ fn a_temporary_filter_failure_is_a_lack_of_resources() {
     let mut agent = world.agent();
     assert_eq!(agent.enable(world, 13, 60), Err(Refusal::NoResources));
     agent.enable(world, 14, 60).unwrap();
+}
+
+/// None of these failures is the fault of a request: the kernel lacks memory for a set, its socket fails, or
+/// another program has deleted the table.
+#[test]
+fn a_failure_that_may_pass_is_a_lack_of_resources_for_all() {
+    let filter = FailingFilter::default();
+    let world = &mut filter.world();
+    let mut agent = world.agent();
+    let failures: [fn() -> FilterError; 3] = [
+        || FilterError::Busy(std::io::ErrorKind::ResourceBusy.into()),
+        || FilterError::Socket(std::io::ErrorKind::OutOfMemory.into()),
+        || FilterError::TableChanged { table: "simco".into() },
+    ];
+    for failure in failures {
+        filter.0.lock().unwrap().failure = Some(failure);
+        assert_eq!(agent.enable(world, 14, 60), Err(Refusal::NoResources), "{}", failure());
+    }
+    filter.0.lock().unwrap().failure = None;
+    agent.enable(world, 14, 60).unwrap();
+}
+
+/// An abort of the kernel may take its time. Then the rest of the batch is not tried again, and may succeed later.
+#[test]
+fn a_rejected_batch_is_not_repeated_when_its_time_is_over() {
+    let filter = FailingFilter::default();
+    let world =
+        &mut Plan { filter: Box::new(filter.clone()), max_repeat_time: Duration::ZERO, ..Plan::default() }
+            .open();
+    let mut agent = world.agent();
+    let requests = [11, 13, 14].map(|port| agent.agent.ask(per(port, 60)).unwrap().to_bytes());
+    agent.write(&requests.concat());
+    let answers: Vec<_> = (0..3).map(|_| agent.answer(world).unwrap_err()).collect();
+    assert_eq!(answers, [Refusal::NoResources, Refusal::ConfigurationFailed, Refusal::NoResources]);
+    assert_eq!(filter.0.lock().unwrap().attempts, 1);
 }
 
 /// The filter is not tried once for each request.

@@ -46,6 +46,8 @@ pub struct Plan {
     pub config: Config,
     /// The TLS configuration, if `transport` is TLS.
     pub tls: Option<Arc<ServerConfig>>,
+    /// Maximum time for repeating rejected batches.
+    pub max_repeat_time: Duration,
 }
 
 impl Default for Plan {
@@ -60,6 +62,8 @@ impl Default for Plan {
             authentication: Box::new(Unauthenticated),
             config: Config::firewall(Lifetime(3600)),
             tls: None,
+            // The speed of the machine that runs the tests is irrelevant.
+            max_repeat_time: Duration::from_secs(3600),
         }
     }
 }
@@ -76,7 +80,8 @@ impl Plan {
         let middlebox = Middlebox::new(self.config, self.policy, self.authentication).unwrap();
         let listen = ListenAddress { transport: self.transport, address: self.address, is_protected: false };
         let clock = Clock::start();
-        let rule_store = RuleStore::new(clock, self.filter, self.journal);
+        let rule_store =
+            RuleStore::new(clock, self.filter, self.journal).with_max_repeat_time(self.max_repeat_time);
         let log = Log::new(Level::Error, Box::new(io::sink()));
         let poller = Poller::new().unwrap();
         let listeners = Listeners::open(&[listen], None, self.tls, &poller).unwrap();

@@ -1,32 +1,8 @@
-//! A network namespace, and the content of its packet filter.
+//! The content of the packet filter.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::process::Command;
-
-const NAMESPACE_VARIABLE: &str = "HOL_TEST_NAMESPACE";
-
-/// Returns true in a network namespace of this test's own; otherwise runs the test in one.
-pub fn in_a_namespace(test: &str) -> bool {
-    if std::env::var_os(NAMESPACE_VARIABLE).is_some() {
-        return true;
-    }
-    let output = Command::new("unshare")
-        .args([
-            "--net",
-            "sh",
-            "-c",
-            r#"ip link set lo up && exec "$0" --exact "$1" --ignored --nocapture 2>&1"#,
-        ])
-        .arg(std::env::current_exe().unwrap())
-        .arg(test)
-        .env(NAMESPACE_VARIABLE, "")
-        .output()
-        .expect("unshare (util-linux) is installed");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "needs root, iproute2, nftables: {text}");
-    false
-}
 
 /// Returns the flows that the packet filter passes, according to `nft`: each has an address 10.x.y.z in any form
 /// of the table.

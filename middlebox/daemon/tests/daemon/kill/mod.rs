@@ -3,6 +3,7 @@
 //! `HOL_KILLS` is the number of kills, by default 20. Some of the daemons first run out of disk space.
 
 mod daemon;
+mod disk;
 mod expected_rules;
 mod kernel;
 mod load;
@@ -18,8 +19,11 @@ use hol_journal::Journal;
 use hol_simco::Pid;
 
 use daemon::{Daemon, Filter};
+use disk::Disk;
 use expected_rules::{ExpectedRules, KnownRule};
 use load::Agent;
+
+use crate::namespace::in_a_namespace;
 
 const AGENTS: usize = 4;
 /// Maximum number of answers between two kills.
@@ -46,25 +50,29 @@ fn no_acknowledged_rule_is_lost_when_the_daemon_is_killed() {
 #[test]
 #[ignore = "needs root and network namespaces (util-linux, iproute2, nftables)"]
 fn the_packet_filter_has_the_acknowledged_rules_after_each_kill() {
-    if kernel::in_a_namespace("kill::the_packet_filter_has_the_acknowledged_rules_after_each_kill") {
+    if in_a_namespace("kill::the_packet_filter_has_the_acknowledged_rules_after_each_kill") {
         kill_repeatedly(Filter::Nftables);
     }
 }
 
 fn kill_repeatedly(filter: Filter) {
-    let state = tempfile::tempdir().unwrap();
+    // The test with nftables has root and a mount namespace.
+    let disk = if filter == Filter::None { Disk::shared() } else { Disk::own() };
+    let state = disk.state();
     let mut rng = Seed(7626).derive(if filter == Filter::None { "none" } else { "nftables" }).rng();
     let mut expected = ExpectedRules::default();
     let mut flows = 0;
     for round in 0..kills() {
         if round % 8 == 7 {
             // Some are killed while they still read the journal.
-            let daemon = Daemon::begin(state.path(), filter);
+            let daemon = Daemon::begin(&state, filter);
             pause(&mut rng);
             daemon.kill();
         }
-        let daemon = Daemon::begin(state.path(), filter).ready();
+        let daemon = Daemon::begin(&state, filter).ready();
+        // Some have started on a full disk.
         let held = daemon.rules();
+        disk.empty();
         expected.compare(&held).unwrap_or_else(|wrong| panic!("after {round} kills: {wrong}"));
         if filter == Filter::Nftables {
             assert_eq!(
@@ -74,25 +82,20 @@ fn kill_repeatedly(filter: Filter) {
             );
         }
         // A third of the daemons run out of space in the middle of a record before they are killed.
-        let room = (round % 3 == 2).then(|| longest_file(state.path()) + rng.below(MAX_SPACE));
-        run(daemon, &mut expected, &mut flows, room, &mut rng);
+        if round % 3 == 2 {
+            disk.fill(&daemon, rng.below(MAX_SPACE));
+        }
+        run(daemon, &mut expected, &mut flows, &mut rng);
         if round % 2 == 0 {
-            let recorded = recorded(state.path());
+            let recorded = recorded(&state);
             expected.compare(&recorded).unwrap_or_else(|wrong| panic!("kill {round}: recorded: {wrong}"));
         }
     }
     assert!(expected.refused > 0, "no disk was full");
 }
 
-/// Returns the number of octets of the longest file.
-fn longest_file(state: &Path) -> u64 {
-    let files = std::fs::read_dir(state).unwrap();
-    files.map(|file| file.unwrap().metadata().unwrap().len()).max().unwrap_or_default()
-}
-
 /// Lets agents change rules until some requests are answered and the daemon is killed.
-fn run(daemon: Daemon, expected: &mut ExpectedRules, flows: &mut u32, room: Option<u64>, rng: &mut Rng) {
-    room.into_iter().for_each(|octets| daemon.limit_files(octets));
+fn run(daemon: Daemon, expected: &mut ExpectedRules, flows: &mut u32, rng: &mut Rng) {
     let (answered, answers) = mpsc::channel();
     let shares = expected.split(AGENTS);
     let agents: Vec<_> = shares
