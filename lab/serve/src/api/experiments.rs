@@ -239,6 +239,7 @@ const MAX_LINKS: u64 = 100;
 
 /// A link that gives read access.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SharedLink)]
 struct Link {
     /// Path of the link on this server. The server returns it only once.
     link: String,
