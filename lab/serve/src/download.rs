@@ -7,11 +7,12 @@ use std::os::unix::fs::MetadataExt;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
+use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE, RANGE};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
+use tempfile::{SpooledData, SpooledTempFile};
 use tokio::task::spawn_blocking;
 
 use crate::refusal::Refusal;
@@ -75,6 +76,26 @@ pub fn download(mut file: File, wanted: &ByteRange) -> Result<Response, Refusal>
     let range = [(CONTENT_RANGE, format!("bytes {first}-{last}/{all}"))];
     let length = [(CONTENT_LENGTH, octets)];
     Ok((StatusCode::PARTIAL_CONTENT, headers, range, length, body(file, octets)).into_response())
+}
+
+/// The answer of a computation.
+#[derive(Debug)]
+pub struct JsonAnswer(pub SpooledTempFile);
+
+impl IntoResponse for JsonAnswer {
+    fn into_response(self) -> Response {
+        let json = [(CONTENT_TYPE, "application/json")];
+        match self.0.into_inner() {
+            SpooledData::InMemory(octets) => (json, octets.into_inner()).into_response(),
+            SpooledData::OnDisk(file) => match file.metadata() {
+                Ok(metadata) => {
+                    let octets = metadata.len();
+                    (json, [(CONTENT_LENGTH, octets)], body(file, octets)).into_response()
+                }
+                Err(error) => Refusal::from(error).into_response(),
+            },
+        }
+    }
 }
 
 fn body(file: File, octets: u64) -> Body {

@@ -13,6 +13,7 @@ mod blocking;
 mod bundle;
 mod client;
 mod clock;
+mod computation;
 mod concurrency;
 mod directory;
 mod download;
@@ -37,6 +38,7 @@ mod refusal;
 mod requester;
 mod router;
 mod server;
+mod settings;
 mod shared;
 mod shell;
 mod slow_clients;
@@ -44,6 +46,7 @@ mod store;
 mod submission;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 pub use backup::{BackupError, back_up};
 pub use experiment::{Experiment, Format, Links, Progress, State};
@@ -53,3 +56,4 @@ pub use people::Registration;
 pub use quota::Quota;
 pub use refusal::{Problem, Problems};
 pub use server::{Access, Server};
+pub use worker::{Limits, compute};

@@ -146,6 +146,7 @@ impl Options {
             names: self.names.clone(),
             is_secure: !matches!(self.tls, Tls::None),
             is_behind_proxy: matches!(self.tls, Tls::Proxy),
+            has_children: true,
         })
     }
 }

@@ -202,6 +202,7 @@ async fn running_experiments_are_queued_again_after_a_restart() {
             names: Vec::new(),
             is_secure: false,
             is_behind_proxy: false,
+            has_children: false,
         };
         let mailer = crate::mail::Mailer::open(&crate::mail::MailDestination::None).unwrap();
         crate::server::Server::open(config, mailer, std::sync::mpsc::channel().0)

@@ -84,6 +84,7 @@ impl Lab {
             names: vec!["lab.example.org".to_owned()],
             is_secure: access == Access::Accounts,
             is_behind_proxy: false,
+            has_children: false,
         };
         let server =
             Server::open(config, Mailer::open(&MailDestination::None).unwrap(), channel().0).unwrap();

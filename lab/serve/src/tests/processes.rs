@@ -38,6 +38,7 @@ pub fn with_script(
         names: Vec::new(),
         is_secure: false,
         is_behind_proxy: false,
+        has_children: false,
     };
     let (notes, inbox) = channel();
     let server = Server::open(config, Mailer::open(&MailDestination::None).unwrap(), notes.clone()).unwrap();
