@@ -4,14 +4,14 @@ use axum::extract::State as Extract;
 use hol_lab::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use crate::blocking::run_expensive;
 use crate::computation::{NamedText, Task};
 use crate::download::JsonAnswer;
 use crate::draft::{Change, Movie, ReadRequest, Reading, Translation};
-use crate::extract::{JsonBody, PathParameter, QueryParameters};
+use crate::extract::{JsonBody, PathParameter, QueryParameters, Uploader, allow_large_body};
 use crate::plan::Plan;
 use crate::reading::check_length;
 use crate::refusal::{Problems, Refusal};
@@ -21,8 +21,8 @@ use crate::store::Text;
 
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
-        .routes(routes!(read))
-        .routes(routes!(write))
+        .routes(routes!(read).layer(allow_large_body()))
+        .routes(routes!(write).layer(allow_large_body()))
         .routes(routes!(plan))
         .routes(routes!(movie))
 }
@@ -33,7 +33,7 @@ pub fn routes() -> OpenApiRouter<SharedServer> {
     (status = 413, description = "The text is too long or has too many points", body = Problems)))]
 async fn read(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     JsonBody(ask): JsonBody<ReadRequest>,
 ) -> Result<JsonAnswer, Refusal> {
     let read = move |server: &Server| {
@@ -52,7 +52,7 @@ async fn read(
     (status = 413, description = "The text is too long or has too many points", body = Problems)))]
 async fn write(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     JsonBody(change): JsonBody<Change>,
 ) -> Result<JsonAnswer, Refusal> {
     let written = move |server: &Server| {

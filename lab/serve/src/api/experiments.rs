@@ -5,14 +5,14 @@ use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use crate::accounts::key;
 use crate::blocking::{run_blocking, run_expensive};
 use crate::clock::now;
 use crate::experiment::{Experiment, Filter, State};
-use crate::extract::{JsonBody, PathParameter, QueryParameters};
+use crate::extract::{JsonBody, PathParameter, QueryParameters, Uploader, allow_large_body};
 use crate::lifecycle::Event;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
@@ -25,9 +25,9 @@ const MAX_LIST_LENGTH: usize = 1000;
 
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
-        .routes(routes!(list, submit))
+        .routes(routes!(list, submit).layer(allow_large_body()))
         .routes(routes!(get_experiment, change, remove))
-        .routes(routes!(text, replace_text))
+        .routes(routes!(text, replace_text).layer(allow_large_body()))
         .routes(routes!(versions))
         .routes(routes!(start))
         .routes(routes!(swap_out))
@@ -79,7 +79,7 @@ async fn list(
     (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn submit(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     JsonBody(submission): JsonBody<Submission>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
     let submitted = run_expensive(server, move |server| server.submit(&requester, submission)).await?;
@@ -154,7 +154,7 @@ async fn text(
     (status = 422, description = "The text has errors", body = Problems)))]
 async fn replace_text(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     PathParameter(id): PathParameter<i64>,
     JsonBody(text): JsonBody<NewText>,
 ) -> Result<Json<Experiment>, Refusal> {
