@@ -18,6 +18,7 @@ mod concurrency;
 mod directory;
 mod download;
 mod draft;
+mod drain;
 mod events;
 mod experiment;
 mod extract;

@@ -4,14 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::future::poll_fn;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use axum::body::Bytes;
+use axum::http::Request;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 
 use crate::program::{self, hol_serve};
 
@@ -496,3 +500,35 @@ fn experiment_that_fails_on_a_full_disk_continues_with_space() {
     assert_eq!(lab.ask("GET", &format!("/api/experiments/{first}"), None).0, 404);
 }
 
+/// A client that sends a whole body before it reads the response, such as curl 7.88, gets the response.
+#[test]
+fn body_that_is_too_large_is_refused_with_json_over_http2() {
+    const PART: usize = 16 << 10;
+    const PARTS: usize = 1000;
+    let dir = tempfile::tempdir().unwrap();
+    let lab = Lab::start(&dir.path().join("state"), 1);
+    let exchange = async {
+        let connection = TcpStream::connect(lab.url.strip_prefix("http://").unwrap()).await.unwrap();
+        let (client, connection) = h2::client::handshake(connection).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::post(format!("{}/api/experiments", lab.url));
+        let request = request.header("content-type", "application/json").body(()).unwrap();
+        let (response, mut body) = client.ready().await.unwrap().send_request(request, false).unwrap();
+        for part in 1..=PARTS {
+            body.reserve_capacity(PART);
+            while body.capacity() < PART {
+                poll_fn(|context| body.poll_capacity(context)).await.unwrap().unwrap();
+            }
+            body.send_data(Bytes::from_static(&[b' '; PART]), part == PARTS).unwrap();
+        }
+        let mut response = response.await.unwrap();
+        let mut text = Vec::new();
+        while let Some(part) = response.body_mut().data().await {
+            text.extend(part.unwrap());
+        }
+        (response.status().as_u16(), serde_json::from_slice::<Value>(&text).unwrap())
+    };
+    let (status, refused) = tokio::runtime::Runtime::new().unwrap().block_on(exchange);
+    assert_eq!(status, 413);
+    assert_eq!(refused["errors"][0]["cure"], "send less at a time");
+}
