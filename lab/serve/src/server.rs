@@ -211,6 +211,14 @@ impl Server {
         Ok(self.config.quota.excess(&self.store.usage(project)?))
     }
 
+    /// Rejects `more` octets that would exceed the disk quota of `project`.
+    pub(crate) fn check_disk(&self, project: i64, more: usize) -> Result<(), Refusal> {
+        match self.config.quota.disk_excess(&self.store.usage(project)?, more as u64) {
+            Some(why) => Err(Refusal::quota_exceeded(&why)),
+            None => Ok(()),
+        }
+    }
+
     /// Records why experiments wait.
     pub(crate) fn record_wait_reasons(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
         self.store.record_wait_reasons(whys)?;

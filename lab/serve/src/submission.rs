@@ -165,6 +165,7 @@ impl Server {
             );
             return Err(Refusal::too_many(problem, 60));
         }
+        self.check_disk(project, wanted.text.len())?;
         let fresh = NewExperiment {
             name,
             title,
@@ -228,6 +229,7 @@ impl Server {
         }
         let name = &entry.experiment.name;
         let title = self.check_text(name, &new.text, new.format, entry.project)?;
+        self.check_disk(entry.project, new.text.len())?;
         let text = (new.text.as_str(), new.format);
         match self.store.write_text(id, text, &title, requester.id, now())? {
             None => Err(Refusal::not_found()),

@@ -78,7 +78,9 @@ pub(super) fn insert(
     now: i64,
 ) -> rusqlite::Result<()> {
     let values = params![id, version, text, format.word(), author, now];
-    transaction.execute("INSERT INTO texts VALUES (?1, ?2, ?3, ?4, ?5, ?6)", values).map(drop)
+    transaction.execute("INSERT INTO texts VALUES (?1, ?2, ?3, ?4, ?5, ?6)", values)?;
+    let count = "UPDATE experiments SET text_octets = text_octets + ?2 WHERE id = ?1";
+    transaction.execute(count, params![id, text.len() as i64]).map(drop)
 }
 
 pub(super) fn format(row: &Row<'_>, column: usize) -> rusqlite::Result<Format> {
