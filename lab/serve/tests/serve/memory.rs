@@ -133,15 +133,13 @@ fn chain(nodes: usize) -> String {
 fn reading_many_large_texts_takes_little_memory() {
     let dir = tempfile::tempdir().unwrap();
     let attacked = Attacked::start(&dir.path().join("state"));
-    let texts = [
-        grid(100, 100),
-        chain(300),
-        with_flows(10, &grid(50, 50)),
-        format!("{SHORT}#{}", "x".repeat(1_000_000)),
-    ];
+    let long = format!("{SHORT}#{}", "x".repeat(1_000_000));
+    let texts = [grid(100, 100), with_flows(10, &grid(50, 50)), chain(300), long];
     let bodies = texts.map(|text| json!({ "text": text, "estimate": true }).to_string());
+    // Most of them take less than a second.
+    let number_of_text = |request: usize| if request < 4 { request % 2 } else { 2 + request % 2 };
     let (answers, more) =
-        attacked.memory_under(16, |number| attacked.post("/api/read", &bodies[number % bodies.len()]));
+        attacked.memory_under(16, |number| attacked.post("/api/read", &bodies[number_of_text(number)]));
     println!("16 texts: {} MiB more than idle", more >> 20);
     for (status, answer) in answers {
         let is_limit = [422, 503].contains(&status) && answer["errors"][0]["message"].is_string();
