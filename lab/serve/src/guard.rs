@@ -13,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::drain::DrainedBody;
+use crate::encoding::ClientCache;
 use crate::extract::AcceptHeader;
 use crate::pages::RefusalPage;
 use crate::refusal::Refusal;
@@ -38,6 +39,7 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
     let is_private = !request.uri().path().starts_with("/web/");
     let is_http2 = request.version() == Version::HTTP_2;
     let request = if is_http2 { request.map(DrainedBody::wrap) } else { request };
+    let cache = (request.method() == Method::GET).then(|| ClientCache::of(request.headers()));
     let is_page = request.method() == Method::GET && AcceptHeader::of(request.headers()).is_browser;
     let mut response = match check(&server.config, &request) {
         Err(refusal) => refusal.into_response(),
@@ -51,6 +53,9 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
     };
     if is_page && let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
         response = RefusalPage(refusal).into_response();
+    }
+    if let Some(cache) = cache {
+        response = cache.encode(response).await;
     }
     add_security_headers(response.headers_mut(), is_private, server.config.is_secure);
     response

@@ -19,6 +19,7 @@ mod directory;
 mod download;
 mod draft;
 mod drain;
+mod encoding;
 mod events;
 mod experiment;
 mod extract;
