@@ -2,6 +2,7 @@
 
 use crate::client::ClientNetwork;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::{Server, SharedServer};
 
 /// Runs `work` on a thread that may block.
@@ -44,9 +45,10 @@ pub async fn run_login<T: Send + 'static>(
 /// ends, even if its client has disconnected.
 pub async fn run_expensive<T: Send + 'static>(
     server: SharedServer,
+    requester: &Requester,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let turn = server.limits.admit_expensive()?;
+    let turn = server.limits.admit_expensive(server.limited_user(requester))?;
     run_blocking(server, move |server| {
         let _turn = turn;
         work(server)

@@ -11,6 +11,8 @@ use crate::refusal::Refusal;
 const MAX_REQUESTS: usize = 512;
 /// Maximum number of requests for computations over texts that are handled or wait at a time.
 const MAX_EXPENSIVE: usize = 16;
+/// Maximum number of these requests of a user.
+const MAX_EXPENSIVE_OF_USER: u32 = 8;
 /// Maximum number of passwords that are hashed at a time; each takes 19 MiB of memory.
 const MAX_HASHES: usize = 4;
 /// Maximum number of requests that wait to hash a password.
@@ -32,6 +34,7 @@ const MAX_ALL_DELAYED_LOGINS: usize = 128;
 pub struct ConcurrencyLimits {
     requests: Semaphore,
     expensive: Arc<Semaphore>,
+    expensive_of_users: KeyedLimit<i64>,
     hashes: Arc<Semaphore>,
     waiting_hashes: Semaphore,
     large_bodies: Arc<Semaphore>,
@@ -79,9 +82,9 @@ impl<K: Ord + Clone> KeyedLimit<K> {
     }
 }
 
-/// Permission to receive a large body; ends when dropped.
+/// Permission of a user for an expensive request or a large body; ends when dropped.
 #[derive(Debug)]
-pub struct BodyPermit(
+pub struct UserPermit(
     #[expect(dead_code, reason = "the permits end when dropped")]
     (Option<KeyedPermit<i64>>, OwnedSemaphorePermit),
 );
@@ -97,6 +100,7 @@ impl Default for ConcurrencyLimits {
         Self {
             requests: Semaphore::new(MAX_REQUESTS),
             expensive: Arc::new(Semaphore::new(MAX_EXPENSIVE)),
+            expensive_of_users: KeyedLimit::new(MAX_EXPENSIVE_OF_USER),
             hashes: Arc::new(Semaphore::new(MAX_HASHES)),
             waiting_hashes: Semaphore::new(MAX_WAITING_HASHES),
             large_bodies: Arc::new(Semaphore::new(MAX_LARGE_BODIES)),
@@ -117,15 +121,17 @@ impl ConcurrencyLimits {
         })
     }
 
-    /// Admits an expensive request, unless the server handles too many.
-    pub fn admit_expensive(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let permit = self.expensive.clone().try_acquire_owned();
-        permit.map_err(|_| {
+    /// Admits an expensive request, unless the server or the user has too many. `user` is `None` for the owner of the
+    /// machine.
+    pub fn admit_expensive(&self, user: Option<i64>) -> Result<UserPermit, Refusal> {
+        let own = admit_user(&self.expensive_of_users, user, "requests that read texts")?;
+        let permit = self.expensive.clone().try_acquire_owned().map_err(|_| {
             Refusal::busy(
                 format!("the server handles {MAX_EXPENSIVE} expensive requests, which is the maximum"),
                 1,
             )
-        })
+        })?;
+        Ok(UserPermit((own, permit)))
     }
 
     /// Waits until few passwords are hashed, unless too many requests wait.
@@ -137,17 +143,9 @@ impl ConcurrencyLimits {
     }
 
     /// Waits until few large bodies are received. `user` is `None` for the owner of the machine.
-    pub async fn admit_large_body(&self, user: Option<i64>) -> Result<BodyPermit, Refusal> {
-        let own = user.map(|user| {
-            self.large_bodies_of_users.admit(&user).ok_or_else(|| {
-                let problem = format!(
-                    "this account sends {MAX_LARGE_BODIES_OF_USER} large texts or files, which is the maximum"
-                );
-                Refusal::too_many(problem, 1)
-            })
-        });
-        let own = own.transpose()?;
-        Ok(BodyPermit((own, self.large_bodies.clone().acquire_owned().await.map_err(closed)?)))
+    pub async fn admit_large_body(&self, user: Option<i64>) -> Result<UserPermit, Refusal> {
+        let own = admit_user(&self.large_bodies_of_users, user, "large texts or files")?;
+        Ok(UserPermit((own, self.large_bodies.clone().acquire_owned().await.map_err(closed)?)))
     }
 
     /// Admits an event stream of `user`, unless the user has too many.
@@ -167,6 +165,17 @@ impl ConcurrencyLimits {
         let all = self.delayed_logins.clone().try_acquire_owned().map_err(|_| refused())?;
         Ok(DelayPermit((own, all)))
     }
+}
+
+/// Admits one of the concurrent `what` of a user, unless there are too many.
+fn admit_user(
+    limit: &KeyedLimit<i64>,
+    user: Option<i64>,
+    what: &str,
+) -> Result<Option<KeyedPermit<i64>>, Refusal> {
+    let Some(user) = user else { return Ok(None) };
+    let problem = || format!("this account has {} concurrent {what}, which is the maximum", limit.max);
+    limit.admit(&user).map(Some).ok_or_else(|| Refusal::too_many(problem(), 1))
 }
 
 fn closed(error: AcquireError) -> Refusal {

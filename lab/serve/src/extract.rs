@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::accounts::key;
 use crate::clock::now;
-use crate::concurrency::BodyPermit;
+use crate::concurrency::UserPermit;
 use crate::reading::MAX_TEXT_SIZE;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -126,7 +126,7 @@ pub struct Uploader {
     /// The user.
     pub requester: Requester,
     /// Ends with the request.
-    pub permit: Option<BodyPermit>,
+    pub permit: Option<UserPermit>,
 }
 
 impl FromRequestParts<SharedServer> for Uploader {
@@ -138,8 +138,7 @@ impl FromRequestParts<SharedServer> for Uploader {
         if length.is_some_and(|length: u64| length <= MAX_SMALL_BODY) {
             return Ok(Self { requester, permit: None });
         }
-        let user = if server.local.is_some() { None } else { Some(requester.id) };
-        let permit = Some(server.limits.admit_large_body(user).await?);
+        let permit = Some(server.limits.admit_large_body(server.limited_user(&requester)).await?);
         Ok(Self { requester, permit })
     }
 }

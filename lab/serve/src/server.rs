@@ -287,18 +287,29 @@ impl Server {
         Ok(self.config.state.join(owner.plural()).join(name))
     }
 
-    /// Runs a computation when few others run, and returns its answer.
-    pub(crate) fn compute(&self, task: Task, permission: Permission) -> Result<Answer, Refusal> {
-        self.worker.run(&Computation { task, permission })
+    /// Returns the number of a user to whom limits apply; `None` for the owner of the machine.
+    pub(crate) fn limited_user(&self, requester: &Requester) -> Option<i64> {
+        self.local.is_none().then_some(requester.id)
+    }
+
+    /// Runs a computation for a user when few others run, and returns its answer.
+    pub(crate) fn compute(
+        &self,
+        requester: &Requester,
+        task: Task,
+        permission: Permission,
+    ) -> Result<Answer, Refusal> {
+        self.worker.run(self.limited_user(requester), &Computation { task, permission })
     }
 
     /// Runs a computation like [`compute`](Self::compute), and reads its answer.
     pub(crate) fn compute_value<T: DeserializeOwned>(
         &self,
+        requester: &Requester,
         task: Task,
         permission: Permission,
     ) -> Result<T, Refusal> {
-        read_answer(self.compute(task, permission)?)
+        read_answer(self.compute(requester, task, permission)?)
     }
 
     /// Writes the report of an experiment, one report at a time.

@@ -124,16 +124,23 @@ impl Server {
         let called = wanted.name.clone().unwrap_or_else(|| "experiment".to_owned());
         check_name(&called)?;
         let (project, _) = self.project_of(requester, wanted.project.as_deref())?;
-        let title = self.check_text(&called, &wanted.text, wanted.format, project)?;
+        let title = self.check_text(requester, &called, &wanted.text, wanted.format, project)?;
         let name = wanted.name.clone().unwrap_or_else(|| name_of(&title));
         self.add_experiment(requester, name, title, None, wanted)
     }
 
     /// Checks the text of an experiment of `project`, and returns its title.
-    fn check_text(&self, name: &str, text: &str, format: Format, project: i64) -> Result<String, Refusal> {
+    fn check_text(
+        &self,
+        requester: &Requester,
+        name: &str,
+        text: &str,
+        format: Format,
+        project: i64,
+    ) -> Result<String, Refusal> {
         check_length(text)?;
         let text = NamedText { name: name.to_owned(), text: text.to_owned(), format };
-        self.compute_value(Task::Check(text), self.permission(project)?)
+        self.compute_value(requester, Task::Check(text), self.permission(project)?)
     }
 
     /// Submits a study that comes with the program.
@@ -228,7 +235,7 @@ impl Server {
             ));
         }
         let name = &entry.experiment.name;
-        let title = self.check_text(name, &new.text, new.format, entry.project)?;
+        let title = self.check_text(requester, name, &new.text, new.format, entry.project)?;
         self.check_disk(entry.project, new.text.len())?;
         let text = (new.text.as_str(), new.format);
         match self.store.write_text(id, text, &title, requester.id, now())? {
@@ -269,7 +276,7 @@ impl Server {
         let Text { mut text, format, .. } = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         if !rerun.set.is_empty() {
             let old = NamedText { name: old.name.clone(), text, format };
-            text = self.compute_value(Task::Set(old, rerun.set), self.permission(own_project)?)?;
+            text = self.compute_value(requester, Task::Set(old, rerun.set), self.permission(own_project)?)?;
         }
         let submission = Submission {
             text,

@@ -84,29 +84,33 @@ pub struct Worker {
     limits: Limits,
     /// Directory for long answers.
     directory: PathBuf,
-    children: Mutex<usize>,
+    /// The users for whom children run; `None` is the owner of the machine.
+    children: Mutex<Vec<Option<i64>>>,
     child_ended: Condvar,
 }
 
-/// Permission for a child.
-struct Slot<'w>(&'w Worker);
+/// Permission for a child of a user.
+struct Slot<'w>(&'w Worker, Option<i64>);
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        *self.0.children() -= 1;
-        self.0.child_ended.notify_one();
+        let mut children = self.0.children();
+        if let Some(place) = children.iter().position(|user| *user == self.1) {
+            children.swap_remove(place);
+        }
+        self.0.child_ended.notify_all();
     }
 }
 
 impl Worker {
     pub fn new(access: Access, has_children: bool, directory: PathBuf) -> Self {
         let limits = Limits::of(access);
-        Self { has_children, limits, directory, children: Mutex::new(0), child_ended: Condvar::new() }
+        Self { has_children, limits, directory, children: Mutex::default(), child_ended: Condvar::new() }
     }
 
-    /// Runs a computation when few others run.
-    pub fn run(&self, computation: &Computation) -> Result<Answer, Refusal> {
-        let _slot = self.wait_for_slot()?;
+    /// Runs a computation when few others run, and none of the same user.
+    pub fn run(&self, user: Option<i64>, computation: &Computation) -> Result<Answer, Refusal> {
+        let _slot = self.wait_for_slot(user)?;
         self.run_now(computation)
     }
 
@@ -122,19 +126,21 @@ impl Worker {
         Ok(answer)
     }
 
-    fn children(&self) -> MutexGuard<'_, usize> {
+    fn children(&self) -> MutexGuard<'_, Vec<Option<i64>>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for_slot(&self) -> Result<Slot<'_>, Refusal> {
-        let is_full = |children: &mut usize| *children >= MAX_CHILDREN;
+    fn wait_for_slot(&self, user: Option<i64>) -> Result<Slot<'_>, Refusal> {
+        let is_full = |children: &mut Vec<Option<i64>>| {
+            children.len() >= MAX_CHILDREN || (user.is_some() && children.contains(&user))
+        };
         let waited = self.child_ended.wait_timeout_while(self.children(), MAX_WAIT, is_full);
         let (mut children, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
         if timeout.timed_out() {
             return Err(Refusal::busy("the server is busy with the texts of other requests", 5));
         }
-        *children += 1;
-        Ok(Slot(self))
+        children.push(user);
+        Ok(Slot(self, user))
     }
 
     fn run_child(&self, computation: &Computation, answer: &mut Answer) -> Result<(), Refusal> {
@@ -249,6 +255,21 @@ fn try_compute(limits: Limits) -> io::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A user whose texts take long does not prevent other users from reading theirs.
+    #[test]
+    fn children_of_a_user_run_one_after_the_other() {
+        let worker = Worker::new(Access::Accounts, true, PathBuf::new());
+        let ann = worker.wait_for_slot(Some(1)).ok().unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| drop(worker.wait_for_slot(Some(1)).ok().unwrap()));
+            drop(worker.wait_for_slot(Some(2)).ok().unwrap());
+            assert!(!waiting.is_finished());
+            drop(ann);
+        });
+        let both = [worker.wait_for_slot(None), worker.wait_for_slot(None)];
+        assert!(both.iter().all(Result::is_ok) && *worker.children() == [None, None]);
+    }
 
     #[test]
     fn exit_status_determines_the_reason() {

@@ -36,13 +36,14 @@ async fn read(
     Uploader { requester, permit: _permit }: Uploader,
     JsonBody(ask): JsonBody<ReadRequest>,
 ) -> Result<JsonAnswer, Refusal> {
+    let user = requester.clone();
     let read = move |server: &Server| {
         check_length(&ask.text)?;
         let permission = permission(server, &requester, ask.project.as_deref())?;
         let jobs = server.config.cores as usize;
-        server.compute(Task::Read(ask, jobs), permission)
+        server.compute(&requester, Task::Read(ask, jobs), permission)
     };
-    run_expensive(server, read).await.map(JsonAnswer)
+    run_expensive(server, &user, read).await.map(JsonAnswer)
 }
 
 /// Applies a changed drawing or form to a text, and returns the text in both languages.
@@ -55,12 +56,13 @@ async fn write(
     Uploader { requester, permit: _permit }: Uploader,
     JsonBody(change): JsonBody<Change>,
 ) -> Result<JsonAnswer, Refusal> {
+    let user = requester.clone();
     let written = move |server: &Server| {
         check_length(&change.text)?;
         let permission = permission(server, &requester, change.project.as_deref())?;
-        server.compute(Task::Write(change), permission)
+        server.compute(&requester, Task::Write(change), permission)
     };
-    run_expensive(server, written).await.map(JsonAnswer)
+    run_expensive(server, &user, written).await.map(JsonAnswer)
 }
 
 /// Returns the resources that a draft in `project` may use. Users who are in no project can use the editor, too.
@@ -93,11 +95,12 @@ async fn plan(
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<JsonAnswer, Refusal> {
+    let user = requester.clone();
     let planned = move |server: &Server| {
         let (text, permission) = server.submitted_text(&requester, id)?;
-        server.compute(Task::Plan(text), permission)
+        server.compute(&requester, Task::Plan(text), permission)
     };
-    run_expensive(server, planned).await.map(JsonAnswer)
+    run_expensive(server, &user, planned).await.map(JsonAnswer)
 }
 
 /// Selects a run.
@@ -122,9 +125,10 @@ async fn movie(
     PathParameter(id): PathParameter<i64>,
     QueryParameters(RunQuery { point, repetition }): QueryParameters<RunQuery>,
 ) -> Result<JsonAnswer, Refusal> {
+    let user = requester.clone();
     let shown = move |server: &Server| {
         let (text, permission) = server.submitted_text(&requester, id)?;
-        server.compute(Task::Movie(text, point, repetition), permission)
+        server.compute(&requester, Task::Movie(text, point, repetition), permission)
     };
-    run_expensive(server, shown).await.map(JsonAnswer)
+    run_expensive(server, &user, shown).await.map(JsonAnswer)
 }

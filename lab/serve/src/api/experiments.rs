@@ -82,7 +82,8 @@ async fn submit(
     Uploader { requester, permit: _permit }: Uploader,
     JsonBody(submission): JsonBody<Submission>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
-    let submitted = run_expensive(server, move |server| server.submit(&requester, submission)).await?;
+    let user = requester.clone();
+    let submitted = run_expensive(server, &user, move |server| server.submit(&requester, submission)).await?;
     Ok((StatusCode::CREATED, Json(submitted)))
 }
 
@@ -158,7 +159,8 @@ async fn replace_text(
     PathParameter(id): PathParameter<i64>,
     JsonBody(text): JsonBody<NewText>,
 ) -> Result<Json<Experiment>, Refusal> {
-    run_expensive(server, move |server| server.replace_text(&requester, id, &text)).await.map(Json)
+    let user = requester.clone();
+    run_expensive(server, &user, move |server| server.replace_text(&requester, id, &text)).await.map(Json)
 }
 
 /// Returns all versions of the text of an experiment, the newest first.
@@ -230,7 +232,8 @@ async fn rerun(
     options: Option<JsonBody<Rerun>>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
     let options = options.map_or_else(Rerun::default, |JsonBody(options)| options);
-    let submitted = run_expensive(server, move |server| server.rerun(&requester, id, options)).await?;
+    let user = requester.clone();
+    let submitted = run_expensive(server, &user, move |server| server.rerun(&requester, id, options)).await?;
     Ok((StatusCode::CREATED, Json(submitted)))
 }
 

@@ -63,7 +63,7 @@ const JSON_BODY_ERRORS: [(&str, &str); 4] = [
 /// Errors that every request can get: see [`guard`](crate::guard) and [`Refusal`](crate::refusal::Refusal).
 const COMMON_ERRORS: &str = "An error that any operation can return: no Host header (400), not authenticated (401), a change \
      by a page of another site (403), unknown host name (421), headers too long (431), internal error \
-     (500), too many requests (503), disk full (507)";
+     (500), too many requests (429, 503), disk full (507)";
 
 const NOT_MODIFIED: &str = "The client has this version, whose entity tag it sent in If-None-Match";
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::extract::State as Extract;
+use hol_lab::Stopwatch;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,9 @@ use crate::settings::SettingsByKey;
 
 /// Maximum number of experiments, for legibility.
 const MAX_EXPERIMENTS: usize = 12;
+
+/// Seconds after which no further experiment is read.
+const MAX_SECONDS: f64 = 20.0;
 
 /// The query of this page.
 #[derive(Debug, Deserialize)]
@@ -44,9 +48,14 @@ pub async fn page(
     Visitor(requester): Visitor,
     QueryParameters(CompareQuery { of }): QueryParameters<CompareQuery>,
 ) -> Result<Markup, RefusalPage> {
-    let read = run_expensive(server, move |server| {
+    let user = requester.clone();
+    let read = run_expensive(server, &user, move |server| {
         let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MAX_EXPERIMENTS);
-        let mut compared = ids.map(|id| compared(server, &requester, id)).collect::<Result<Vec<_>, _>>()?;
+        let watch = Stopwatch::start();
+        let within_time = |id| if watch.seconds() < MAX_SECONDS { Ok(id) } else { Err(too_slow()) };
+        let mut compared = ids
+            .map(|id| compared(server, &requester, within_time(id)?))
+            .collect::<Result<Vec<_>, Refusal>>()?;
         let (differing, constant) =
             differences(&compared.iter().map(|own| &own.settings).collect::<Vec<_>>());
         for own in &mut compared {
@@ -60,6 +69,11 @@ pub async fn page(
     Ok(read.await?)
 }
 
+fn too_slow() -> Refusal {
+    let problem = format!("reading the experiments takes more than {MAX_SECONDS} s");
+    Refusal::bad_request(problem, "compare fewer or smaller experiments")
+}
+
 fn compared(server: &Server, requester: &Requester, id: i64) -> Result<ComparedExperiment, Refusal> {
     let entry = server.entry(requester, id)?;
     let Experiment { name, title, format, .. } = entry.experiment;
@@ -67,7 +81,7 @@ fn compared(server: &Server, requester: &Requester, id: i64) -> Result<ComparedE
     let text = server.store.text(id, None)?.map_or(String::new(), |text| text.text);
     // A study has no text, and this version may reject a text that an earlier one accepted. Then only results are compared.
     let task = Task::Settings(NamedText { name: name.clone(), text, format });
-    let settings = server.compute_value(task, permission)?;
+    let settings = server.compute_value(requester, task, permission)?;
     Ok(ComparedExperiment { id, name, title, differing: SettingsByKey::new(), settings })
 }
 

@@ -19,10 +19,11 @@ static DESCRIPTION: LazyLock<Value> =
     LazyLock::new(|| serde_json::to_value(openapi()).expect("a description can be written"));
 
 /// Status codes that any request can get; the response `default` describes them.
-const OF_ALL: [StatusCode; 7] = [
+const OF_ALL: [StatusCode; 8] = [
     StatusCode::UNAUTHORIZED,
     StatusCode::METHOD_NOT_ALLOWED,
     StatusCode::MISDIRECTED_REQUEST,
+    StatusCode::TOO_MANY_REQUESTS,
     StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
     StatusCode::INTERNAL_SERVER_ERROR,
     StatusCode::SERVICE_UNAVAILABLE,
