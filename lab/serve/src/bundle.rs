@@ -1,14 +1,14 @@
 //! The embedded assets of the pages: scripts, styles and fonts, built by `web/build.js` and committed.
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::Path;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use include_dir::{Dir, include_dir};
 
-use crate::encoding::ClientCache;
+use crate::encoding::{ClientCache, Encoded};
 use crate::refusal::Refusal;
 use crate::server::SharedServer;
 
@@ -29,9 +29,12 @@ async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     };
     let cache = ClientCache::of(&headers);
     let small = BUNDLE.get_file(format!("{path}{GZIP_SUFFIX}")).filter(|_| cache.accepts_gzip);
-    let contents = Bytes::from_static(small.unwrap_or(plain).contents());
-    let media_type = HeaderValue::from_static(media_type(&path));
-    cache.respond(contents, small.is_some(), &media_type, "accept-encoding")
+    let encoded = Encoded::of_program(small.unwrap_or(plain).contents(), small.is_some());
+    let mut response = cache.respond(encoded, "accept-encoding");
+    if response.status() == StatusCode::OK {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type(&path)));
+    }
+    response
 }
 
 /// Returns the media type of a file by its suffix. RFC 9110, section 8.3

@@ -21,6 +21,8 @@ const MAX_WAITING_HASHES: usize = 64;
 const MAX_LARGE_BODIES: usize = 8;
 /// Maximum number of large bodies of a user that are received, parsed or wait at a time.
 const MAX_LARGE_BODIES_OF_USER: u32 = 4;
+/// Maximum number of long answers that are in memory at a time, before they are on the disk.
+const MAX_LONG_ANSWERS: usize = 8;
 /// Maximum number of open event streams of a user, for several pages and programs.
 const MAX_STREAMS: u32 = 64;
 /// Maximum number of logins of a name from a network that wait because of wrong passwords.
@@ -38,6 +40,7 @@ pub struct ConcurrencyLimits {
     hashes: Arc<Semaphore>,
     waiting_hashes: Semaphore,
     large_bodies: Arc<Semaphore>,
+    long_answers: Arc<Semaphore>,
     large_bodies_of_users: KeyedLimit<i64>,
     streams: KeyedLimit<i64>,
     delayed_logins: Arc<Semaphore>,
@@ -104,6 +107,7 @@ impl Default for ConcurrencyLimits {
             hashes: Arc::new(Semaphore::new(MAX_HASHES)),
             waiting_hashes: Semaphore::new(MAX_WAITING_HASHES),
             large_bodies: Arc::new(Semaphore::new(MAX_LARGE_BODIES)),
+            long_answers: Arc::new(Semaphore::new(MAX_LONG_ANSWERS)),
             large_bodies_of_users: KeyedLimit::new(MAX_LARGE_BODIES_OF_USER),
             streams: KeyedLimit::new(MAX_STREAMS),
             delayed_logins: Arc::new(Semaphore::new(MAX_ALL_DELAYED_LOGINS)),
@@ -146,6 +150,11 @@ impl ConcurrencyLimits {
     pub async fn admit_large_body(&self, user: Option<i64>) -> Result<UserPermit, Refusal> {
         let own = admit_user(&self.large_bodies_of_users, user, "large texts or files")?;
         Ok(UserPermit((own, self.large_bodies.clone().acquire_owned().await.map_err(closed)?)))
+    }
+
+    /// Waits until few long answers are in memory.
+    pub async fn admit_long_answer(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        self.long_answers.clone().acquire_owned().await.map_err(closed)
     }
 
     /// Admits an event stream of `user`, unless the user has too many.

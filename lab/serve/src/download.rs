@@ -19,6 +19,9 @@ use crate::refusal::Refusal;
 
 /// Maximum number of octets of a file that are in memory at a time.
 pub const PART_SIZE: usize = 64 << 10;
+/// Number of octets of a response that are kept in memory; longer ones are kept on the disk, because clients may receive
+/// them slowly.
+pub const MAX_IN_MEMORY: usize = 256 << 10;
 
 /// The requested part of a file: all of it, or one range of octets. RFC 9110, section 14
 #[derive(Debug, Clone, Default)]
@@ -98,7 +101,8 @@ impl IntoResponse for JsonAnswer {
     }
 }
 
-fn body(file: File, octets: u64) -> Body {
+/// Returns a body that is read from a file.
+pub fn body(file: File, octets: u64) -> Body {
     let parts = unfold(Some(file.take(octets)), async |file| {
         let mut file = file?;
         let read = spawn_blocking(move || {

@@ -55,7 +55,7 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
         response = RefusalPage(refusal).into_response();
     }
     if let Some(cache) = cache {
-        response = cache.encode(response).await;
+        response = cache.encode(response, server.config.state.clone()).await;
     }
     add_security_headers(response.headers_mut(), is_private, server.config.is_secure);
     response

@@ -4,7 +4,8 @@
 //! own processes. Decisions are pure functions: `lifecycle` returns the state after an event, `queue` the experiments
 //! to start. One thread of `jobs` starts and ends processes. `shell` is a terminal on an experiment's nodes. Only the
 //! outer layer, `router`, uses axum and tokio: `guard` checks requests, `api` serves programs, and `pages` serves
-//! people. `draft` converts between forms, drawings and texts.
+//! people. `draft` converts between forms, drawings and texts. `worker` runs each `computation` over a text in a child
+//! process with limits.
 
 mod accounts;
 mod api;

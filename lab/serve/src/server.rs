@@ -312,9 +312,12 @@ impl Server {
         read_answer(self.compute(requester, task, permission)?)
     }
 
-    /// Writes the report of an experiment, one report at a time.
-    pub(crate) fn write_report(&self, id: i64) -> Result<(), Refusal> {
+    /// Writes the report of an experiment, one report at a time, unless another request has already done so.
+    pub(crate) fn write_report(&self, id: i64, is_old: impl Fn() -> bool) -> Result<(), Refusal> {
         let _turn = self.report_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_old() {
+            return Ok(());
+        }
         jobs::write_report(&self.command(id)?).map_err(Refusal::internal)
     }
 

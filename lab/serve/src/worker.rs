@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
 use crate::computation::Computation;
+use crate::download::MAX_IN_MEMORY;
 use crate::jobs::pass_variables;
 use crate::refusal::{Problem, Refusal};
 use crate::server::Access;
@@ -30,9 +31,6 @@ const MAX_WAIT: Duration = Duration::from_secs(20);
 const MAX_LIFETIME: u32 = 35;
 /// Maximum number of octets of an answer.
 const MAX_ANSWER: u64 = 32 << 20;
-/// Number of octets of an answer that are kept in memory; longer answers are kept on the disk, because clients may
-/// receive them slowly.
-const MAX_IN_MEMORY: usize = 256 << 10;
 /// Maximum number of octets of an error message that are read.
 const MAX_MESSAGE: u64 = 4 << 10;
 /// Exit code of a child whose answer is a refusal.

@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 use crate::accounts::key;
 use crate::blocking::{run_blocking, run_expensive};
 use crate::clock::now;
+use crate::encoding::LongAnswer;
 use crate::experiment::{Experiment, Filter, State};
 use crate::extract::{JsonBody, PathParameter, QueryParameters, Uploader, allow_large_body};
 use crate::lifecycle::Event;
@@ -20,6 +21,8 @@ use crate::server::{Server, SharedServer};
 use crate::store::Text;
 use crate::submission::{Change, NewText, Rerun, Submission};
 
+/// Number of octets of texts from which on no older versions are listed.
+const MAX_VERSIONS_SIZE: usize = 2 << 20;
 /// Maximum length of a list.
 const MAX_LIST_LENGTH: usize = 1000;
 
@@ -140,12 +143,13 @@ async fn text(
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     QueryParameters(Version { version }): QueryParameters<Version>,
-) -> Result<Json<Text>, Refusal> {
+) -> Result<LongAnswer<Text>, Refusal> {
     let read = move |server: &Server| {
         server.entry(&requester, id)?;
         server.store.text(id, version)?.ok_or_else(Refusal::not_found)
     };
-    run_blocking(server, read).await.map(Json)
+    let permit = server.limits.admit_long_answer().await?;
+    Ok(LongAnswer(run_blocking(server, read).await?, permit))
 }
 
 /// Replaces the text of an experiment that is not running. Completed runs that are part of the new text, too, are kept.
@@ -163,19 +167,21 @@ async fn replace_text(
     run_expensive(server, &user, move |server| server.replace_text(&requester, id, &text)).await.map(Json)
 }
 
-/// Returns all versions of the text of an experiment, the newest first.
+/// Returns the newest versions of the text of an experiment, the newest first: as many as have 2 MiB. `text?version=N`
+/// returns older ones.
 #[utoipa::path(get, path = "/api/experiments/{id}/versions", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<Text>), (status = 404, body = Problems)))]
 async fn versions(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-) -> Result<Json<Vec<Text>>, Refusal> {
+) -> Result<LongAnswer<Vec<Text>>, Refusal> {
     let read = move |server: &Server| {
         server.entry(&requester, id)?;
-        Ok(server.store.texts(id)?)
+        Ok(server.store.texts(id, MAX_VERSIONS_SIZE)?)
     };
-    run_blocking(server, read).await.map(Json)
+    let permit = server.limits.admit_long_answer().await?;
+    Ok(LongAnswer(run_blocking(server, read).await?, permit))
 }
 
 /// Defines a handler for an action on an experiment.

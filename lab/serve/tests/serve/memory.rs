@@ -3,6 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "a test samples processes in real time")]
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -169,6 +171,32 @@ fn large_bodies_take_little_memory() {
     assert!(more < MAX_MORE, "{more} octets");
 }
 
+/// Clients that receive long answers slowly, or not at all.
+#[test]
+fn slow_readers_of_a_long_text_take_little_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = Lab::start(&dir.path().join("state"), 1);
+    let text = format!("{SHORT}{}", format!("#{}\n", "x".repeat(98)).repeat(10_000));
+    let id = lab.submit(&text, &json!({ "hold": true }));
+    let idle = max_resident(lab.process.id());
+    let mut readers = slow_readers(&lab, 300, &format!("/api/experiments/{id}/text"));
+    let mut part = [0; 1024];
+    readers.iter_mut().for_each(|reader| reader.read_exact(&mut part).unwrap());
+    let more = max_resident(lab.process.id()) - idle;
+    println!("300 slow readers of 1 MB: {} MiB more than idle", more >> 20);
+    assert!(more < MAX_MORE, "{more} octets");
+}
+
+/// Sends the same request by many clients, which read nothing.
+fn slow_readers(lab: &Lab, count: usize, path: &str) -> Vec<TcpStream> {
+    let host = lab.url.strip_prefix("http://").unwrap();
+    let mut readers: Vec<_> = (0..count).map(|_| TcpStream::connect(host).unwrap()).collect();
+    for reader in &mut readers {
+        write!(reader, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+    }
+    readers
+}
+
 /// Each password hash takes 19 MiB.
 #[test]
 fn many_logins_take_little_memory() {
@@ -223,7 +251,6 @@ fn limits_end_the_process_of_a_computation() {
 /// A client that reads little and then nothing occupies the memory of one part of the file, not of the whole file.
 #[test]
 fn slow_readers_of_a_large_file_take_little_memory() {
-    use std::io::{Read, Write};
     const READERS: usize = 16;
     const LARGE: u64 = 242 << 20;
     let dir = tempfile::tempdir().unwrap();
@@ -231,12 +258,7 @@ fn slow_readers_of_a_large_file_take_little_memory() {
     let id = lab.submit(SHORT, &json!({ "cores": 1 }));
     lab.until_state(id, "done");
     fs::File::create(lab.results(id).join("large.bin")).unwrap().set_len(LARGE).unwrap();
-    let host = lab.url.strip_prefix("http://").unwrap();
-    let mut readers: Vec<_> = (0..READERS).map(|_| std::net::TcpStream::connect(host).unwrap()).collect();
-    for reader in &mut readers {
-        let path = format!("/api/experiments/{id}/files/large.bin");
-        write!(reader, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
-    }
+    let mut readers = slow_readers(&lab, READERS, &format!("/api/experiments/{id}/files/large.bin"));
     let mut part = [0; 1024];
     for _ in 0..1024 {
         readers.iter_mut().for_each(|reader| reader.read_exact(&mut part).unwrap());
