@@ -80,10 +80,13 @@ impl Experiment {
         let checked = source.permission().check_size(combinations.len(), 0);
         checked.map_err(|problem| source.error(&(0..0), problem))?;
         transport_options::apply_overrides(&mut table, source)?;
-        let mut files: Vec<ExperimentFile> = Vec::new();
+        let mut files: Vec<ExperimentFile> = Vec::with_capacity(combinations.len());
         let (mut count, mut routes) = (0, 0);
         for step in &combinations {
-            let file = read_combination(&table, step, source)?;
+            let mut file = read_combination(&table, step, source)?;
+            if let Some(first) = files.first() {
+                file.share_transports(first);
+            }
             let transports = file.transports.get_ref().len();
             count += transports;
             routes += transports * permission::count_routes(file.network.get_ref());
@@ -94,7 +97,7 @@ impl Experiment {
 
         let first = &files[0];
         first.check_runs(&files, source)?;
-        let (mut points, mut places) = (Vec::new(), Vec::new());
+        let (mut points, mut places) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for (index, twin) in first.twins().into_iter().enumerate() {
             let own_table = merge_workload(&table, index, &combinations[0], source)?;
             for (file, step) in files.iter().zip(&combinations) {

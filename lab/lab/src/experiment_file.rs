@@ -167,6 +167,15 @@ fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
 }
 
 impl ExperimentFile {
+    /// Shares the options of transports that are the same in `other`; they would occupy most of the memory of a file.
+    pub(crate) fn share_transports(&mut self, other: &Self) {
+        for (own, other) in self.transports.get_mut().iter_mut().zip(other.transports.get_ref()) {
+            if own.spec == other.spec {
+                own.spec = other.spec.clone();
+            }
+        }
+    }
+
     /// Checks what the file may use of this machine; returns the position of the part that is not permitted, and the problem.
     pub(crate) fn check_permission(&self, permission: &Permission) -> Result<(), (Range<usize>, String)> {
         const PROGRAMS_REFUSED: &str = "programs would have access to files of the server's machine; use a workload instead, or ask the operator \

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use hol_network::NetworkSpec;
+use serde::{Deserialize, Serialize};
 
 use crate::worlds::WorldName;
 
@@ -15,7 +16,7 @@ const LIVE_WORLD: &str = "live";
 
 /// The resources of the machine that an experiment may use. By default everything; a public server grants less. The
 /// permission is checked with the values of each point, before any file is opened and any world is started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permission {
     /// Whether the experiment may run programs and name a root for them; both are files of this machine.
     pub programs: bool,

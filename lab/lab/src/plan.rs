@@ -36,6 +36,11 @@ impl Plan {
         Self { points, share: None }
     }
 
+    /// Returns the points of the plan.
+    pub fn into_points(self) -> Vec<Point> {
+        self.points
+    }
+
     /// Creates the plan of a manifest: all of its points, or the part in its directory.
     pub fn of_manifest(manifest: &Manifest) -> Self {
         let points = manifest.points.clone();

@@ -2,13 +2,13 @@
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use include_dir::{Dir, include_dir};
-use sha2::{Digest, Sha256};
 
+use crate::encoding::{ClientCache, Encoded};
 use crate::refusal::Refusal;
 use crate::server::SharedServer;
 
@@ -27,34 +27,14 @@ async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     let Some(plain) = BUNDLE.get_file(&path).filter(|_| !path.ends_with(GZIP_SUFFIX)) else {
         return Refusal::not_found().into_response();
     };
-    let takes_gzip = text(&headers, ACCEPT_ENCODING).split(',').any(|coding| coding.trim() == "gzip");
-    let small = BUNDLE.get_file(format!("{path}{GZIP_SUFFIX}")).filter(|_| takes_gzip);
-    let contents = small.unwrap_or(plain).contents();
-    let version = version(contents);
-    let mut response = if text(&headers, IF_NONE_MATCH).split(',').any(|known| known.trim() == version) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        ([(CONTENT_TYPE, media_type(&path))], contents).into_response()
-    };
-    if small.is_some() && response.status() == StatusCode::OK {
-        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    response.headers_mut().insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if let Ok(version) = HeaderValue::from_str(&version) {
-        response.headers_mut().insert(ETAG, version);
+    let cache = ClientCache::of(&headers);
+    let small = BUNDLE.get_file(format!("{path}{GZIP_SUFFIX}")).filter(|_| cache.accepts_gzip);
+    let encoded = Encoded::of_program(small.unwrap_or(plain).contents(), small.is_some());
+    let mut response = cache.respond(encoded, "accept-encoding");
+    if response.status() == StatusCode::OK {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type(&path)));
     }
     response
-}
-
-fn text(headers: &HeaderMap, name: HeaderName) -> &str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
-}
-
-/// Returns an entity tag of contents. RFC 9110, section 8.8.3
-fn version(contents: &[u8]) -> String {
-    let digest = Sha256::digest(contents);
-    let word: String = digest[..12].iter().map(|octet| format!("{octet:02x}")).collect();
-    format!("\"{word}\"")
 }
 
 /// Returns the media type of a file by its suffix. RFC 9110, section 8.3

@@ -7,17 +7,21 @@ use std::os::unix::fs::MetadataExt;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
+use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_RANGE, RANGE};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
+use tempfile::{SpooledData, SpooledTempFile};
 use tokio::task::spawn_blocking;
 
 use crate::refusal::Refusal;
 
 /// Maximum number of octets of a file that are in memory at a time.
 pub const PART_SIZE: usize = 64 << 10;
+/// Number of octets of a response that are kept in memory; longer ones are kept on the disk, because clients may receive
+/// them slowly.
+pub const MAX_IN_MEMORY: usize = 256 << 10;
 
 /// The requested part of a file: all of it, or one range of octets. RFC 9110, section 14
 #[derive(Debug, Clone, Default)]
@@ -77,7 +81,28 @@ pub fn download(mut file: File, wanted: &ByteRange) -> Result<Response, Refusal>
     Ok((StatusCode::PARTIAL_CONTENT, headers, range, length, body(file, octets)).into_response())
 }
 
-fn body(file: File, octets: u64) -> Body {
+/// The answer of a computation.
+#[derive(Debug)]
+pub struct JsonAnswer(pub SpooledTempFile);
+
+impl IntoResponse for JsonAnswer {
+    fn into_response(self) -> Response {
+        let json = [(CONTENT_TYPE, "application/json")];
+        match self.0.into_inner() {
+            SpooledData::InMemory(octets) => (json, octets.into_inner()).into_response(),
+            SpooledData::OnDisk(file) => match file.metadata() {
+                Ok(metadata) => {
+                    let octets = metadata.len();
+                    (json, [(CONTENT_LENGTH, octets)], body(file, octets)).into_response()
+                }
+                Err(error) => Refusal::from(error).into_response(),
+            },
+        }
+    }
+}
+
+/// Returns a body that is read from a file.
+pub fn body(file: File, octets: u64) -> Body {
     let parts = unfold(Some(file.take(octets)), async |file| {
         let mut file = file?;
         let read = spawn_blocking(move || {

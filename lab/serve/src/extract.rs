@@ -4,14 +4,18 @@ use std::convert::Infallible;
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Path, Query, Request};
-use axum::http::header::{ACCEPT, AUTHORIZATION, COOKIE};
+use axum::extract::{
+    DefaultBodyLimit, FromRequest, FromRequestParts, OptionalFromRequest, Path, Query, Request,
+};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::accounts::key;
 use crate::clock::now;
+use crate::concurrency::UserPermit;
+use crate::reading::MAX_TEXT_SIZE;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::SharedServer;
@@ -102,6 +106,40 @@ impl FromRequestParts<SharedServer> for Requester {
         };
         let holder = server.store.user_of_key(&key::digest(secret), kind, now())?;
         holder.ok_or_else(|| Refusal::unauthorized("the session or token is unknown or has expired"))
+    }
+}
+
+/// Maximum number of octets of a body with a text or a file. JSON may need six octets for one octet of text: `\u0000`.
+const MAX_LARGE_BODY: usize = 6 * MAX_TEXT_SIZE + (64 << 10);
+/// Number of octets up to which a body is not large.
+const MAX_SMALL_BODY: u64 = 64 << 10;
+
+/// Allows large bodies on a route, whose handler must have a [`Uploader`].
+pub fn allow_large_body() -> DefaultBodyLimit {
+    DefaultBodyLimit::max(MAX_LARGE_BODY)
+}
+
+/// The user who sends a body that may be large, and the permission to do so. It precedes the body in the parameters of a
+/// handler, so that the body is received only with the permission.
+#[derive(Debug)]
+pub struct Uploader {
+    /// The user.
+    pub requester: Requester,
+    /// Ends with the request.
+    pub permit: Option<UserPermit>,
+}
+
+impl FromRequestParts<SharedServer> for Uploader {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, server: &SharedServer) -> Result<Self, Refusal> {
+        let requester = Requester::from_request_parts(parts, server).await?;
+        let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if length.is_some_and(|length: u64| length <= MAX_SMALL_BODY) {
+            return Ok(Self { requester, permit: None });
+        }
+        let permit = Some(server.limits.admit_large_body(server.limited_user(&requester)).await?);
+        Ok(Self { requester, permit })
     }
 }
 

@@ -29,14 +29,24 @@ pub enum Folder {
 impl Server {
     /// Returns the path of a folder, if `requester` may see it.
     pub(crate) fn folder(&self, requester: &Requester, folder: &Folder) -> Result<PathBuf, Refusal> {
-        let (owner, id) = match folder {
-            Folder::Mine => (Owner::User, requester.id),
-            Folder::Project(name) => {
-                let (id, _) = self.store.project(name, requester.id)?.ok_or_else(Refusal::not_found)?;
-                (Owner::Project, id)
-            }
-        };
-        Ok(self.directory(owner, id)?)
+        Ok(match self.project_of_folder(requester, folder)? {
+            Some(project) => self.directory(Owner::Project, project)?,
+            None => self.directory(Owner::User, requester.id)?,
+        })
+    }
+
+    /// Returns the project of a folder, if it belongs to one.
+    fn project_of_folder(&self, requester: &Requester, folder: &Folder) -> Result<Option<i64>, Refusal> {
+        let Folder::Project(name) = folder else { return Ok(None) };
+        let (project, _) = self.store.project(name, requester.id)?.ok_or_else(Refusal::not_found)?;
+        Ok(Some(project))
+    }
+
+    /// Records the octets of a project's folder for its quota.
+    fn record_files(&self, project: Option<i64>, root: &Path) -> Result<(), Refusal> {
+        let Some(project) = project else { return Ok(()) };
+        let octets = list_files(root)?.iter().map(|file| file.size).sum();
+        Ok(self.store.record_files(project, octets)?)
     }
 
     /// Stores a file atomically; replaces a file of the same name.
@@ -54,6 +64,10 @@ impl Server {
                 format!("the folder would have more than {MAX_FILES} files or {} MiB", MAX_OCTETS >> 20);
             return Err(Refusal::conflict(max, "delete some files first"));
         }
+        let project = self.project_of_folder(requester, folder)?;
+        if let Some(project) = project {
+            self.check_disk(project, content.len())?;
+        }
         let parent = place.parent().unwrap_or(&root);
         let taken = |error: io::Error| match error.kind() {
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
@@ -69,7 +83,8 @@ impl Server {
                 Refusal::conflict("a directory has this name", "choose another name")
             }
             _ => error.error.into(),
-        })
+        })?;
+        self.record_files(project, &root)
     }
 
     /// Removes a file.
@@ -81,7 +96,8 @@ impl Server {
     ) -> Result<(), Refusal> {
         let root = self.folder(requester, folder)?;
         let place = resolve_inside(&root, path).ok_or_else(Refusal::not_found)?;
-        Ok(fs::remove_file(place)?)
+        fs::remove_file(place)?;
+        self.record_files(self.project_of_folder(requester, folder)?, &root)
     }
 }
 

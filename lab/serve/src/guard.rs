@@ -8,10 +8,12 @@ use axum::http::header::{
     STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::drain::DrainedBody;
+use crate::encoding::ClientCache;
 use crate::extract::AcceptHeader;
 use crate::pages::RefusalPage;
 use crate::refusal::Refusal;
@@ -35,6 +37,9 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Forwards a request to its handler, or rejects it.
 pub async fn guard(State(server): State<SharedServer>, request: Request, next: Next) -> Response {
     let is_private = !request.uri().path().starts_with("/web/");
+    let is_http2 = request.version() == Version::HTTP_2;
+    let request = if is_http2 { request.map(DrainedBody::wrap) } else { request };
+    let cache = (request.method() == Method::GET).then(|| ClientCache::of(request.headers()));
     let is_page = request.method() == Method::GET && AcceptHeader::of(request.headers()).is_browser;
     let mut response = match check(&server.config, &request) {
         Err(refusal) => refusal.into_response(),
@@ -48,6 +53,9 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
     };
     if is_page && let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
         response = RefusalPage(refusal).into_response();
+    }
+    if let Some(cache) = cache {
+        response = cache.encode(response, server.config.state.clone()).await;
     }
     add_security_headers(response.headers_mut(), is_private, server.config.is_secure);
     response

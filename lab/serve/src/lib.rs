@@ -4,7 +4,8 @@
 //! own processes. Decisions are pure functions: `lifecycle` returns the state after an event, `queue` the experiments
 //! to start. One thread of `jobs` starts and ends processes. `shell` is a terminal on an experiment's nodes. Only the
 //! outer layer, `router`, uses axum and tokio: `guard` checks requests, `api` serves programs, and `pages` serves
-//! people. `draft` converts between forms, drawings and texts.
+//! people. `draft` converts between forms, drawings and texts. `worker` runs each `computation` over a text in a child
+//! process with limits.
 
 mod accounts;
 mod api;
@@ -13,10 +14,13 @@ mod blocking;
 mod bundle;
 mod client;
 mod clock;
+mod computation;
 mod concurrency;
 mod directory;
 mod download;
 mod draft;
+mod drain;
+mod encoding;
 mod events;
 mod experiment;
 mod extract;
@@ -37,6 +41,7 @@ mod refusal;
 mod requester;
 mod router;
 mod server;
+mod settings;
 mod shared;
 mod shell;
 mod slow_clients;
@@ -44,6 +49,7 @@ mod store;
 mod submission;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 pub use backup::{BackupError, back_up};
 pub use experiment::{Experiment, Format, Links, Progress, State};
@@ -53,3 +59,4 @@ pub use people::Registration;
 pub use quota::Quota;
 pub use refusal::{Problem, Problems};
 pub use server::{Access, Server};
+pub use worker::{Limits, compute};

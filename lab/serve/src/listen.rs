@@ -10,7 +10,8 @@ use std::time::Duration;
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use hol_lab::Permission;
-use hyper_util::rt::TokioTimer;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
 
 use crate::jobs::{SchedulerMessage, run_scheduler};
 use crate::mail::{MailDestination, MailError, Mailer};
@@ -26,6 +27,10 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of octets of headers over HTTP/2; `guard` allows fewer, and explains the error. RFC 9113, section
 /// 6.5.2
 const MAX_HTTP2_HEAD: u32 = 64 << 10;
+/// Maximum number of octets of a response, over HTTP/2 of each of its responses, that a connection buffers.
+const MAX_BUFFER: usize = 64 << 10;
+/// Maximum number of concurrent requests of a connection over HTTP/2, at least 100. RFC 9113, section 6.5.2
+const MAX_STREAMS: u32 = 100;
 /// Time for open responses when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -146,6 +151,7 @@ impl Options {
             names: self.names.clone(),
             is_secure: !matches!(self.tls, Tls::None),
             is_behind_proxy: matches!(self.tls, Tls::Proxy),
+            has_children: true,
         })
     }
 }
@@ -197,19 +203,28 @@ async fn serve_connections(listener: TcpListener, tls: &Tls, server: &Arc<Server
             let mut listening = axum_server::from_tcp_rustls(listener, tls_config(certificates, key).await?)?
                 .map(|tls| tls.acceptor(RateCheckingAcceptor::default()))
                 .handle(handle);
-            listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-            listening.http_builder().http2().max_header_list_size(MAX_HTTP2_HEAD);
+            set_limits(listening.http_builder());
             listening.serve(service).await?;
         }
         Tls::None | Tls::Proxy => {
             let mut listening =
                 axum_server::from_tcp(listener)?.acceptor(RateCheckingAcceptor::default()).handle(handle);
-            listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-            listening.http_builder().http2().max_header_list_size(MAX_HTTP2_HEAD);
+            set_limits(listening.http_builder());
             listening.serve(service).await?;
         }
     }
     Ok(())
+}
+
+/// Limits the time and the memory of a connection.
+fn set_limits(builder: &mut Builder<TokioExecutor>) {
+    let mut http1 = builder.http1();
+    http1.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(MAX_BUFFER);
+    builder
+        .http2()
+        .max_header_list_size(MAX_HTTP2_HEAD)
+        .max_send_buf_size(MAX_BUFFER)
+        .max_concurrent_streams(MAX_STREAMS);
 }
 
 async fn tls_config(certificates: &PathBuf, key: &PathBuf) -> Result<RustlsConfig, ServeError> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use clap::{Parser, Subcommand};
-use hol_serve::{MailDestination, Options, Quota, Registration, Tls};
+use hol_serve::{Limits, MailDestination, Options, Quota, Registration, Tls};
 use hol_terminal::{companion, note, say};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -82,6 +82,9 @@ enum Task {
         /// Directory for the copy; it must be new or empty
         to: PathBuf,
     },
+    /// Run the computation on standard input with limits. The server starts this command.
+    #[command(hide = true)]
+    Compute { mebibytes: u64, seconds: u64 },
 }
 
 /// Why the server ended.
@@ -99,7 +102,11 @@ impl Failure {
 }
 
 fn main() -> ExitCode {
-    let (problem, code) = match Serve::parse().run() {
+    let serve = Serve::parse();
+    if let Some(Task::Compute { mebibytes, seconds }) = serve.task {
+        return hol_serve::compute(Limits { mebibytes, seconds });
+    }
+    let (problem, code) = match serve.run() {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Usage(problem)) => (problem, 2),
         Err(Failure::Failed(problem)) => (problem, 1),

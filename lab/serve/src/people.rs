@@ -1,14 +1,16 @@
 //! Operations on accounts: register, log in, change the password, create tokens.
 
 use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::accounts::attempts::Attempts;
+use crate::accounts::attempts::{Attempts, name_at_network};
 use crate::accounts::{key, password};
 use crate::client::ClientNetwork;
 use crate::clock::now;
+use crate::concurrency::DelayPermit;
 use crate::events::Kind;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -71,8 +73,6 @@ impl Server {
                 "log in to change it",
             ));
         }
-        let name = requester.name.to_lowercase();
-        self.attempts().log_in(network, &name, now())?;
         let found = self.store.credentials(&requester.name)?;
         if !password::verify(&new.old, found.as_ref().map(|found| found.password.as_str())) {
             return Err(Refusal::bad_request(
@@ -80,21 +80,34 @@ impl Server {
                 "enter the password with which you log in",
             ));
         }
-        self.attempts().log_in_succeeded(network, &name);
+        self.attempts().log_in_succeeded(network, &requester.name);
         self.store.set_password(requester.id, &password::hash(&new.password)?, kept)?;
         self.end_streams();
         Ok(())
     }
 
+    /// Counts an attempt to log in, before the password is checked, so that concurrent attempts are counted, too. After
+    /// many wrong passwords, returns the time for which the attempt has to wait, and the permission to wait.
+    pub(crate) fn delay_login(
+        &self,
+        ClientNetwork(network): &ClientNetwork,
+        name: &str,
+    ) -> Result<Option<(Duration, DelayPermit)>, Refusal> {
+        let seconds = self.attempts().log_in(network, name, now());
+        if seconds == 0 {
+            return Ok(None);
+        }
+        let permit = self.limits.admit_delay(&name_at_network(network, name), seconds)?;
+        Ok(Some((Duration::from_secs(seconds.into()), permit)))
+    }
+
     /// Starts a session, and returns its key.
     pub fn log_in(&self, ClientNetwork(network): &ClientNetwork, login: &Login) -> Result<String, Refusal> {
-        let name = login.name.to_lowercase();
-        self.attempts().log_in(network, &name, now())?;
         let found = self.store.credentials(&login.name)?;
         if !password::verify(&login.password, found.as_ref().map(|found| found.password.as_str())) {
             return Err(Refusal::unauthorized("the name or the password is wrong"));
         }
-        self.attempts().log_in_succeeded(network, &name);
+        self.attempts().log_in_succeeded(network, &login.name);
         let found = found.ok_or_else(Refusal::not_found)?;
         let key = key::generate()?;
         self.store.add_key(

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// The resources that the experiments of a project have used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct Usage {
-    /// Octets that the project's experiments occupy on the disk.
+    /// Octets of the project's files, of all versions of its experiments' texts, and of their results on the disk.
     pub octets: u64,
     /// Completed runs of the project's experiments.
     pub runs: u64,
@@ -32,24 +32,29 @@ impl Quota {
 
     /// Returns why a project with this usage may not use further resources, or `None` if it may.
     pub fn excess(&self, used: &Usage) -> Option<String> {
-        let disk = || {
-            format!(
-                "its project uses {} of disk, which is the maximum; delete experiments",
-                format_mebibytes(used.octets)
-            )
-        };
         let runs = || format!("its project has {} runs, which is the maximum; delete experiments", used.runs);
         let time = || {
             let hours = self.core_seconds / 3600;
             format!("its project has used its {hours} core hours; ask the operator of the server for more")
         };
-        if used.octets >= self.octets {
-            return Some(disk());
+        if let Some(disk) = self.disk_excess(used, 0) {
+            return Some(disk);
         }
         if used.runs >= self.runs {
             return Some(runs());
         }
         (used.core_seconds >= self.core_seconds).then(time)
+    }
+
+    /// Returns why a project with this usage may not occupy `more` octets of the disk, or `None` if it may.
+    pub fn disk_excess(&self, used: &Usage, more: u64) -> Option<String> {
+        (used.octets + more >= self.octets).then(|| {
+            format!(
+                "its project uses {} of {} of disk; delete experiments or files",
+                format_mebibytes(used.octets),
+                format_mebibytes(self.octets)
+            )
+        })
     }
 
     /// Returns a sentence about the usage of a project and its limits.
@@ -85,7 +90,9 @@ mod tests {
         let used = Usage { octets: 1 << 29, runs: 99, core_seconds: 7199 };
         assert_eq!(quota.excess(&used), None);
         let why = |used| quota.excess(&used).unwrap();
-        assert!(why(Usage { octets: 1 << 30, ..used }).contains("1024 MiB of disk"));
+        assert!(why(Usage { octets: 1 << 30, ..used }).contains("1024 MiB of 1024 MiB of disk"));
+        assert_eq!(quota.disk_excess(&used, (1 << 29) - 1), None);
+        assert!(quota.disk_excess(&used, 1 << 29).unwrap().contains("512 MiB of 1024 MiB"));
         assert!(why(Usage { runs: 100, ..used }).contains("100 runs"));
         assert!(why(Usage { core_seconds: 7200, ..used }).contains("2 core hours"));
         let line = "512 MiB of 1024 MiB of disk, 99 of 100 runs, 2.0 of 2.0 core hours";

@@ -68,12 +68,18 @@ pub fn permission_for_users(live: &[String]) -> Permission {
     }
 }
 
-/// Rejects texts that would take too long to parse, because the whole text may be parsed for each point.
-pub fn check_size(text: &str, format: Format, permission: &Permission) -> Result<(), Refusal> {
+/// Rejects texts that are too long.
+pub fn check_length(text: &str) -> Result<(), Refusal> {
     if text.len() > MAX_TEXT_SIZE {
         let problem = format!("the text is longer than the maximum of {} MiB", MAX_TEXT_SIZE >> 20);
         return Err(Refusal::too_large(problem));
     }
+    Ok(())
+}
+
+/// Rejects texts that would take too long to parse, because the whole text may be parsed for each point.
+pub fn check_size(text: &str, format: Format, permission: &Permission) -> Result<(), Refusal> {
+    check_length(text)?;
     let points = experiment_text(text, format, permission).map_or(1, |said| points(&said));
     if points.saturating_mul(text.len()) > MAX_WORK {
         let problem =

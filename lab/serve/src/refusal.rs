@@ -102,6 +102,12 @@ impl Refusal {
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "the disk of the server is full", cure)
     }
 
+    /// Creates the refusal (507) of octets beyond a quota; `why` ends with the remedy.
+    pub fn quota_exceeded(why: &str) -> Self {
+        let (problem, cure) = why.split_once("; ").unwrap_or((why, ""));
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, problem, cure)
+    }
+
     /// Creates the refusal (500) for a failure of the disk, the database, or our code. The details are written to
     /// standard error, and not sent to the client.
     pub fn internal(problem: impl fmt::Display) -> Self {

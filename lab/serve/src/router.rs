@@ -5,13 +5,12 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 
 use crate::guard::guard;
-use crate::reading::MAX_TEXT_SIZE;
 use crate::refusal::Refusal;
 use crate::server::SharedServer;
 use crate::{api, bundle, pages, shared};
 
-/// Maximum number of octets of a body. JSON may need six octets for one octet of text: `\u0000`.
-const MAX_BODY_SIZE: usize = 6 * MAX_TEXT_SIZE + (64 << 10);
+/// Maximum number of octets of a body, except for texts and files: see [`Sender`](crate::extract::Uploader).
+const MAX_BODY_SIZE: usize = 512 << 10;
 
 /// Returns the router of all paths.
 pub fn router(server: SharedServer) -> Router {

@@ -7,9 +7,11 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hol_lab::Permission;
+use serde::de::DeserializeOwned;
 
 use crate::accounts::attempts::Attempts;
 use crate::clock::now;
+use crate::computation::{Computation, NamedText, Task};
 use crate::concurrency::ConcurrencyLimits;
 use crate::events::{EventHub, Kind};
 use crate::experiment::{Experiment, Filter, State};
@@ -21,6 +23,7 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::shell::Shells;
 use crate::store::{DATABASE_FILE, Entry, Owner, StateChange, Store, StoreError, User};
+use crate::worker::{Answer, Worker, read_answer};
 
 /// The server, shared by all requests.
 pub type SharedServer = Arc<Server>;
@@ -55,6 +58,8 @@ pub struct Config {
     pub is_secure: bool,
     /// Whether a proxy in front of the server adds the address of the client to requests.
     pub is_behind_proxy: bool,
+    /// Whether child processes compute over the texts of experiments; this program must be `hol-serve`.
+    pub has_children: bool,
 }
 
 /// A state directory, and the state in memory.
@@ -67,6 +72,7 @@ pub struct Server {
     pub(crate) attempts: Mutex<Attempts>,
     pub(crate) limits: ConcurrencyLimits,
     pub(crate) shells: Shells,
+    pub(crate) worker: Arc<Worker>,
     /// The only user, if there is no login.
     pub(crate) local: Option<Requester>,
     mailer: Mailer,
@@ -108,6 +114,7 @@ impl Server {
         let lock = lock_directory(&config.state)?;
         let store = Store::open(&config.state.join(DATABASE_FILE))?;
         let local = if config.access == Access::Open { Some(create_local_user(&store)?) } else { None };
+        let worker = Worker::new(config.access, config.has_children, config.state.clone());
         let server = Self {
             config,
             store,
@@ -115,6 +122,7 @@ impl Server {
             attempts: Mutex::default(),
             limits: ConcurrencyLimits::default(),
             shells: Shells::default(),
+            worker: Arc::new(worker),
             local,
             mailer,
             url: OnceLock::new(),
@@ -203,6 +211,14 @@ impl Server {
         Ok(self.config.quota.excess(&self.store.usage(project)?))
     }
 
+    /// Rejects `more` octets that would exceed the disk quota of `project`.
+    pub(crate) fn check_disk(&self, project: i64, more: usize) -> Result<(), Refusal> {
+        match self.config.quota.disk_excess(&self.store.usage(project)?, more as u64) {
+            Some(why) => Err(Refusal::quota_exceeded(&why)),
+            None => Ok(()),
+        }
+    }
+
     /// Records why experiments wait.
     pub(crate) fn record_wait_reasons(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
         self.store.record_wait_reasons(whys)?;
@@ -235,8 +251,12 @@ impl Server {
         let text = if begins { self.store.text(entry.experiment.id, None)? } else { None };
         let text = text.map(|text| text.text).filter(|text| !text.is_empty());
         let (experiment, permission) = (entry.experiment.clone(), self.permission(entry.project)?);
+        let tables = text.map(|text| {
+            let text = NamedText { name: experiment.name.clone(), text, format: experiment.format };
+            (Computation { task: Task::Tables(text), permission }, self.worker.clone())
+        });
         let url = self.url.get().cloned().unwrap_or_default();
-        self.mailer.queue(mail::StateChangeMail { to, url, from: *from, experiment, text, permission });
+        self.mailer.queue(mail::StateChangeMail { to, url, from: *from, experiment, tables });
         Ok(())
     }
 
@@ -251,7 +271,8 @@ impl Server {
         let dir = self.directory(Owner::Experiment, id)?;
         let project = self.store.entry(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.project;
         let permission = self.permission(project)?;
-        Ok(jobs::RunnerCommand { program: self.config.program.clone(), dir, permission })
+        let (program, worker) = (self.config.program.clone(), self.worker.clone());
+        Ok(jobs::RunnerCommand { program, dir, permission, worker })
     }
 
     /// Returns the resources of this machine that experiments of a project may use.
@@ -266,9 +287,37 @@ impl Server {
         Ok(self.config.state.join(owner.plural()).join(name))
     }
 
-    /// Writes the report of an experiment, one report at a time.
-    pub(crate) fn write_report(&self, id: i64) -> Result<(), Refusal> {
+    /// Returns the number of a user to whom limits apply; `None` for the owner of the machine.
+    pub(crate) fn limited_user(&self, requester: &Requester) -> Option<i64> {
+        self.local.is_none().then_some(requester.id)
+    }
+
+    /// Runs a computation for a user when few others run, and returns its answer.
+    pub(crate) fn compute(
+        &self,
+        requester: &Requester,
+        task: Task,
+        permission: Permission,
+    ) -> Result<Answer, Refusal> {
+        self.worker.run(self.limited_user(requester), &Computation { task, permission })
+    }
+
+    /// Runs a computation like [`compute`](Self::compute), and reads its answer.
+    pub(crate) fn compute_value<T: DeserializeOwned>(
+        &self,
+        requester: &Requester,
+        task: Task,
+        permission: Permission,
+    ) -> Result<T, Refusal> {
+        read_answer(self.compute(requester, task, permission)?)
+    }
+
+    /// Writes the report of an experiment, one report at a time, unless another request has already done so.
+    pub(crate) fn write_report(&self, id: i64, is_old: impl Fn() -> bool) -> Result<(), Refusal> {
         let _turn = self.report_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_old() {
+            return Ok(());
+        }
         jobs::write_report(&self.command(id)?).map_err(Refusal::internal)
     }
 

@@ -7,11 +7,12 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::clock::now;
+use crate::computation::{NamedText, Task};
 use crate::draft;
 use crate::events::Kind;
 use crate::experiment::{Experiment, Format, State};
 use crate::lifecycle::{cure, holds_cores};
-use crate::reading::{read, to_problem};
+use crate::reading::{check_length, read, to_problem};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::Server;
@@ -123,28 +124,23 @@ impl Server {
         let called = wanted.name.clone().unwrap_or_else(|| "experiment".to_owned());
         check_name(&called)?;
         let (project, _) = self.project_of(requester, wanted.project.as_deref())?;
-        let title = self.title_of(&called, &wanted.text, wanted.format, project)?;
+        let title = self.check_text(requester, &called, &wanted.text, wanted.format, project)?;
         let name = wanted.name.clone().unwrap_or_else(|| name_of(&title));
         self.add_experiment(requester, name, title, None, wanted)
     }
 
-    /// Returns the title of a text, which is an experiment of `project` or a network without traffic; an error if the
-    /// text is invalid.
-    fn title_of(&self, name: &str, text: &str, format: Format, project: i64) -> Result<String, Refusal> {
-        let permission = self.permission(project)?;
-        let refusal = match read(name, text, format, &permission) {
-            Ok(experiment) => return Ok(shorten_title(&experiment.title)),
-            Err(refusal) => refusal,
-        };
-        let whole = draft::with_placeholder_traffic(text, format, &permission).ok_or(refusal)?;
-        let experiment = read(name, &whole, format, &permission)?;
-        if !permission.programs {
-            return Err(Refusal::bad_request(
-                "the experiment has no traffic, and this server does not allow users to run programs on nodes",
-                "add traffic, or ask the operator of the server to start it with --programs",
-            ));
-        }
-        Ok(shorten_title(&experiment.title))
+    /// Checks the text of an experiment of `project`, and returns its title.
+    fn check_text(
+        &self,
+        requester: &Requester,
+        name: &str,
+        text: &str,
+        format: Format,
+        project: i64,
+    ) -> Result<String, Refusal> {
+        check_length(text)?;
+        let text = NamedText { name: name.to_owned(), text: text.to_owned(), format };
+        self.compute_value(requester, Task::Check(text), self.permission(project)?)
     }
 
     /// Submits a study that comes with the program.
@@ -176,6 +172,7 @@ impl Server {
             );
             return Err(Refusal::too_many(problem, 60));
         }
+        self.check_disk(project, wanted.text.len())?;
         let fresh = NewExperiment {
             name,
             title,
@@ -238,7 +235,8 @@ impl Server {
             ));
         }
         let name = &entry.experiment.name;
-        let title = self.title_of(name, &new.text, new.format, entry.project)?;
+        let title = self.check_text(requester, name, &new.text, new.format, entry.project)?;
+        self.check_disk(entry.project, new.text.len())?;
         let text = (new.text.as_str(), new.format);
         match self.store.write_text(id, text, &title, requester.id, now())? {
             None => Err(Refusal::not_found()),
@@ -275,8 +273,11 @@ impl Server {
             };
             return self.submit_study(requester, study, run);
         }
-        let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        let (text, format) = with_values(&old.name, text, &rerun.set, &self.permission(own_project)?)?;
+        let Text { mut text, format, .. } = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
+        if !rerun.set.is_empty() {
+            let old = NamedText { name: old.name.clone(), text, format };
+            text = self.compute_value(requester, Task::Set(old, rerun.set), self.permission(own_project)?)?;
+        }
         let submission = Submission {
             text,
             format,
@@ -343,17 +344,33 @@ impl Server {
     }
 }
 
-/// Returns the text after setting the keys in `set`.
-fn with_values(
-    name: &str,
-    Text { text, format, .. }: Text,
+/// Returns the title of a text, which is an experiment or a network without traffic; an error if the text is invalid.
+pub fn title_of(
+    NamedText { name, text, format }: &NamedText,
+    permission: &Permission,
+) -> Result<String, Refusal> {
+    let refusal = match read(name, text, *format, permission) {
+        Ok(experiment) => return Ok(shorten_title(&experiment.title)),
+        Err(refusal) => refusal,
+    };
+    let whole = draft::with_placeholder_traffic(text, *format, permission).ok_or(refusal)?;
+    let experiment = read(name, &whole, *format, permission)?;
+    if !permission.programs {
+        return Err(Refusal::bad_request(
+            "the experiment has no traffic, and this server does not allow users to run programs on nodes",
+            "add traffic, or ask the operator of the server to start it with --programs",
+        ));
+    }
+    Ok(shorten_title(&experiment.title))
+}
+
+/// Returns an experiment file after setting the keys in `set`.
+pub fn with_values(
+    NamedText { name, text, format }: &NamedText,
     set: &BTreeMap<String, String>,
     permission: &Permission,
-) -> Result<(String, Format), Refusal> {
-    if set.is_empty() {
-        return Ok((text, format));
-    }
-    if format == Format::Ns {
+) -> Result<String, Refusal> {
+    if *format == Format::Ns {
         return Err(Refusal::bad_request(
             "the keys of an ns script cannot be set",
             "send the changed script as a new experiment",
@@ -365,7 +382,7 @@ fn with_values(
         source.set(&format!("set {key}"), key, value).map_err(unreadable)?;
     }
     let table = source.merged().map_err(unreadable)?;
-    Ok((toml::to_string(&table).map_err(Refusal::internal)?, Format::Toml))
+    toml::to_string(&table).map_err(Refusal::internal)
 }
 
 /// Checks a name, which becomes part of file names and mail subjects.

@@ -1,10 +1,15 @@
 //! Rate limits of logins and registrations.
 //!
-//! Wrong passwords are counted for a name *and* the network they come from, so that no user can lock out another user.
-//! Unknown names are counted like known names.
+//! Wrong passwords are counted for a name *and* the network they come from. Many of them delay further attempts, but do
+//! not prevent them, so that nobody can lock out a user. Unknown names are counted like known names.
 
 use super::rate_limit::RateLimit;
 use crate::refusal::Refusal;
+
+/// Maximum delay of an attempt in seconds.
+const MAX_DELAY: u32 = 30;
+/// Maximum number of characters of a name in a key; names of accounts are shorter.
+const MAX_NAME_LENGTH: usize = 100;
 
 /// The attempts of each network.
 #[derive(Debug)]
@@ -27,11 +32,13 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// Counts a password for `name` before it is checked, so that concurrent attempts are counted, too.
-    pub fn log_in(&mut self, network: &str, name: &str, now: i64) -> Result<(), Refusal> {
-        let refused = |seconds| Refusal::too_many("too many wrong passwords", seconds);
-        self.names.count_event(&name_at_network(network, name), now).map_err(refused)?;
-        self.networks.count_event(network, now).map_err(refused)
+    /// Counts a password for `name`, and returns the seconds after which it may be checked.
+    pub fn log_in(&mut self, network: &str, name: &str, now: i64) -> u32 {
+        let excess = self.names.count_excess_event(&name_at_network(network, name), now);
+        match excess.max(self.networks.count_excess_event(network, now)) {
+            0 => 0,
+            excess => MAX_DELAY.min(1 << (excess - 1)),
+        }
     }
 
     /// Resets the count of wrong passwords for `name` after the right one.
@@ -47,7 +54,31 @@ impl Attempts {
     }
 }
 
-/// Returns the key of a name and a network; neither part contains a space.
-fn name_at_network(network: &str, name: &str) -> String {
-    format!("{network} {name}")
+/// Returns the key of a name and a network, which contains no space. Names differ in more than their case.
+pub fn name_at_network(network: &str, name: &str) -> String {
+    let name: String = name.chars().take(MAX_NAME_LENGTH).collect();
+    format!("{network} {}", name.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One attempt after another gets slower, up to one in 30 s.
+    #[test]
+    fn delay_grows_with_wrong_passwords_and_ends_with_the_right_one() {
+        let mut attempts = Attempts::default();
+        let mut now = 1000;
+        let mut log_in = |attempts: &mut Attempts| {
+            let delay = attempts.log_in("192.0.2.1", "ann", now);
+            now += i64::from(delay);
+            delay
+        };
+        let delays: Vec<u32> = (0..20).map(|_| log_in(&mut attempts)).collect();
+        assert_eq!(delays[..13], [0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16]);
+        assert!(delays[13..].iter().all(|delay| [16, 30].contains(delay)), "{delays:?}");
+        assert_eq!(attempts.log_in("192.0.2.2", "ann", now), 0);
+        attempts.log_in_succeeded("192.0.2.1", "ANN");
+        assert_eq!(attempts.log_in("192.0.2.1", "ann", now), 0);
+    }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 /// Maximum number of remembered keys; a new key replaces the key whose events stop counting first.
 const MAX_KEYS: usize = 4096;
+/// Maximum number of events that are counted beyond a limit.
+const MAX_EXCESS: u32 = 6;
 
 /// A rate limit that is the same for every key, and the events that count against it.
 #[derive(Debug)]
@@ -24,16 +26,36 @@ impl RateLimit {
 
     /// Counts an event of `key`; `Err` with the seconds until the next event is allowed.
     pub fn count_event(&mut self, key: &str, now: i64) -> Result<(), u32> {
-        // At most all events count, even if the clock has been set back.
-        let latest = now + i64::from(self.max) * self.seconds_each;
-        let clear_at = self.clear_at.get_mut(key).map_or(now, |at| {
-            *at = (*at).clamp(now, latest);
-            *at
-        });
+        let clear_at = self.clear_time(key, now, self.max);
         let wait = clear_at - (i64::from(self.max) - 1) * self.seconds_each - now;
         if wait > 0 {
             return Err(wait as u32);
         }
+        self.set(key, clear_at + self.seconds_each);
+        Ok(())
+    }
+
+    /// Counts an event of `key` even if the limit is exceeded, but at most [`MAX_EXCESS`] events beyond the limit. Returns
+    /// the number of events beyond the limit.
+    pub fn count_excess_event(&mut self, key: &str, now: i64) -> u32 {
+        let max = self.max + MAX_EXCESS;
+        let clear_at = self.clear_time(key, now, max - 1) + self.seconds_each;
+        self.set(key, clear_at);
+        let count = (clear_at - now + self.seconds_each - 1) / self.seconds_each;
+        (count - i64::from(self.max)).max(0) as u32
+    }
+
+    /// Returns the time from which no event of `key` counts any more. At most `max` events count, even if the clock has
+    /// been set back.
+    fn clear_time(&mut self, key: &str, now: i64, max: u32) -> i64 {
+        let latest = now + i64::from(max) * self.seconds_each;
+        self.clear_at.get_mut(key).map_or(now, |at| {
+            *at = (*at).clamp(now, latest);
+            *at
+        })
+    }
+
+    fn set(&mut self, key: &str, clear_at: i64) {
         let oldest = || self.clear_at.iter().min_by_key(|(_, at)| **at).map(|(key, _)| key.clone());
         if self.clear_at.len() >= MAX_KEYS
             && !self.clear_at.contains_key(key)
@@ -41,8 +63,7 @@ impl RateLimit {
         {
             self.clear_at.remove(&oldest);
         }
-        self.clear_at.insert(key.to_owned(), clear_at + self.seconds_each);
-        Ok(())
+        self.clear_at.insert(key.to_owned(), clear_at);
     }
 
     /// Removes one event of `key` from the count.

@@ -1,18 +1,19 @@
 //! Endpoints that convert between texts, drawings and forms, and return the points of an experiment and the animation of a run.
 
-use axum::Json;
 use axum::extract::State as Extract;
-use hol_lab::{Experiment, Permission};
+use hol_lab::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use crate::blocking::run_expensive;
-use crate::draft::{self, Change, Movie, ReadRequest, Reading, Translation};
-use crate::extract::{JsonBody, PathParameter, QueryParameters};
+use crate::computation::{NamedText, Task};
+use crate::download::JsonAnswer;
+use crate::draft::{Change, Movie, ReadRequest, Reading, Translation};
+use crate::extract::{JsonBody, PathParameter, QueryParameters, Uploader, allow_large_body};
 use crate::plan::Plan;
-use crate::reading::check_size;
+use crate::reading::check_length;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
 use crate::server::{Server, SharedServer};
@@ -20,8 +21,8 @@ use crate::store::Text;
 
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
-        .routes(routes!(read))
-        .routes(routes!(write))
+        .routes(routes!(read).layer(allow_large_body()))
+        .routes(routes!(write).layer(allow_large_body()))
         .routes(routes!(plan))
         .routes(routes!(movie))
 }
@@ -32,15 +33,17 @@ pub fn routes() -> OpenApiRouter<SharedServer> {
     (status = 413, description = "The text is too long or has too many points", body = Problems)))]
 async fn read(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     JsonBody(ask): JsonBody<ReadRequest>,
-) -> Result<Json<Reading>, Refusal> {
+) -> Result<JsonAnswer, Refusal> {
+    let user = requester.clone();
     let read = move |server: &Server| {
+        check_length(&ask.text)?;
         let permission = permission(server, &requester, ask.project.as_deref())?;
-        check_size(&ask.text, ask.format, &permission)?;
-        Ok(draft::read(&ask, server.config.cores as usize, &permission))
+        let jobs = server.config.cores as usize;
+        server.compute(&requester, Task::Read(ask, jobs), permission)
     };
-    run_expensive(server, read).await.map(Json)
+    run_expensive(server, &user, read).await.map(JsonAnswer)
 }
 
 /// Applies a changed drawing or form to a text, and returns the text in both languages.
@@ -50,17 +53,16 @@ async fn read(
     (status = 413, description = "The text is too long or has too many points", body = Problems)))]
 async fn write(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     JsonBody(change): JsonBody<Change>,
-) -> Result<Json<Translation>, Refusal> {
+) -> Result<JsonAnswer, Refusal> {
+    let user = requester.clone();
     let written = move |server: &Server| {
+        check_length(&change.text)?;
         let permission = permission(server, &requester, change.project.as_deref())?;
-        check_size(&change.text, change.format, &permission)?;
-        draft::write(&change, &permission).map_err(|problem| {
-            Refusal::bad_request(problem, "correct the text, then change the drawing or the form again")
-        })
+        server.compute(&requester, Task::Write(change), permission)
     };
-    run_expensive(server, written).await.map(Json)
+    run_expensive(server, &user, written).await.map(JsonAnswer)
 }
 
 /// Returns the resources that a draft in `project` may use. Users who are in no project can use the editor, too.
@@ -72,29 +74,14 @@ fn permission(server: &Server, requester: &Requester, project: Option<&str>) -> 
     }
 }
 
-/// A submitted experiment, read from the last version of its text.
-struct SubmittedExperiment {
-    experiment: Experiment,
-    /// Text of the experiment, with placeholder traffic if it has none.
-    text: String,
-    /// Whether the experiment has no traffic, so that the traffic of `experiment` is a placeholder.
-    is_idle: bool,
-}
-
 impl Server {
-    /// Reads an experiment that `requester` may see.
-    fn read_experiment(&self, requester: &Requester, id: i64) -> Result<SubmittedExperiment, Refusal> {
+    /// Returns the last text of an experiment that `requester` may see, and the permission of its project.
+    fn submitted_text(&self, requester: &Requester, id: i64) -> Result<(NamedText, Permission), Refusal> {
         let entry = self.entry(requester, id)?;
         entry.experiment.check_is_no_study()?;
         let Text { text, format, .. } = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         let permission = self.permission(entry.project)?;
-        check_size(&text, format, &permission)?;
-        let whole = draft::with_placeholder_traffic(&text, format, &permission);
-        let (is_idle, text) = (whole.is_some(), whole.unwrap_or(text));
-        let experiment = draft::experiment(&entry.experiment.name, &text, format, &permission);
-        let experiment = experiment
-            .map_err(|e| Refusal::bad_request(e.to_string(), "correct the text of the experiment"))?;
-        Ok(SubmittedExperiment { experiment, text, is_idle })
+        Ok((NamedText { name: entry.experiment.name, text, format }, permission))
     }
 }
 
@@ -102,17 +89,18 @@ impl Server {
 #[utoipa::path(get, path = "/api/experiments/{id}/plan", params(("id" = i64, Path)), responses(
     (status = 200, body = Plan), (status = 400, description = "The text of the experiment has errors", body = Problems),
     (status = 404, body = Problems), (status = 409, description = "The experiment is a study", body = Problems),
-    (status = 413, body = Problems)))]
+    (status = 413, body = Problems), (status = 422, description = "The text exceeds a limit of memory or time", body = Problems)))]
 async fn plan(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-) -> Result<Json<Plan>, Refusal> {
+) -> Result<JsonAnswer, Refusal> {
+    let user = requester.clone();
     let planned = move |server: &Server| {
-        let submitted = server.read_experiment(&requester, id)?;
-        Ok(Plan::of(&submitted.experiment))
+        let (text, permission) = server.submitted_text(&requester, id)?;
+        server.compute(&requester, Task::Plan(text), permission)
     };
-    run_expensive(server, planned).await.map(Json)
+    run_expensive(server, &user, planned).await.map(JsonAnswer)
 }
 
 /// Selects a run.
@@ -130,21 +118,17 @@ struct RunQuery {
 #[utoipa::path(get, path = "/api/experiments/{id}/movie", params(("id" = i64, Path), RunQuery), responses(
     (status = 200, body = Movie), (status = 400, description = "There is no such run, or it cannot be animated", body = Problems),
     (status = 404, body = Problems), (status = 409, description = "The experiment is a study", body = Problems),
-    (status = 413, body = Problems)))]
+    (status = 413, body = Problems), (status = 422, description = "The run exceeds a limit of memory or time", body = Problems)))]
 async fn movie(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     QueryParameters(RunQuery { point, repetition }): QueryParameters<RunQuery>,
-) -> Result<Json<Movie>, Refusal> {
+) -> Result<JsonAnswer, Refusal> {
+    let user = requester.clone();
     let shown = move |server: &Server| {
-        let SubmittedExperiment { experiment, text, is_idle } = server.read_experiment(&requester, id)?;
-        if is_idle {
-            let problem = "the experiment has no traffic, so it has no run to show";
-            return Err(Refusal::bad_request(problem, "add traffic, or use the terminal on the nodes"));
-        }
-        draft::movie(&experiment, &text, point, repetition)
-            .map_err(|problem| Refusal::bad_request(problem, "choose another run"))
+        let (text, permission) = server.submitted_text(&requester, id)?;
+        server.compute(&requester, Task::Movie(text, point, repetition), permission)
     };
-    run_expensive(server, shown).await.map(Json)
+    run_expensive(server, &user, shown).await.map(JsonAnswer)
 }

@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::blocking::run_blocking;
-use crate::concurrency::StreamPermit;
+use crate::concurrency::KeyedPermit;
 use crate::events::{Kind, ServerEvent};
 use crate::experiment::Experiment;
 use crate::extract::PathParameter;
@@ -42,7 +42,7 @@ struct Watch {
     scope: Scope,
     /// Events to send first.
     first: VecDeque<Event>,
-    _turn: Option<StreamPermit>,
+    _turn: Option<KeyedPermit<i64>>,
 }
 
 /// The events that a stream contains.
@@ -86,7 +86,7 @@ async fn all_events(
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::Projects(projects), first, _turn: turn }))
 }
 
-type Subscription = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<StreamPermit>);
+type Subscription = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<KeyedPermit<i64>>);
 
 fn subscribe(server: &Server, requester: &Requester) -> Result<Subscription, Refusal> {
     if server.hub.watchers() >= MAX_WATCHERS {

@@ -5,14 +5,15 @@ use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use crate::accounts::key;
 use crate::blocking::{run_blocking, run_expensive};
 use crate::clock::now;
+use crate::encoding::LongAnswer;
 use crate::experiment::{Experiment, Filter, State};
-use crate::extract::{JsonBody, PathParameter, QueryParameters};
+use crate::extract::{JsonBody, PathParameter, QueryParameters, Uploader, allow_large_body};
 use crate::lifecycle::Event;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
@@ -20,14 +21,16 @@ use crate::server::{Server, SharedServer};
 use crate::store::Text;
 use crate::submission::{Change, NewText, Rerun, Submission};
 
+/// Number of octets of texts from which on no older versions are listed.
+const MAX_VERSIONS_SIZE: usize = 2 << 20;
 /// Maximum length of a list.
 const MAX_LIST_LENGTH: usize = 1000;
 
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
-        .routes(routes!(list, submit))
+        .routes(routes!(list, submit).layer(allow_large_body()))
         .routes(routes!(get_experiment, change, remove))
-        .routes(routes!(text, replace_text))
+        .routes(routes!(text, replace_text).layer(allow_large_body()))
         .routes(routes!(versions))
         .routes(routes!(start))
         .routes(routes!(swap_out))
@@ -79,10 +82,11 @@ async fn list(
     (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn submit(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     JsonBody(submission): JsonBody<Submission>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
-    let submitted = run_expensive(server, move |server| server.submit(&requester, submission)).await?;
+    let user = requester.clone();
+    let submitted = run_expensive(server, &user, move |server| server.submit(&requester, submission)).await?;
     Ok((StatusCode::CREATED, Json(submitted)))
 }
 
@@ -139,12 +143,13 @@ async fn text(
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     QueryParameters(Version { version }): QueryParameters<Version>,
-) -> Result<Json<Text>, Refusal> {
+) -> Result<LongAnswer<Text>, Refusal> {
     let read = move |server: &Server| {
         server.entry(&requester, id)?;
         server.store.text(id, version)?.ok_or_else(Refusal::not_found)
     };
-    run_blocking(server, read).await.map(Json)
+    let permit = server.limits.admit_long_answer().await?;
+    Ok(LongAnswer(run_blocking(server, read).await?, permit))
 }
 
 /// Replaces the text of an experiment that is not running. Completed runs that are part of the new text, too, are kept.
@@ -154,26 +159,29 @@ async fn text(
     (status = 422, description = "The text has errors", body = Problems)))]
 async fn replace_text(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     PathParameter(id): PathParameter<i64>,
     JsonBody(text): JsonBody<NewText>,
 ) -> Result<Json<Experiment>, Refusal> {
-    run_expensive(server, move |server| server.replace_text(&requester, id, &text)).await.map(Json)
+    let user = requester.clone();
+    run_expensive(server, &user, move |server| server.replace_text(&requester, id, &text)).await.map(Json)
 }
 
-/// Returns all versions of the text of an experiment, the newest first.
+/// Returns the newest versions of the text of an experiment, the newest first: as many as have 2 MiB. `text?version=N`
+/// returns older ones.
 #[utoipa::path(get, path = "/api/experiments/{id}/versions", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<Text>), (status = 404, body = Problems)))]
 async fn versions(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-) -> Result<Json<Vec<Text>>, Refusal> {
+) -> Result<LongAnswer<Vec<Text>>, Refusal> {
     let read = move |server: &Server| {
         server.entry(&requester, id)?;
-        Ok(server.store.texts(id)?)
+        Ok(server.store.texts(id, MAX_VERSIONS_SIZE)?)
     };
-    run_blocking(server, read).await.map(Json)
+    let permit = server.limits.admit_long_answer().await?;
+    Ok(LongAnswer(run_blocking(server, read).await?, permit))
 }
 
 /// Defines a handler for an action on an experiment.
@@ -230,7 +238,8 @@ async fn rerun(
     options: Option<JsonBody<Rerun>>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
     let options = options.map_or_else(Rerun::default, |JsonBody(options)| options);
-    let submitted = run_expensive(server, move |server| server.rerun(&requester, id, options)).await?;
+    let user = requester.clone();
+    let submitted = run_expensive(server, &user, move |server| server.rerun(&requester, id, options)).await?;
     Ok((StatusCode::CREATED, Json(submitted)))
 }
 
@@ -239,6 +248,7 @@ const MAX_LINKS: u64 = 100;
 
 /// A link that gives read access.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SharedLink)]
 struct Link {
     /// Path of the link on this server. The server returns it only once.
     link: String,

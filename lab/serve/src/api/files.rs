@@ -174,15 +174,15 @@ pub fn report_of(server: &Server, id: i64, wanted: &ByteRange) -> Result<Respons
     let results = server.command(id)?.results();
     let (page, points) = (results.join("report.html"), results.join("points.json"));
     let runs = server.store.entry(id)?.is_some_and(|entry| holds_cores(entry.experiment.state));
-    let is_old = match (modified_at(&page), modified_at(&points)) {
+    let is_old = || match (modified_at(&page), modified_at(&points)) {
         (Ok(page), Ok(points)) => page < points && !runs,
         (Err(_), Ok(_)) => true,
         (_, Err(_)) => false,
     };
-    if is_old {
-        server.write_report(id)?;
+    if is_old() {
+        server.write_report(id, is_old)?;
     }
-    let page = File::open(page).map_err(|_| Refusal::not_found())?;
+    let page = File::open(&page).map_err(|_| Refusal::not_found())?;
     let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, REPORT_POLICY)];
     Ok((headers, download(page, wanted)?).into_response())
 }

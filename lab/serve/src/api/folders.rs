@@ -5,14 +5,14 @@ use axum::body::Bytes;
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use axum::response::Response;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use super::files::file_of;
 use crate::blocking::run_blocking;
 use crate::directory::{FileEntry, list_files};
 use crate::download::ByteRange;
-use crate::extract::PathParameter;
+use crate::extract::{PathParameter, Uploader, allow_large_body};
 use crate::folders::Folder;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
@@ -21,9 +21,9 @@ use crate::server::{Server, SharedServer};
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
         .routes(routes!(my_files))
-        .routes(routes!(get_my_file, put_my_file, delete_my_file))
+        .routes(routes!(get_my_file, put_my_file, delete_my_file).layer(allow_large_body()))
         .routes(routes!(project_files))
-        .routes(routes!(get_project_file, put_project_file, delete_project_file))
+        .routes(routes!(get_project_file, put_project_file, delete_project_file).layer(allow_large_body()))
 }
 
 /// Lists the user's own files.
@@ -57,7 +57,7 @@ async fn get_my_file(
     (status = 413, body = Problems)))]
 async fn put_my_file(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     PathParameter(path): PathParameter<String>,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
@@ -109,7 +109,7 @@ async fn get_project_file(
     (status = 413, body = Problems)))]
 async fn put_project_file(
     Extract(server): Extract<SharedServer>,
-    requester: Requester,
+    Uploader { requester, permit: _permit }: Uploader,
     PathParameter((name, path)): PathParameter<(String, String)>,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {

@@ -49,6 +49,10 @@ impl Modify for Authentication {
 }
 
 const JSON_TYPE: &str = "application/json";
+/// The described type of files; the actual type depends on the suffix of the file.
+const FILE_TYPE: &str = "application/octet-stream";
+/// A range of all types. OpenAPI 3.1, section 4.8.17; RFC 9110, section 12.5.1
+const ANY_TYPE: &str = "*/*";
 /// Errors that a request with a JSON body can get before its handler runs: see [`JsonBody`](crate::extract::JsonBody).
 const JSON_BODY_ERRORS: [(&str, &str); 4] = [
     ("400", "The body is not JSON, or a value is out of range"),
@@ -59,7 +63,9 @@ const JSON_BODY_ERRORS: [(&str, &str); 4] = [
 /// Errors that every request can get: see [`guard`](crate::guard) and [`Refusal`](crate::refusal::Refusal).
 const COMMON_ERRORS: &str = "An error that any operation can return: no Host header (400), not authenticated (401), a change \
      by a page of another site (403), unknown host name (421), headers too long (431), internal error \
-     (500), too many requests (503), disk full (507)";
+     (500), too many requests (429, 503), disk full (507)";
+
+const NOT_MODIFIED: &str = "The client has this version, whose entity tag it sent in If-None-Match";
 
 /// Adapts the description to the OpenAPI standard: removes the star from the router's `{*path}`, gives each operation
 /// a unique name and the errors that parsing a request can cause, and each response a description. OpenAPI 3.1,
@@ -77,12 +83,18 @@ fn standardize(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::Op
                 path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !["", "api"].contains(word));
             let slash = if path.ends_with('/') { "_list" } else { "" };
             operation.operation_id = Some(format!("{method}_{}{slash}", words.collect::<Vec<_>>().join("_")));
+            if method == "get" {
+                let response = ResponseBuilder::new().description(NOT_MODIFIED).build();
+                operation.responses.responses.insert("304".to_owned(), RefOr::T(response));
+            }
             add_common_errors(operation);
             for (status, response) in &mut operation.responses.responses {
-                if let RefOr::T(response) = response
-                    && response.description.is_empty()
-                {
+                let RefOr::T(response) = response else { continue };
+                if response.description.is_empty() {
                     response.description = reason_phrase(status).to_owned();
+                }
+                if response.content.swap_remove(FILE_TYPE).is_some() {
+                    response.content.insert(ANY_TYPE.to_owned(), RefOr::T(Content::default()));
                 }
             }
         }

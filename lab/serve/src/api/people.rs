@@ -1,7 +1,7 @@
 //! Endpoints for accounts, projects and tokens.
 
 use axum::Json;
-use axum::extract::State as Extract;
+use axum::extract::{DefaultBodyLimit, State as Extract};
 use axum::http::header::SET_COOKIE;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::accounts::key;
-use crate::blocking::{run_blocking, run_expensive};
+use crate::blocking::{run_blocking, run_hashing, run_login};
 use crate::client::ClientNetwork;
 use crate::clock::now;
 use crate::extract::{COOKIE_NAME, cookie};
@@ -37,7 +37,11 @@ pub fn routes() -> OpenApiRouter<SharedServer> {
         .routes(routes!(admit, remove_member))
         .routes(routes!(tokens, create_token))
         .routes(routes!(revoke))
+        .layer(DefaultBodyLimit::max(MAX_BODY_SIZE))
 }
+
+/// Maximum number of octets of a body.
+const MAX_BODY_SIZE: usize = 16 << 10;
 
 /// The current user.
 #[derive(Debug, Serialize, ToSchema)]
@@ -88,7 +92,8 @@ async fn login(
     JsonBody(login): JsonBody<Login>,
 ) -> Result<WithCookie, Refusal> {
     let is_secure = server.config.is_secure;
-    let key = run_expensive(server, move |server| server.log_in(&network, &login)).await?;
+    let (name, from) = (login.name.clone(), network.clone());
+    let key = run_login(server, (&from, &name), move |server| server.log_in(&network, &login)).await?;
     Ok((set_cookie(&key, is_secure, crate::people::SESSION_SECONDS), StatusCode::NO_CONTENT))
 }
 
@@ -123,7 +128,7 @@ async fn register(
     if server.config.access == Access::Open {
         return Err(Refusal::not_found());
     }
-    run_expensive(server, move |server| server.sign_up(&network, &registration)).await?;
+    run_hashing(server, move |server| server.sign_up(&network, &registration)).await?;
     Ok(StatusCode::CREATED)
 }
 
@@ -149,10 +154,11 @@ async fn change_password(
         return Err(Refusal::not_found());
     }
     let kept = cookie(&parts).map(key::digest);
+    let (name, from) = (requester.name.clone(), network.clone());
     let changed = move |server: &Server| {
         server.change_password(&network, &requester, &new, kept.as_ref().map(AsRef::as_ref))
     };
-    run_expensive(server, changed).await.map(|()| StatusCode::NO_CONTENT)
+    run_login(server, (&from, &name), changed).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Lists the user's projects; for an administrator, all projects.

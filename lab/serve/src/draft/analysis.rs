@@ -15,7 +15,7 @@ use crate::reading::octets_to_parse;
 const MAX_ESTIMATED_MESSAGES: u64 = 10_000_000_000;
 
 /// A draft to analyse.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadRequest {
     /// Text of the draft.
@@ -105,14 +105,14 @@ pub struct TitledTable {
 
 /// Analyses a draft; `jobs` is the number of parallel runs on this machine.
 pub fn read(request: &ReadRequest, jobs: usize, permission: &Permission) -> Reading {
-    let file = match request.format {
+    let mut file = match request.format {
         Format::Toml => Some(File::read(request.text.clone(), permission)),
         Format::Ns => {
             ns::to_experiment_file(&request.text, permission).ok().map(|text| File::read(text, permission))
         }
     };
     let mut reading = Reading::default();
-    match (&file, request.format) {
+    match (&mut file, request.format) {
         (Some(File { experiment: Ok(experiment), .. }), _) => {
             reading.add_plan(experiment, request.estimate.then_some(jobs));
         }
@@ -126,7 +126,7 @@ pub fn read(request: &ReadRequest, jobs: usize, permission: &Permission) -> Read
         // Positions of errors refer to the script, not to the experiment file made from it.
         (_, _) => match experiment("draft", &request.text, request.format, permission) {
             Err(error) => reading.errors = faults(&error),
-            Ok(whole) => reading.add_plan(&whole, request.estimate.then_some(jobs)),
+            Ok(mut whole) => reading.add_plan(&mut whole, request.estimate.then_some(jobs)),
         },
     }
     if !reading.errors.is_empty()
@@ -144,7 +144,7 @@ pub fn read(request: &ReadRequest, jobs: usize, permission: &Permission) -> Read
 
 impl Reading {
     /// Adds the size of the plan, and the points that this machine cannot run.
-    fn add_plan(&mut self, experiment: &Experiment, jobs: Option<usize>) {
+    fn add_plan(&mut self, experiment: &mut Experiment, jobs: Option<usize>) {
         self.plan = Some(plan_size(experiment, jobs));
         self.cannot.extend(experiment.why_unsupported().map(|problem| to_unsupported(&problem)));
     }
@@ -168,10 +168,12 @@ impl Reading {
     }
 }
 
-fn plan_size(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
-    let plan = Plan::new([experiment]);
+fn plan_size(experiment: &mut Experiment, jobs: Option<usize>) -> PlanSize {
+    // A copy of many points would occupy as much memory as the experiment.
+    let plan = Plan::of_points(std::mem::take(&mut experiment.points));
     let (runs, messages) = (plan.next_runs(&RunResults::default()).len(), plan.message_count());
     let estimate = jobs.filter(|_| messages <= MAX_ESTIMATED_MESSAGES).map(|jobs| plan.estimate(jobs));
+    experiment.points = plan.into_points();
     PlanSize {
         points: experiment.points.len(),
         runs,

@@ -36,7 +36,7 @@ pub use question::Question;
 use crate::experiment::Format;
 
 /// A text with a changed view, to be applied to the text.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(as = DraftChange)]
 pub struct Change {

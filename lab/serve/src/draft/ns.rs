@@ -19,6 +19,9 @@ const MISSING_SETTING: &str = "# ns has no ";
 /// The experiment file of an empty script: defaults of ns and Emulab.
 const EMPTY_EXPERIMENT: &str = "[network]\nqueue = \"50p\"\noverhead = \"0B\"\n";
 
+/// Maximum number of points of an experiment that is translated.
+const MAX_POINTS: usize = 1000;
+
 /// Returns the experiment file of a script.
 pub fn to_experiment_file(text: &str, permission: &Permission) -> Result<String, InputError> {
     if text.trim().is_empty() {
@@ -126,6 +129,10 @@ fn one_table_per_line(mut network: DocumentMut) -> Item {
 /// Returns the script of an experiment file, or why ns cannot express it.
 pub fn from_experiment_file(file: &File) -> Result<String, String> {
     let (text, network) = (&file.text, file.network()?);
+    // The points of the script are compared with those of the file.
+    if file.experiment.as_ref().is_ok_and(|experiment| experiment.points.len() > MAX_POINTS) {
+        return Err(format!("the experiment has more than {MAX_POINTS} points"));
+    }
     let topology = Topology::new(&network).map_err(|e| e.to_string())?;
     let said = addresses(&network);
     let script = write_with_addresses(&topology, &|address| said.contains(&address));

@@ -4,16 +4,19 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use hol_lab::{Permission, WorldName};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use serde::de::DeserializeOwned;
 
+use crate::computation::{Computation, NamedText, PointSummary, Task};
 use crate::directory::resolve_inside;
-use crate::experiment::{Experiment, Format};
-use crate::reading;
+use crate::experiment::Experiment;
 use crate::refusal::Refusal;
+use crate::worker::{Worker, read_answer};
 
 /// Maximum number of octets of a line of output; longer lines are split, to limit the use of memory.
 const MAX_LINE_LENGTH: u64 = 64 << 10;
@@ -51,6 +54,8 @@ pub struct RunnerCommand {
     pub dir: PathBuf,
     /// The resources of this machine that the experiment may use, including the directory of its project's files.
     pub permission: Permission,
+    /// Reads the text of the experiment.
+    pub worker: Arc<Worker>,
 }
 
 /// A running process.
@@ -89,7 +94,7 @@ impl RunnerCommand {
                 command.args(experiment.quick.then_some("--quick"));
             }
             None => {
-                let (file, _) = self.write_files(&self.dir, &experiment.name, experiment.format, text)?;
+                let (file, _) = self.write_files(&self.dir, experiment, text, 0)?;
                 command.args(["run", &file, "--extend"]);
             }
         }
@@ -113,16 +118,16 @@ impl RunnerCommand {
     }
 
     /// Writes the text for a shell to a directory of its own, because the runs may use another version of the text at
-    /// the same time. Returns the path of the file, relative to the directory of the shell, and the experiment in it.
+    /// the same time. Returns the path of the file, relative to the directory of the shell, and a summary of the point.
     pub fn write_for_shell(
         &self,
         experiment: &Experiment,
         text: &str,
-    ) -> Result<(PathBuf, hol_lab::Experiment), Refusal> {
+        point: usize,
+    ) -> Result<(PathBuf, PointSummary), Refusal> {
         let own = Path::new("shell-experiment");
-        let (file, read) =
-            self.write_files(&self.dir.join(own), &experiment.name, experiment.format, text)?;
-        Ok((Path::new("..").join(own).join(file), read))
+        let (file, summary) = self.write_files(&self.dir.join(own), experiment, text, point)?;
+        Ok((Path::new("..").join(own).join(file), summary))
     }
 
     /// Starts a shell on the network of a point of the experiment in `file`. `line` gets each line of output, and
@@ -168,15 +173,15 @@ impl RunnerCommand {
     }
 
     /// Writes the text of an experiment to `directory`, with copies of the project's files that it reads, and returns
-    /// the name of the file and the experiment. The permissions are checked again with these copies, because the
+    /// the name of the file and a summary of a point. The permissions are checked again with these copies, because the
     /// files of the project may have changed since the submission.
     fn write_files(
         &self,
         directory: &Path,
-        name: &str,
-        format: Format,
+        Experiment { name, format, .. }: &Experiment,
         text: &str,
-    ) -> Result<(String, hol_lab::Experiment), Refusal> {
+        point: usize,
+    ) -> Result<(String, PointSummary), Refusal> {
         fs::create_dir_all(directory)?;
         let file = format!("{name}.{}", format.word());
         fs::write(directory.join(&file), text)?;
@@ -185,11 +190,16 @@ impl RunnerCommand {
             Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem.into()),
             _ => {}
         }
-        let named = reading::project_files(name, text, format, &self.permission)?;
+        let text = || NamedText { name: name.clone(), text: text.to_owned(), format: *format };
+        let named: Vec<String> = self.compute(Task::ProjectFiles(text()), self.permission.clone())?;
         self.copy_files(&named, &copies)?;
         let permission = Permission { project: Some(copies), ..self.permission.clone() };
-        let read = reading::read(name, text, format, &permission)?;
-        Ok((file, read))
+        Ok((file, self.compute(Task::Point(text(), point), permission)?))
+    }
+
+    /// Runs a computation at once, because the scheduler must not wait for requests.
+    fn compute<T: DeserializeOwned>(&self, task: Task, permission: Permission) -> Result<T, Refusal> {
+        read_answer(self.worker.run_now(&Computation { task, permission })?)
     }
 
     fn copy_files(&self, named: &[String], to: &Path) -> Result<(), Refusal> {
@@ -216,12 +226,16 @@ impl RunnerCommand {
     fn base_command(&self) -> process::Command {
         use std::os::unix::process::CommandExt;
         let mut command = process::Command::new(&self.program);
-        command
-            .env_clear()
-            .envs(PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        pass_variables(&mut command);
         command.current_dir(&self.dir).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
+}
+
+/// Passes only those environment variables on that `hol` uses.
+pub fn pass_variables(command: &mut process::Command) -> &mut process::Command {
+    let passed = PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command.env_clear().envs(passed)
 }
 
 impl RunningProcess {
@@ -294,6 +308,7 @@ pub fn append_to_log(dir: &Path, line: &str) {
 mod tests {
     use super::*;
     use crate::reading::permission_for_users;
+    use crate::server::Access;
 
     const TEXT: &str = "transports = ['tcp']\ntopology = 'project:nets/two.ns'\nworkload = { kind = 'oneway', size = '100B', from = 'a', to = 'b' }\n";
     const SCRIPT: &str = "source names.tcl\nset ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\nset l [$ns duplex-link $a $b 1Mb 5ms DropTail]\n";
@@ -307,8 +322,10 @@ mod tests {
         fs::write(nets.join("names.tcl"), "set loss 0\n").unwrap();
         let permission = Permission { project: Some(root.path().join("files")), ..permission_for_users(&[]) };
         let dir = root.path().join("experiment");
-        let command = RunnerCommand { program: PathBuf::new(), dir: dir.clone(), permission };
-        assert_eq!(command.write_files(&dir, "two", Format::Toml, TEXT).unwrap().0, "two.toml");
+        let worker = Arc::new(Worker::new(Access::Accounts, false, root.path().to_owned()));
+        let command = RunnerCommand { program: PathBuf::new(), dir: dir.clone(), permission, worker };
+        let experiment = Experiment { name: "two".to_owned(), ..crate::mail::experiment_for_tests() };
+        assert_eq!(command.write_files(&dir, &experiment, TEXT, 0).unwrap().0, "two.toml");
         // A file that the script sources is copied, too.
         let copy = || fs::read_to_string(dir.join("project/nets/names.tcl")).unwrap();
         assert_eq!(copy(), "set loss 0\n");
@@ -316,10 +333,10 @@ mod tests {
         assert_eq!(copy(), "set loss 0\n", "a run has what there was at its start");
         for hostile in ["source /etc/passwd\n", "source ../../secret.tcl\n", "$b append-agent x\n"] {
             fs::write(nets.join("names.tcl"), hostile).unwrap();
-            let refusal = command.write_files(&dir, "two", Format::Toml, TEXT).unwrap_err();
+            let refusal = command.write_files(&dir, &experiment, TEXT, 0).unwrap_err();
             assert!(!refusal.to_string().contains("root:"), "{hostile}: {refusal}");
         }
         fs::remove_file(nets.join("names.tcl")).unwrap();
-        assert!(command.write_files(&dir, "two", Format::Toml, TEXT).is_err());
+        assert!(command.write_files(&dir, &experiment, TEXT, 0).is_err());
     }
 }

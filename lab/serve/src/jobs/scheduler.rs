@@ -16,7 +16,6 @@ use super::message::SchedulerMessage;
 use super::process::{RunnerCommand, RunningProcess, append_to_log};
 use super::stream::{OutputLine, read};
 use crate::directory::occupied_octets;
-use crate::draft;
 use crate::events::Kind;
 use crate::experiment::State;
 use crate::lifecycle::{Event, holds_cores};
@@ -278,8 +277,8 @@ impl Scheduler {
             return Ok(());
         }
         let text = self.server.store.text(id, None)?.map_or(String::new(), |text| text.text);
-        let permission = self.server.permission(entry.project)?;
-        let is_shell = draft::with_placeholder_traffic(&text, entry.experiment.format, &permission).is_some();
+        // If this cannot be determined, starting the process fails, too, and reports the reason.
+        let is_shell = self.server.with_placeholder_traffic(&entry).is_ok_and(|text| text.is_some());
         let command = self.server.command(id)?;
         match self.start(&entry, &command, &text, is_shell) {
             Ok(process) => {

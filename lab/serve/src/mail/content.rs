@@ -4,6 +4,7 @@ use hol_lab::Permission;
 use hol_network::Topology;
 use hol_testbed::emulab_tables;
 
+use crate::computation::NamedText;
 use crate::draft;
 use crate::experiment::{Experiment, State};
 
@@ -29,21 +30,14 @@ pub const fn is_reported(from: State, to: State) -> bool {
     }
 }
 
-/// Returns the mail about a change from the state `from` to the present state of `experiment`. With a `text`, the mail
-/// contains tables of the nodes and links, as mails of Emulab do.
-pub fn mail_content(
-    from: State,
-    experiment: &Experiment,
-    text: Option<(&str, &Permission)>,
-    url: &str,
-) -> MailContent {
+/// Returns the mail about a change from the state `from` to the present state of `experiment`, followed by `tables`.
+pub fn mail_content(from: State, experiment: &Experiment, tables: &str, url: &str) -> MailContent {
     let Experiment { id, name, title, project, state, why, progress, .. } = experiment;
     let reason = if why.is_empty() { String::new() } else { format!("Reason: {why}\n") };
     let runs = match progress.runs_wanted {
         0 => String::new(),
         wanted => format!("Runs: {} of {wanted} completed, {} failed.\n", progress.runs, progress.failed),
     };
-    let tables = text.map_or(String::new(), |(text, permission)| tables(text, experiment, permission));
     MailContent {
         // Names may contain line breaks, headers may not. RFC 5322, section 2.2
         subject: format!("[{project}] {name} is {}", state_words(*state)).replace(['\r', '\n'], " "),
@@ -56,12 +50,13 @@ pub fn mail_content(
     }
 }
 
-/// Returns Emulab's tables of the first point's network; empty if the text has no network.
-fn tables(text: &str, experiment: &Experiment, permission: &Permission) -> String {
-    let read = draft::experiment(&experiment.name, text, experiment.format, permission);
+/// Returns tables of the nodes and links of the first point's network, as in mails of Emulab; empty if the text has no
+/// network.
+pub fn tables(NamedText { name, text, format }: &NamedText, permission: &Permission) -> String {
+    let read = draft::experiment(name, text, *format, permission);
     let first = read.ok().and_then(|read| read.points.into_iter().next()).map(|point| point.network);
     // The network may have no traffic yet.
-    let network = first.or_else(|| draft::network(text, experiment.format, permission));
+    let network = first.or_else(|| draft::network(text, *format, permission));
     let Some(topology) = network.and_then(|network| Topology::new(&network).ok()) else {
         return String::new();
     };
@@ -86,7 +81,7 @@ fn state_words(state: State) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use crate::experiment::{Format, Links, Progress};
 
@@ -117,7 +112,7 @@ pub(super) mod tests {
 
     #[test]
     fn mail_states_the_change_and_its_reason() {
-        let letter = mail_content(State::Active, &experiment(), None, "https://lab.example.org");
+        let letter = mail_content(State::Active, &experiment(), "", "https://lab.example.org");
         assert_eq!(letter.subject, "[transport] loss is swapped out");
         let body = "Experiment 7 (What loss does) of project transport changed from active to swapped out at \
              2026-01-01T00:01:00Z.\nReason: by ann\nRuns: 3 of 10 completed, 0 failed.\n\
@@ -143,8 +138,9 @@ pub(super) mod tests {
     #[test]
     fn mail_about_a_started_experiment_lists_nodes_and_links() {
         let text = "transports = ['tcp']\n[network]\ndelay = '10ms'\nrate = '1Mbit'\n";
-        let body =
-            mail_content(State::Starting, &experiment(), Some((text, &Permission::default())), "").body;
+        let text = NamedText { name: "loss".to_owned(), text: text.to_owned(), format: Format::Toml };
+        let tables = tables(&text, &Permission::default());
+        let body = mail_content(State::Starting, &experiment(), &tables, "").body;
         for wanted in
             ["Virtual Node Info:\n", "Virtual Lan/Link Info:\n", "  10.00", "Physical Lan/Link Info:\n"]
         {
@@ -156,6 +152,6 @@ pub(super) mod tests {
     #[test]
     fn a_subject_is_one_line() {
         let named = Experiment { name: "x\r\nBcc: all@example.org".to_owned(), ..experiment() };
-        assert_eq!(mail_content(State::Active, &named, None, "").subject.lines().count(), 1);
+        assert_eq!(mail_content(State::Active, &named, "", "").subject.lines().count(), 1);
     }
 }

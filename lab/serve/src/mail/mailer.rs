@@ -2,17 +2,18 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hol_lab::Permission;
 use lettre::message::header::{Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, SinglePart};
 use lettre::{Message, SmtpTransport, Transport};
 
 use super::content::{MailContent, mail_content};
+use crate::computation::Computation;
 use crate::experiment::{Experiment, State};
+use crate::worker::{Worker, read_answer};
 
 /// Maximum number of pending mails; further mails are dropped with an error message.
 const MAX_PENDING: usize = 1000;
@@ -61,10 +62,8 @@ pub struct StateChangeMail {
     pub from: State,
     /// The experiment after the change.
     pub experiment: Experiment,
-    /// Text of the experiment, if the mail includes its nodes and links.
-    pub text: Option<String>,
-    /// The resources of this machine that the experiment may use.
-    pub permission: Permission,
+    /// The computation of the tables of nodes and links, if the mail includes them, and the worker that runs it.
+    pub tables: Option<(Computation, Arc<Worker>)>,
 }
 
 /// How mail is sent.
@@ -109,8 +108,9 @@ impl Mailer {
 }
 
 fn deliver(mut transport: MailTransport, inbox: &Receiver<StateChangeMail>) {
-    for StateChangeMail { to, url, from, experiment, text, permission } in inbox {
-        let letter = mail_content(from, &experiment, text.as_deref().zip(Some(&permission)), &url);
+    for StateChangeMail { to, url, from, experiment, tables } in inbox {
+        let tables = tables.and_then(|(tables, worker)| read_answer(worker.run_now(&tables).ok()?).ok());
+        let letter = mail_content(from, &experiment, &tables.unwrap_or(String::new()), &url);
         // In a directory, users without a mail address get mail at localhost.
         let to = match transport {
             MailTransport::Directory(..) if to.is_empty() => format!("{}@localhost", experiment.owner),
@@ -217,8 +217,7 @@ mod tests {
             url: "https://lab.example.org".to_owned(),
             from: State::Active,
             experiment: experiment(),
-            text: None,
-            permission: Permission::default(),
+            tables: None,
         });
         let got = server.join().unwrap();
         assert!(got.contains(&"RCPT TO:<ann@example.org>".to_owned()), "{got:?}");

@@ -3,5 +3,7 @@
 mod content;
 mod mailer;
 
-pub use content::is_reported;
+#[cfg(test)]
+pub use content::tests::experiment as experiment_for_tests;
+pub use content::{is_reported, tables};
 pub use mailer::{MailDestination, MailError, Mailer, StateChangeMail};

@@ -1,27 +1,28 @@
 //! The page that compares several experiments: the settings in which they differ, and their results.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use axum::extract::State as Extract;
+use hol_lab::Stopwatch;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::layout::{Page, embedded_json};
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_expensive;
-use crate::draft;
+use crate::computation::{NamedText, Task};
 use crate::experiment::Experiment;
 use crate::extract::QueryParameters;
-use crate::reading::check_size;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::{Server, SharedServer};
+use crate::settings::SettingsByKey;
 
 /// Maximum number of experiments, for legibility.
 const MAX_EXPERIMENTS: usize = 12;
-/// Maximum number of values of an axis that are listed.
-const MAX_VALUES: usize = 6;
+
+/// Seconds after which no further experiment is read.
+const MAX_SECONDS: f64 = 20.0;
 
 /// The query of this page.
 #[derive(Debug, Deserialize)]
@@ -29,9 +30,6 @@ pub struct CompareQuery {
     /// Numbers of the experiments, separated by commas.
     of: String,
 }
-
-/// The settings of an experiment, by dotted key, defaults included; several values of a sweep are separated by commas.
-type SettingsByKey = BTreeMap<String, String>;
 
 /// A compared experiment and its settings.
 #[derive(Serialize)]
@@ -50,9 +48,14 @@ pub async fn page(
     Visitor(requester): Visitor,
     QueryParameters(CompareQuery { of }): QueryParameters<CompareQuery>,
 ) -> Result<Markup, RefusalPage> {
-    let read = run_expensive(server, move |server| {
+    let user = requester.clone();
+    let read = run_expensive(server, &user, move |server| {
         let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MAX_EXPERIMENTS);
-        let mut compared = ids.map(|id| compared(server, &requester, id)).collect::<Result<Vec<_>, _>>()?;
+        let watch = Stopwatch::start();
+        let within_time = |id| if watch.seconds() < MAX_SECONDS { Ok(id) } else { Err(too_slow()) };
+        let mut compared = ids
+            .map(|id| compared(server, &requester, within_time(id)?))
+            .collect::<Result<Vec<_>, Refusal>>()?;
         let (differing, constant) =
             differences(&compared.iter().map(|own| &own.settings).collect::<Vec<_>>());
         for own in &mut compared {
@@ -66,63 +69,20 @@ pub async fn page(
     Ok(read.await?)
 }
 
+fn too_slow() -> Refusal {
+    let problem = format!("reading the experiments takes more than {MAX_SECONDS} s");
+    Refusal::bad_request(problem, "compare fewer or smaller experiments")
+}
+
 fn compared(server: &Server, requester: &Requester, id: i64) -> Result<ComparedExperiment, Refusal> {
     let entry = server.entry(requester, id)?;
     let Experiment { name, title, format, .. } = entry.experiment;
     let permission = server.permission(entry.project)?;
     let text = server.store.text(id, None)?.map_or(String::new(), |text| text.text);
-    check_size(&text, format, &permission)?;
     // A study has no text, and this version may reject a text that an earlier one accepted. Then only results are compared.
-    let settings = draft::experiment(&name, &text, format, &permission)
-        .map_or(SettingsByKey::new(), |read| settings(&read));
+    let task = Task::Settings(NamedText { name: name.clone(), text, format });
+    let settings = server.compute_value(requester, task, permission)?;
     Ok(ComparedExperiment { id, name, title, differing: SettingsByKey::new(), settings })
-}
-
-/// Returns the settings of all points: each key with its values.
-fn settings(experiment: &hol_lab::Experiment) -> SettingsByKey {
-    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut known: BTreeSet<(String, String)> = BTreeSet::new();
-    let axes: BTreeSet<&String> =
-        experiment.points.iter().flat_map(|point| point.axes.iter().map(|(key, _)| key)).collect();
-    for point in &experiment.points {
-        let mut fields = Vec::new();
-        flatten("", &serde_json::to_value(point).unwrap_or_default(), &mut fields);
-        // Values of an axis are shown as in the file.
-        fields.retain(|(key, _)| !is_derived(key) && !axes.contains(key));
-        fields.extend(point.axes.iter().map(|(key, value)| (key.clone(), value.clone())));
-        fields.push(("transports".to_owned(), point.label.clone()));
-        for (key, value) in fields {
-            if known.insert((key.clone(), value.clone())) {
-                values.entry(key).or_default().push(value);
-            }
-        }
-    }
-    let shown = |values: Vec<String>| match values.len() {
-        0..=MAX_VALUES => values.join(", "),
-        count => format!("{}, … ({count} values)", values[..MAX_VALUES].join(", ")),
-    };
-    values.into_iter().map(|(key, values)| (key, shown(values))).collect()
-}
-
-/// Returns whether a field of a point follows from other settings, or only describes the point.
-fn is_derived(key: &str) -> bool {
-    let first = key.split('.').next().unwrap_or(key);
-    ["id", "label", "axes", "experiment", "provenance", "stack", "transport"].contains(&first)
-}
-
-/// Collects the plain values of an object by dotted key; a list is one value.
-fn flatten(before: &str, value: &Value, leaves: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                let key = if before.is_empty() { key.clone() } else { format!("{before}.{key}") };
-                flatten(&key, value, leaves);
-            }
-        }
-        Value::Null => {}
-        Value::String(text) => leaves.push((before.to_owned(), text.clone())),
-        other => leaves.push((before.to_owned(), other.to_string())),
-    }
 }
 
 /// Returns the keys in which experiments differ, and the settings that are the same in all. Ignores experiments without settings.
@@ -188,6 +148,7 @@ mod tests {
     use hol_lab::Source;
 
     use super::*;
+    use crate::settings::settings;
 
     #[test]
     fn comparison_separates_different_from_equal_settings() {

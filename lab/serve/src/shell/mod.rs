@@ -22,14 +22,15 @@ use shells::{ShellProcess, ShellSession};
 pub use shells::{ShellUse, Shells};
 pub use transcript::{Entry, Transcript};
 
-use crate::draft;
+use crate::computation::{Computation, NamedText, PointSummary, Task};
 use crate::events::Kind;
+use crate::experiment::Experiment;
 use crate::jobs::RunningProcess;
-use crate::plan::point_of;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::{Server, SharedServer};
 use crate::store;
+use crate::worker::read_answer;
 
 /// Maximum number of open terminals, each of which needs a Linux kernel in memory.
 const MAX_TERMINALS: usize = 8;
@@ -72,12 +73,6 @@ impl Server {
     ) -> Result<Shell, Refusal> {
         let entry = self.entry_to_change(requester, id)?;
         entry.experiment.check_is_no_study()?;
-        let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        let permission = self.permission(entry.project)?;
-        if draft::with_placeholder_traffic(&text.text, text.format, &permission).is_some() {
-            let why = "the experiment has no traffic, so its terminal is open while it is swapped in";
-            return Err(Refusal::conflict(why, "swap it in"));
-        }
         self.start_shell(&entry, options.point, ShellUse::Terminal, || (), |_| ())?;
         self.shell(requester, id)
     }
@@ -101,18 +96,19 @@ impl Server {
         }
         let id = entry.experiment.id;
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        let permission = self.permission(entry.project)?;
-        let whole = draft::with_placeholder_traffic(&text.text, text.format, &permission);
-        let text = whole.unwrap_or(text.text);
         let _one_after_the_other = self.shells.lock_start();
         self.check_shell(id, used_for)?;
+        let whole = self.with_placeholder_traffic(entry)?;
+        if whole.is_some() && used_for == ShellUse::Terminal {
+            let why = "the experiment has no traffic, so its terminal is open while it is swapped in";
+            return Err(Refusal::conflict(why, "swap it in"));
+        }
+        let text = whole.unwrap_or(text.text);
         let command = self.command(id)?;
-        let (file, experiment) = command.write_for_shell(&entry.experiment, &text)?;
-        let chosen = point_of(&experiment, point)
-            .map_err(|problem| Refusal::bad_request(problem, "choose another point"))?;
+        let (file, PointSummary { points, title }) =
+            command.write_for_shell(&entry.experiment, &text, point)?;
         // Other users who watch do not know which point was chosen.
-        let note =
-            (experiment.points.len() > 1).then(|| json!({ "note": format!("the network of {chosen}") }));
+        let note = (points > 1).then(|| json!({ "note": format!("the network of {title}") }));
         let (server, other, is_ready) = (self.clone(), self.clone(), Once::new());
         let line = move |line: String| {
             let said = parse_output(&line);
@@ -135,6 +131,15 @@ impl Server {
         }
         shells.insert(id, ShellSession { project: entry.project, transcript, process: Some(process) });
         Ok(running)
+    }
+
+    /// Returns the text of an experiment with placeholder traffic; `None` if it has traffic of its own.
+    pub(crate) fn with_placeholder_traffic(&self, entry: &store::Entry) -> Result<Option<String>, Refusal> {
+        let Experiment { id, name, format, .. } = &entry.experiment;
+        let text = self.store.text(*id, None)?.map_or(String::new(), |text| text.text);
+        let task = Task::AddPlaceholderTraffic(NamedText { name: name.clone(), text, format: *format });
+        let permission = self.permission(entry.project)?;
+        read_answer(self.worker.run_now(&Computation { task, permission })?)
     }
 
     /// Checks that a shell may be started for an experiment.

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 /// Each migration upgrades the database by one version; released migrations are never changed.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
 CREATE TABLE users (
     id INTEGER PRIMARY KEY,
@@ -95,6 +95,11 @@ CREATE INDEX shares_by_experiment ON shares (experiment);
 INSERT INTO shares SELECT shared, id, changed FROM experiments WHERE shared IS NOT NULL;
 UPDATE experiments SET shared = NULL;
 ",
+    "
+ALTER TABLE projects ADD COLUMN file_octets INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN text_octets INTEGER NOT NULL DEFAULT 0;
+UPDATE experiments SET text_octets = coalesce((SELECT sum(octet_length(text)) FROM texts WHERE experiment = id), 0);
+",
 ];
 
 /// Creates or upgrades the tables; `Err` with the version of the database if a later program wrote it.
@@ -126,9 +131,14 @@ mod tests {
                 INSERT INTO projects (id, name, title, leader, is_approved, created) VALUES (1, 'alpha', '', 1, 1, 0);
                 INSERT INTO experiments (id, name, title, project, owner, state, why, priority, batch, cores, quick, format,
                     version, created, changed, runs) VALUES (7, 'a', '', 1, 1, 'done', '', 0, 1, 1, 0, 'toml', 1, 0, 0, 5);";
-            let share = "UPDATE experiments SET shared = x'0a' WHERE id = 7";
+            let share = match format {
+                ..4 => "UPDATE experiments SET shared = x'0a' WHERE id = 7",
+                _ => "INSERT INTO shares VALUES (x'0a', 7, 0)",
+            };
             connection.execute_batch(rows).unwrap();
             connection.execute_batch(share).unwrap();
+            let text = "INSERT INTO texts VALUES (7, 1, 'é', 'toml', 1, 0), (7, 2, 'abc', 'toml', 1, 0)";
+            connection.execute_batch(text).unwrap();
             assert_eq!(migrate(&mut connection).unwrap(), Ok(()), "from format {format}");
             let used = "SELECT e.runs, e.octets, p.core_seconds, e.mark, p.mark FROM experiments e JOIN projects p ON p.id = e.project";
             let used = connection.query_row(used, [], |row| {
@@ -137,6 +147,9 @@ mod tests {
             });
             // The directory keeps its name, which is the number without a mark.
             assert_eq!(used.unwrap(), ([5, 0, 0], [String::new(), String::new()]), "from format {format}");
+            let texts = "SELECT text_octets FROM experiments";
+            let octets: i64 = connection.query_row(texts, [], |row| row.get(0)).unwrap();
+            assert_eq!(octets, 5, "from format {format}");
             let shared = "SELECT experiment FROM shares WHERE digest = x'0a'";
             assert_eq!(
                 connection.query_row(shared, [], |row| row.get::<_, i64>(0)).unwrap(),

@@ -36,11 +36,20 @@ impl Store {
         connection.prepare_cached(&sql)?.query_row(params![id, version], text).optional()
     }
 
-    /// Returns all versions of the text of experiment `id`, the newest first.
-    pub fn texts(&self, id: i64) -> rusqlite::Result<Vec<Text>> {
+    /// Returns the newest versions of the text of experiment `id`, the newest first, until they have `max` octets.
+    pub fn texts(&self, id: i64, max: usize) -> rusqlite::Result<Vec<Text>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT_TEXT} ORDER BY t.version DESC"))?;
-        statement.query_map([id], text)?.collect()
+        let (mut found, mut octets) = (Vec::new(), 0);
+        for text in statement.query_map([id], text)? {
+            let text = text?;
+            octets += text.text.len();
+            found.push(text);
+            if octets >= max {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// Replaces the text of experiment `id`. Returns the change, or the state that does not allow a new text; `None` if
@@ -78,7 +87,9 @@ pub(super) fn insert(
     now: i64,
 ) -> rusqlite::Result<()> {
     let values = params![id, version, text, format.word(), author, now];
-    transaction.execute("INSERT INTO texts VALUES (?1, ?2, ?3, ?4, ?5, ?6)", values).map(drop)
+    transaction.execute("INSERT INTO texts VALUES (?1, ?2, ?3, ?4, ?5, ?6)", values)?;
+    let count = "UPDATE experiments SET text_octets = text_octets + ?2 WHERE id = ?1";
+    transaction.execute(count, params![id, text.len() as i64]).map(drop)
 }
 
 pub(super) fn format(row: &Row<'_>, column: usize) -> rusqlite::Result<Format> {

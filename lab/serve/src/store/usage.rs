@@ -10,12 +10,21 @@ impl Store {
     pub fn usage(&self, project: i64) -> rusqlite::Result<Usage> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
-            "SELECT coalesce(sum(e.octets), 0), coalesce(sum(e.runs), 0), p.core_seconds
+            "SELECT coalesce(sum(e.octets + e.text_octets), 0) + p.file_octets, coalesce(sum(e.runs), 0), p.core_seconds
              FROM projects p LEFT JOIN experiments e ON e.project = p.id WHERE p.id = ?1",
         )?;
         statement.query_row([project], |row| {
             let count = |column| row.get::<_, i64>(column).map(|count| count as u64);
             Ok(Usage { octets: count(0)?, runs: count(1)?, core_seconds: count(2)? })
+        })
+    }
+
+    /// Records the octets of all files of `project`.
+    pub fn record_files(&self, project: i64, octets: u64) -> rusqlite::Result<()> {
+        let octets = i64::try_from(octets).unwrap_or(i64::MAX);
+        self.transact(|transaction| {
+            let record = "UPDATE projects SET file_octets = ?2 WHERE id = ?1";
+            transaction.execute(record, [project, octets]).map(drop)
         })
     }
 

@@ -292,6 +292,25 @@ async fn streams_are_limited_for_each_account() {
     assert_eq!(open(&world.ann).await.status(), StatusCode::OK);
 }
 
+/// One account cannot occupy all permits for expensive requests and large bodies.
+#[tokio::test]
+async fn expensive_requests_are_limited_for_each_account() {
+    let World { lab, ann, bob, .. } = World::new().await;
+    let id = lab.server.store.credentials("ann").unwrap().unwrap().id;
+    let read = async |key: &str, text: &str| {
+        lab.post("/api/read").by(key).json(&json!({ "text": text })).send().await.status.as_u16()
+    };
+    let permits: Vec<_> = (0..8).map(|_| lab.server.limits.admit_expensive(Some(id)).unwrap()).collect();
+    assert_eq!((read(&ann, TEXT).await, read(&bob, TEXT).await), (429, 200));
+    drop(permits);
+    let long = "#".repeat(100_000);
+    let mut permits = Vec::new();
+    for _ in 0..4 {
+        permits.push(lab.server.limits.admit_large_body(Some(id)).await.unwrap());
+    }
+    assert_eq!((read(&ann, &long).await, read(&ann, TEXT).await, read(&bob, &long).await), (429, 200, 200));
+}
+
 /// An empty or an older database reuses numbers whose files still exist.
 #[tokio::test]
 async fn reused_number_does_not_show_earlier_files() {

@@ -202,6 +202,7 @@ async fn running_experiments_are_queued_again_after_a_restart() {
             names: Vec::new(),
             is_secure: false,
             is_behind_proxy: false,
+            has_children: false,
         };
         let mailer = crate::mail::Mailer::open(&crate::mail::MailDestination::None).unwrap();
         crate::server::Server::open(config, mailer, std::sync::mpsc::channel().0)
@@ -313,6 +314,17 @@ async fn the_bundle_is_compressed_and_has_a_version() {
         .send()
         .await;
     assert_eq!((same.status, same.text.len()), (StatusCode::NOT_MODIFIED, 0));
+    for path in ["/new", "/api/openapi.json"] {
+        let get = || lab.get(path).header("accept-encoding", "gzip");
+        let [plain, small] = [lab.get(path).send().await, get().send().await];
+        assert_eq!(small.headers["content-encoding"], "gzip", "{path}");
+        assert_eq!(small.headers["cache-control"], "private, no-cache", "{path}");
+        assert!(
+            plain.headers.get("content-encoding").is_none() && plain.headers["etag"] != small.headers["etag"]
+        );
+        let same = get().header("if-none-match", small.headers["etag"].to_str().unwrap()).send().await;
+        assert_eq!((same.status, same.text.len()), (StatusCode::NOT_MODIFIED, 0), "{path}");
+    }
     assert_eq!(lab.get("/web/new.js.gz").send().await.status, StatusCode::NOT_FOUND);
     let octets = async |path: &str| {
         let response = lab.get(path).header("accept-encoding", "gzip").open().await;

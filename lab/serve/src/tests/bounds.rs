@@ -204,7 +204,7 @@ async fn requests_that_are_too_large_are_refused() {
 #[tokio::test]
 async fn excess_requests_are_refused_at_once() {
     let lab = Lab::open(Access::Open);
-    let limits: Vec<_> = std::iter::from_fn(|| lab.server.limits.admit_expensive().ok()).collect();
+    let limits: Vec<_> = std::iter::from_fn(|| lab.server.limits.admit_expensive(None).ok()).collect();
     assert_eq!(limits.len(), 16);
     let answer = lab.post("/api/experiments").json(&json!({ "text": TEXT })).send().await;
     assert_eq!(

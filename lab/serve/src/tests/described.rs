@@ -1,5 +1,6 @@
 //! Checks in all tests that the description contains every status code that the API returns, for its path and method.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use axum::body::Body;
@@ -7,6 +8,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
+use include_dir::{Dir, include_dir};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -17,10 +19,11 @@ static DESCRIPTION: LazyLock<Value> =
     LazyLock::new(|| serde_json::to_value(openapi()).expect("a description can be written"));
 
 /// Status codes that any request can get; the response `default` describes them.
-const OF_ALL: [StatusCode; 7] = [
+const OF_ALL: [StatusCode; 8] = [
     StatusCode::UNAUTHORIZED,
     StatusCode::METHOD_NOT_ALLOWED,
     StatusCode::MISDIRECTED_REQUEST,
+    StatusCode::TOO_MANY_REQUESTS,
     StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
     StatusCode::INTERNAL_SERVER_ERROR,
     StatusCode::SERVICE_UNAVAILABLE,
@@ -87,4 +90,47 @@ async fn undescribed_status_is_detected() {
     let router = axum::Router::new().fallback(async || StatusCode::IM_A_TEAPOT).layer(from_fn(check));
     let request = Request::builder().uri("/api/me").body(Body::empty()).unwrap();
     let _ = router.oneshot(request).await;
+}
+
+/// Two types of the same name would be one schema, because a schema replaces an earlier one of its name.
+#[test]
+fn schemas_of_different_types_have_different_names() {
+    static SOURCES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src");
+    let mut places = BTreeMap::new();
+    let mut directories = vec![&SOURCES];
+    while let Some(directory) = directories.pop() {
+        directories.extend(directory.dirs());
+        for file in directory.files() {
+            for name in schema_names(file.contents_utf8().expect("Rust is UTF-8")) {
+                let earlier = places.insert(name.clone(), file.path());
+                assert_eq!(
+                    earlier,
+                    None,
+                    "{name} is also in {}: write #[schema(as = NAME)]",
+                    file.path().display()
+                );
+            }
+        }
+    }
+    let described: BTreeSet<&String> =
+        DESCRIPTION["components"]["schemas"].as_object().unwrap().keys().collect();
+    let unknown: Vec<_> = described.iter().filter(|name| !places.contains_key(**name)).collect();
+    assert!(unknown.is_empty() && described.contains(&"SharedLink".to_owned()), "{unknown:?}");
+}
+
+/// Returns the names of the schemas that are derived in a source file.
+fn schema_names(source: &str) -> Vec<String> {
+    let items = source.split("#[derive(").skip(1).filter_map(|item| {
+        let (derived, rest) = item.split_once(")]")?;
+        derived.contains("ToSchema").then_some(rest)
+    });
+    let name = |item: &str| {
+        let head = item.split('{').next().unwrap_or(item);
+        let renamed = head.split_once("#[schema(as = ").map(|(_, name)| name);
+        let name = renamed.or_else(|| {
+            head.split_once("struct ").or_else(|| head.split_once("enum ")).map(|(_, name)| name)
+        });
+        name.unwrap_or(head).split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned()
+    };
+    items.map(name).collect()
 }

@@ -84,6 +84,7 @@ impl Lab {
             names: vec!["lab.example.org".to_owned()],
             is_secure: access == Access::Accounts,
             is_behind_proxy: false,
+            has_children: false,
         };
         let server =
             Server::open(config, Mailer::open(&MailDestination::None).unwrap(), channel().0).unwrap();
@@ -138,7 +139,9 @@ impl Ask<'_> {
     }
 
     pub fn json(self, body: &Value) -> Self {
-        self.header("content-type", "application/json").body(body.to_string())
+        let body = body.to_string();
+        let length = body.len().to_string();
+        self.header("content-type", "application/json").header("content-length", &length).body(body)
     }
 
     pub fn body(self, body: impl Into<Body>) -> Self {

@@ -5,15 +5,19 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::TEXT;
 use crate::events::Kind;
+use crate::experiment::Format;
+use crate::folders::Folder;
 use crate::jobs::{SchedulerMessage, run_scheduler};
 use crate::mail::{MailDestination, Mailer};
 use crate::quota::Quota;
+use crate::refusal::Refusal;
 use crate::server::{Access, Config, Server, SharedServer};
-use crate::submission::Submission;
+use crate::submission::{NewText, Submission};
 
 const PROGRESS: &str = r#"echo '{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":1,"messages_wanted":2,"share":0.5,"left":null}}' >&2"#;
 
@@ -38,6 +42,7 @@ pub fn with_script(
         names: Vec::new(),
         is_secure: false,
         is_behind_proxy: false,
+        has_children: false,
     };
     let (notes, inbox) = channel();
     let server = Server::open(config, Mailer::open(&MailDestination::None).unwrap(), notes.clone()).unwrap();
@@ -150,15 +155,44 @@ fn full_disk_is_the_reason_of_a_failure() {
 fn experiment_over_the_disk_quota_is_swapped_out() {
     let fill =
         format!("{PROGRESS}\nfor n in $(seq 50); do head -c 1000000 /dev/zero >> full; sleep 0.2; done");
-    let lives = lives::<2>(&fill, Quota { octets: 1 << 20, ..Quota::UNLIMITED });
+    let lives = lives::<1>(&fill, Quota { octets: 1 << 20, ..Quota::UNLIMITED });
     assert_eq!(lives[0].0, ["queued", "starting", "active", "swapped_out"]);
+    let why = &lives[0].1;
+    assert!(why.starts_with("its project uses ") && why.contains(" of 1 MiB of disk"), "{why}");
+}
+
+#[test]
+fn experiment_of_a_project_without_further_runs_does_not_start() {
+    let lives = lives::<2>(PROGRESS, Quota { runs: 1, ..Quota::UNLIMITED });
     // Whether the test sees `queued` depends on timing: an event has the state at the time of writing.
     assert_eq!(lives[1].0.last().unwrap(), "swapped_out");
     assert!(!lives[1].0.contains(&"starting".to_owned()), "{:?}", lives[1].0);
-    for (_, why) in lives {
-        assert!(
-            why.starts_with("its project uses ") && why.contains("of disk, which is the maximum"),
-            "{why}"
-        );
-    }
+    assert_eq!(lives[1].1, "its project has 1 runs, which is the maximum; delete experiments");
+}
+
+/// All versions of texts, and the files of the project, count for its disk quota.
+#[test]
+fn texts_and_files_beyond_the_disk_quota_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, ..) = with_script(dir.path(), "", Quota { octets: 1 << 20, ..Quota::UNLIMITED });
+    let requester = server.local.clone().unwrap();
+    let folder = Folder::Project("local".to_owned());
+    let text = format!("{TEXT}#{}\n", "x".repeat(300_000));
+    let new = NewText { text: text.clone(), format: Format::Toml };
+    let submission = || Submission { text: text.clone(), hold: true, ..Submission::default() };
+    let store = |octets: usize| server.store_file(&requester, &folder, "a.csv", &vec![b'x'; octets]);
+    let full = |refusal: Refusal| {
+        assert_eq!(refusal.status, StatusCode::INSUFFICIENT_STORAGE);
+        assert!(refusal.to_string().ends_with("of 1 MiB of disk; delete experiments or files"), "{refusal}");
+    };
+    let id = server.submit(&requester, submission()).unwrap().id;
+    server.replace_text(&requester, id, &new).unwrap();
+    store(300_000).unwrap();
+    full(server.submit(&requester, submission()).unwrap_err());
+    full(server.replace_text(&requester, id, &new).unwrap_err());
+    full(store(600_000).unwrap_err());
+    server.delete_file(&requester, &folder, "a.csv").unwrap();
+    server.replace_text(&requester, id, &new).unwrap();
+    server.remove(&requester, id).unwrap();
+    store(1_000_000).unwrap();
 }

@@ -4,14 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::future::poll_fn;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use axum::body::Bytes;
+use axum::http::Request;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 
 use crate::program::{self, hol_serve};
 
@@ -20,25 +24,25 @@ const MAX_POLLS: usize = 1200;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Ten points of five short runs.
-const SHORT: &str = "title = 'Short'\ntransports = ['tcp', 'sctp']\nmessages = 20000\nrepetitions = 5\n\
+pub const SHORT: &str = "title = 'Short'\ntransports = ['tcp', 'sctp']\nmessages = 20000\nrepetitions = 5\n\
     [sweep]\n'network.loss' = ['0%', '1%', '2%', '3%', '4%']\n";
 /// An experiment that does not end during a test.
 const LONG: &str = "title = 'Long'\ntransports = ['tcp']\nmessages = 500000000\nrepetitions = 1000\n";
 
 /// A server with its own state directory.
-struct Lab {
+pub struct Lab {
     state: PathBuf,
-    process: Child,
-    url: String,
+    pub process: Child,
+    pub url: String,
     cores: u32,
 }
 
 impl Lab {
-    fn start(state: &Path, cores: u32) -> Self {
+    pub fn start(state: &Path, cores: u32) -> Self {
         Self::start_with(state, cores, &[])
     }
 
-    fn start_with(state: &Path, cores: u32, options: &[&str]) -> Self {
+    pub fn start_with(state: &Path, cores: u32, options: &[&str]) -> Self {
         let mut process = hol_serve()
             .args(["--listen", "127.0.0.1:0", "--cores", &cores.to_string(), "--state"])
             .arg(state)
@@ -89,7 +93,7 @@ impl Lab {
     }
 
     /// Sends a request, and returns the status code and the body of the response.
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+    pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
         let url = format!("{}{path}", self.url);
         let answer = match (method, body) {
@@ -104,7 +108,7 @@ impl Lab {
         (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 
-    fn submit(&self, text: &str, more: &Value) -> i64 {
+    pub fn submit(&self, text: &str, more: &Value) -> i64 {
         let mut body = json!({ "text": text });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let (status, experiment) = self.ask("POST", "/api/experiments", Some(&body));
@@ -132,12 +136,12 @@ impl Lab {
         panic!("it is still {}", self.experiment(id));
     }
 
-    fn until_state(&self, id: i64, state: &str) -> Value {
+    pub fn until_state(&self, id: i64, state: &str) -> Value {
         self.until(id, |experiment| experiment["state"] == state)
     }
 
     /// Returns the running processes of experiments.
-    fn jobs(&self) -> Vec<Pid> {
+    pub fn jobs(&self) -> Vec<Pid> {
         let parent = self.process.id().to_string();
         let processes =
             fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -151,7 +155,7 @@ impl Lab {
         processes.filter(is_ours).filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
     }
 
-    fn results(&self, id: i64) -> PathBuf {
+    pub fn results(&self, id: i64) -> PathBuf {
         let mut directories =
             fs::read_dir(self.state.join("experiments")).unwrap().map(|entry| entry.unwrap());
         let is_its = |entry: &fs::DirEntry| {
@@ -339,6 +343,19 @@ fn killed_processes_lose_no_run_and_repeat_none() {
     assert_eq!(all.as_array().unwrap().len(), ids.len());
 }
 
+/// Creates the administrator `root` with the password `correct horse` in a state directory that no server uses.
+pub fn add_administrator(state: &Path) {
+    let mut adding = hol_serve()
+        .arg("--state")
+        .arg(state)
+        .args(["--administrator", "root"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut adding.stdin.take().unwrap(), b"correct horse\n").unwrap();
+    assert!(adding.wait().unwrap().success());
+}
+
 /// Creates an administrator on the machine of the server, a project and a token, and submits an experiment over TLS.
 #[test]
 fn token_submits_an_experiment_over_tls() {
@@ -361,13 +378,7 @@ fn token_submits_an_experiment_over_tls() {
     let plain = refused(&["--listen", "0.0.0.0:0"]);
     assert!(String::from_utf8_lossy(&plain.stderr).contains("passwords must be encrypted"), "{plain:?}");
 
-    let mut adding = hol_serve()
-        .args(["--state", &state, "--administrator", "root"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::io::Write::write_all(&mut adding.stdin.take().unwrap(), b"correct horse\n").unwrap();
-    assert!(adding.wait().unwrap().success());
+    add_administrator(Path::new(&state));
 
     let lab = Lab::start_with(Path::new(&state), 1, &tls);
     let url = lab.url.clone();
@@ -489,30 +500,35 @@ fn experiment_that_fails_on_a_full_disk_continues_with_space() {
     assert_eq!(lab.ask("GET", &format!("/api/experiments/{first}"), None).0, 404);
 }
 
-/// A client that reads little and then nothing occupies the memory of one part of the file, not of the whole file.
+/// A client that sends a whole body before it reads the response, such as curl 7.88, gets the response.
 #[test]
-fn slow_readers_of_a_large_file_take_little_memory() {
-    use std::io::{Read, Write};
-    const READERS: usize = 16;
-    const LARGE: u64 = 242 << 20;
+fn body_that_is_too_large_is_refused_with_json_over_http2() {
+    const PART: usize = 16 << 10;
+    const PARTS: usize = 1000;
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start(&dir.path().join("state"), 1);
-    let id = lab.submit(SHORT, &json!({ "cores": 1 }));
-    lab.until_state(id, "done");
-    fs::File::create(lab.results(id).join("large.bin")).unwrap().set_len(LARGE).unwrap();
-    let host = lab.url.strip_prefix("http://").unwrap();
-    let mut readers: Vec<_> = (0..READERS).map(|_| std::net::TcpStream::connect(host).unwrap()).collect();
-    for reader in &mut readers {
-        let path = format!("/api/experiments/{id}/files/large.bin");
-        write!(reader, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
-    }
-    let mut part = [0; 1024];
-    for _ in 0..1024 {
-        readers.iter_mut().for_each(|reader| reader.read_exact(&mut part).unwrap());
-    }
-    let status = fs::read_to_string(format!("/proc/{}/status", lab.process.id())).unwrap();
-    let max = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let kibi: u64 = max.trim().trim_end_matches(" kB").parse().unwrap();
-    println!("{READERS} slow readers of {LARGE} octets: {} MiB of memory at most", kibi >> 10);
-    assert!(kibi << 10 < 150_000_000, "{kibi} KiB");
+    let exchange = async {
+        let connection = TcpStream::connect(lab.url.strip_prefix("http://").unwrap()).await.unwrap();
+        let (client, connection) = h2::client::handshake(connection).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::post(format!("{}/api/experiments", lab.url));
+        let request = request.header("content-type", "application/json").body(()).unwrap();
+        let (response, mut body) = client.ready().await.unwrap().send_request(request, false).unwrap();
+        for part in 1..=PARTS {
+            body.reserve_capacity(PART);
+            while body.capacity() < PART {
+                poll_fn(|context| body.poll_capacity(context)).await.unwrap().unwrap();
+            }
+            body.send_data(Bytes::from_static(&[b' '; PART]), part == PARTS).unwrap();
+        }
+        let mut response = response.await.unwrap();
+        let mut text = Vec::new();
+        while let Some(part) = response.body_mut().data().await {
+            text.extend(part.unwrap());
+        }
+        (response.status().as_u16(), serde_json::from_slice::<Value>(&text).unwrap())
+    };
+    let (status, refused) = tokio::runtime::Runtime::new().unwrap().block_on(exchange);
+    assert_eq!(status, 413);
+    assert_eq!(refused["errors"][0]["cure"], "send less at a time");
 }

@@ -5,4 +5,5 @@
 
 mod browser;
 mod lab;
+mod memory;
 mod program;

@@ -473,7 +473,14 @@ fn newer_text_overrides_a_drawing_of_an_older_text() {
 #[test]
 #[ignore = "needs chromium and chromium-driver"]
 fn every_page_is_accessible() {
-    in_browser(async |lab| {
+    for is_dark in [false, true] {
+        every_page_is_accessible_in(is_dark);
+    }
+}
+
+fn every_page_is_accessible_in(is_dark: bool) {
+    let colours = if is_dark { "-dark" } else { "" };
+    in_colours(is_dark, async |lab| {
         for page in PAGES {
             for (width, height) in [(1280, 900), (390, 800)] {
                 lab.browser.set_window_size(width, height).await.expect("it has a size");
@@ -491,7 +498,7 @@ fn every_page_is_accessible() {
                     over.as_i64().is_some_and(|over| over <= 0),
                     "{page} is wider than {width} px by {over}"
                 );
-                lab.picture(&format!("{}-{width}", page.replace(['/', '#'], "_"))).await;
+                lab.picture(&format!("{}-{width}{colours}", page.replace(['/', '#'], "_"))).await;
             }
         }
     });
