@@ -115,9 +115,15 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         affects: None,
     },
     KnownDifference {
-        description: "TCP: in Linux an `sk_buff` is full after 17 small writes (`MAX_SKB_FRAGS`)",
-        size: "the segments that have the PSH flag",
-        condition: "traces",
+        description: "TCP: where an `sk_buff` ends in Linux: after 17 small writes (`MAX_SKB_FRAGS`), or when the send buffer is full",
+        size: "one segment sooner or later, the PSH flag",
+        condition: "traces; bulk messages of a few runs",
+        affects: None,
+    },
+    KnownDifference {
+        description: "TCP: how much memory small segments take after Linux has merged them (`tcp_try_coalesce`, `tcp_collapse`)",
+        size: "the receive window, by 1 to 4 %",
+        condition: "traces of small writes",
         affects: None,
     },
 ];

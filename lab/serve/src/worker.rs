@@ -222,7 +222,7 @@ impl From<RefusedAnswer> for Refusal {
 }
 
 /// Runs the computation on standard input with limits, and writes the answer to standard output: the child's side of
-/// [`Worker`].
+/// `Worker`.
 pub fn compute(limits: Limits) -> ExitCode {
     match try_compute(limits) {
         Ok(code) => code,
