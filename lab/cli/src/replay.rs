@@ -150,14 +150,15 @@ impl Replay {
 /// in the time that they took in the capture.
 fn times_without_silences(exchanges: &[CapturedExchange], notes: &mut Vec<String>) -> Vec<u64> {
     let (mut removed, mut count, mut times) = (0, 0, Vec::new());
-    for (number, exchange) in exchanges.iter().enumerate() {
-        let before = number.checked_sub(1).map(|before| exchanges[before]).unwrap_or(*exchange);
-        let max = before.at.saturating_add(before.sending_time).saturating_add(LONGEST_SILENCE.as_nanos());
+    let mut busy_until = exchanges.first().map_or(0, |first| first.at);
+    for exchange in exchanges {
+        let max = busy_until.saturating_add(LONGEST_SILENCE.as_nanos());
         if exchange.at > max {
             removed += exchange.at - max;
             count += 1;
         }
         times.push(exchange.at - removed);
+        busy_until = busy_until.max(exchange.at.saturating_add(exchange.sending_time));
     }
     if count > 0 {
         notes.push(format!(

@@ -49,6 +49,18 @@ impl Server {
         Ok(self.store.record_files(project, octets)?)
     }
 
+    /// Counts the files of projects that have not been counted. What cannot be counted now, such as on a full disk, is counted with the
+    /// next change of a file.
+    pub(crate) fn count_files(&self) {
+        for project in self.store.uncounted_projects().unwrap_or_default() {
+            if let Ok(root) = self.directory(Owner::Project, project)
+                && root.is_dir()
+            {
+                let _ = self.record_files(Some(project), &root);
+            }
+        }
+    }
+
     /// Stores a file atomically; replaces a file of the same name.
     pub(crate) fn store_file(
         &self,
@@ -66,7 +78,8 @@ impl Server {
         }
         let project = self.project_of_folder(requester, folder)?;
         if let Some(project) = project {
-            self.check_disk(project, content.len())?;
+            let replaced = fs::metadata(&place).map_or(0, |file| file.len());
+            self.check_disk(project, content.len().saturating_sub(replaced as usize))?;
         }
         let parent = place.parent().unwrap_or(&root);
         let taken = |error: io::Error| match error.kind() {

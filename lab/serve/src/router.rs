@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::server::SharedServer;
 use crate::{api, bundle, pages, shared};
 
-/// Maximum number of octets of a body, except for texts and files: see [`Sender`](crate::extract::Uploader).
+/// Maximum number of octets of a body, except for texts and files: see [`Uploader`](crate::extract::Uploader).
 const MAX_BODY_SIZE: usize = 512 << 10;
 
 /// Returns the router of all paths.

@@ -130,6 +130,7 @@ impl Server {
             report_lock: Mutex::default(),
             _lock: lock,
         };
+        server.count_files();
         for id in server.store.holding_cores()? {
             server.apply_event(
                 id,

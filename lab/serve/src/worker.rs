@@ -171,6 +171,8 @@ impl Worker {
         }
         if status.code() == Some(REFUSED.into()) {
             answer.rewind()?;
+            // The cause of an internal error is for the operator.
+            let _ = io::stderr().write_all(message.as_bytes());
             let refused: RefusedAnswer = serde_json::from_reader(answer).map_err(Refusal::internal)?;
             return Err(refused.into());
         }

@@ -1,7 +1,7 @@
 //! Rate limits of logins and registrations.
 //!
-//! Wrong passwords are counted for a name *and* the network they come from. Many of them delay further attempts, but do
-//! not prevent them, so that nobody can lock out a user. Unknown names are counted like known names.
+//! Wrong passwords are counted for a name *and* the network they come from. Many of them delay further attempts
+//! instead of preventing them, so that nobody in another network can lock out a user. Unknown names are counted like known names.
 
 use super::rate_limit::RateLimit;
 use crate::refusal::Refusal;

@@ -8,7 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::files::file_of;
-use crate::blocking::run_blocking;
+use crate::blocking::{run_blocking, run_expensive};
 use crate::directory::{FileEntry, list_files};
 use crate::download::ByteRange;
 use crate::extract::{JsonBody, PathParameter};
@@ -50,8 +50,8 @@ async fn open(
     begin: Option<JsonBody<ShellOptions>>,
 ) -> Result<(StatusCode, Json<Shell>), Refusal> {
     let begin = begin.map_or_else(ShellOptions::default, |JsonBody(begin)| begin);
-    let shared = server.clone();
-    let opened = run_blocking(server, move |_| shared.open_shell(&requester, id, begin)).await?;
+    let (shared, user) = (server.clone(), requester.clone());
+    let opened = run_expensive(server, &requester, move |_| shared.open_shell(&user, id, begin)).await?;
     Ok((StatusCode::CREATED, Json(opened)))
 }
 

@@ -96,9 +96,9 @@ impl Server {
         }
         let id = entry.experiment.id;
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
+        let whole = self.with_placeholder_traffic(entry)?;
         let _one_after_the_other = self.shells.lock_start();
         self.check_shell(id, used_for)?;
-        let whole = self.with_placeholder_traffic(entry)?;
         if whole.is_some() && used_for == ShellUse::Terminal {
             let why = "the experiment has no traffic, so its terminal is open while it is swapped in";
             return Err(Refusal::conflict(why, "swap it in"));

@@ -19,6 +19,13 @@ impl Store {
         })
     }
 
+    /// Returns the projects whose files have not been counted, because they were stored before files had a quota.
+    pub fn uncounted_projects(&self) -> rusqlite::Result<Vec<i64>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare("SELECT id FROM projects WHERE file_octets = 0")?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    }
+
     /// Records the octets of all files of `project`.
     pub fn record_files(&self, project: i64, octets: u64) -> rusqlite::Result<()> {
         let octets = i64::try_from(octets).unwrap_or(i64::MAX);

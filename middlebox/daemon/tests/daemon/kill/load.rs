@@ -59,8 +59,10 @@ impl Agent {
         match session.answer(tid).ok()? {
             Ok(Reply::Per(granted)) => self.expected.acknowledge(asked, Some(granted.pid)),
             Ok(_) => self.expected.acknowledge(asked, None),
-            // The disk is full, or the kernel refuses the change for now: nothing has changed.
-            Err(Refusal::ConfigurationFailed | Refusal::NoResources) => self.expected.refused += 1,
+            // The disk is full: nothing has changed.
+            Err(Refusal::ConfigurationFailed) => self.expected.refused += 1,
+            // The kernel refuses the change for now: nothing has changed.
+            Err(Refusal::NoResources) => {}
             Err(refusal) => panic!("{asked:?}: {refusal}"),
         }
         self.pending.pop_front();
