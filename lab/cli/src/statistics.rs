@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::terminal::say;
 
-/// Repetitions at the steps of a comparison.
+/// Repetitions after each round of a comparison.
 const STEP_REPETITIONS: [usize; 4] = [10, 20, 40, 80];
 
 /// Permitted share of conclusions that name the wrong winner.
@@ -141,7 +141,8 @@ const TRUTHS: [Truth; 11] = [
 
 /// Count how often `hol compare` draws a wrong conclusion in cases whose true result is known.
 ///
-/// Takes minutes; docs/statistics.md has the tables.
+/// The true mean is that of all runs of a case. The coverage is the share of trials whose confidence interval contains the true mean; like
+/// the means, it has two values, one for each transport. Takes minutes; docs/statistics.md has the tables.
 #[derive(Debug, Args)]
 pub struct Statistics {
     /// Number of trials per case
@@ -170,8 +171,8 @@ struct Tally {
     clear_trials: usize,
     /// Clear trials with the right verdict.
     right_clear_verdicts: usize,
-    /// Number of intervals that contain the true mean: after the first step and after the last, each for the reference
-    /// and the challenger.
+    /// Number of confidence intervals that contain the true mean: after the first round of repetitions and after the last,
+    /// each for the reference and the challenger.
     covering_intervals: [[usize; 2]; 2],
     /// Repetitions of all trials together.
     repetitions: usize,
@@ -186,8 +187,8 @@ impl Statistics {
             "right",
             "wrong",
             "right if the difference is clear",
-            "coverage after first step",
-            "coverage after last step",
+            "coverage of the 95 % CIs after the first round of repetitions",
+            "coverage of the 95 % CIs after the last round",
             "repetitions",
         ];
         say(&format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len())));

@@ -34,7 +34,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
                 downloads",
         });
     }
-    if let Some(module) = image.missing_filter_module().filter(|_| scenario.filtered_node().is_some()) {
+    if let Some(module) = image.missing_nftables_module().filter(|_| scenario.filtered_node().is_some()) {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module,

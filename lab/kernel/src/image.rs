@@ -69,8 +69,8 @@ impl Image {
     }
 
     /// Returns the first missing module of the packet filter.
-    pub(crate) fn missing_filter_module(&self) -> Option<&'static str> {
-        modules::missing_filter_module(&self.directory, &self.modules())
+    pub(crate) fn missing_nftables_module(&self) -> Option<&'static str> {
+        modules::missing_nftables_module(&self.directory, &self.modules())
     }
 
     /// Returns the first missing module for the user's programs.

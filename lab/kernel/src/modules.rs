@@ -42,7 +42,7 @@ const MODULES: [Module; 19] = [
 
 /// The modules of nftables, each after those that it depends on. They are only loaded for a job that needs them, because they slow down
 /// the creation of namespaces and each packet.
-const FILTER_MODULES: [&str; 9] = [
+const NFTABLES_MODULES: [&str; 9] = [
     "nfnetlink",
     "nf_defrag_ipv4",
     "nf_defrag_ipv6",
@@ -74,7 +74,7 @@ pub(crate) const FIRMWARE_CONFIG: &str = "qemu_fw_cfg";
 
 /// Returns the file names of all modules.
 pub(crate) fn files() -> impl Iterator<Item = String> {
-    at_boot().chain([file(FIRMWARE_CONFIG)]).chain(filter_modules()).chain(root_modules())
+    at_boot().chain([file(FIRMWARE_CONFIG)]).chain(nftables_modules()).chain(root_modules())
 }
 
 /// Returns the modules that are loaded before a job arrives, in order.
@@ -82,9 +82,9 @@ pub(crate) fn at_boot() -> impl Iterator<Item = String> {
     MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != FIRMWARE_CONFIG).map(file)
 }
 
-/// Returns the modules of the packet filter, in order.
-pub(crate) fn filter_modules() -> impl Iterator<Item = String> {
-    FILTER_MODULES.into_iter().map(file)
+/// Returns the file names of the modules of nftables, in the order in which they are loaded.
+pub(crate) fn nftables_modules() -> impl Iterator<Item = String> {
+    NFTABLES_MODULES.into_iter().map(file)
 }
 
 /// Returns the modules for a root file system, in order, and those that the user's programs may need.
@@ -92,9 +92,9 @@ pub(crate) fn root_modules() -> impl Iterator<Item = String> {
     ROOT_MODULES.into_iter().chain([TUN]).map(file)
 }
 
-/// Returns the first missing module of the packet filter of the kernel with files in `image` and `modules`.
-pub(crate) fn missing_filter_module(image: &Path, modules: &Path) -> Option<&'static str> {
-    find_missing_module(&FILTER_MODULES, image, modules)
+/// Returns the first missing module of nftables of the kernel with files in `image` and `modules`.
+pub(crate) fn missing_nftables_module(image: &Path, modules: &Path) -> Option<&'static str> {
+    find_missing_module(&NFTABLES_MODULES, image, modules)
 }
 
 /// Returns the first missing module that mounting a guest's root file system needs.
@@ -115,7 +115,7 @@ pub(crate) fn file(name: &str) -> String {
 pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
     let found = walk(directory)?;
     let mut modules = Vec::new();
-    let more = FILTER_MODULES.iter().chain(&ROOT_MODULES).chain(&[TUN]);
+    let more = NFTABLES_MODULES.iter().chain(&ROOT_MODULES).chain(&[TUN]);
     let more: Vec<Module> = more.map(|name| Module { name, is_required: false }).collect();
     for Module { name, is_required } in MODULES.iter().chain(&more) {
         let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));

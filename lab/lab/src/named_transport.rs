@@ -50,7 +50,8 @@ pub(crate) fn merge_workload<'s>(
     Ok(Some(table))
 }
 
-/// Returns the workload settings of the transport at this index, in its table.
+/// Returns the workload settings of the transport at this index, both as a value with its position in the file and as the table in this
+/// value; `None` if the transport has no settings of its own.
 fn own_workload<'t, 's>(
     table: &'t DeTable<'s>,
     transport: usize,

@@ -9,7 +9,7 @@ use hol_traffic::Unsupported;
 use hol_workloads::Filter;
 
 use crate::bottleneck::Bottleneck;
-use crate::host::{self, loopback};
+use crate::host_properties::{self, loopback};
 use crate::plain_network::{first_difference, names_only};
 use crate::router::shaped_links;
 
@@ -79,12 +79,12 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
             let why = "both ends of a UNIX socket are on one host; use tcp, or omit --peer";
             return Err(unsupported_error(&transport.to_string(), why));
         }
-        let asked = host::requested_sysctls(transport)
+        let asked = host_properties::requested_sysctls(transport)
             .map_err(|problem| unsupported_error(&transport.to_string(), problem))?;
         for Sysctl { name, value } in asked {
             let here = setting(name).unwrap_or_else(|| "none".to_owned());
             if here != value {
-                let name = host::dotted(name);
+                let name = host_properties::dotted(name);
                 let why = format!(
                     "this transport needs {name} = {value}, but this machine has {here}; set the sysctl (`sysctl -w {name}='{value}'`), \
                     or use --world kernel"

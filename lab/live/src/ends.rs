@@ -10,7 +10,7 @@ use hol_sockets::{CompactSenderSample, EndResult, LocalEnds, PeerReport, ReportO
 
 use crate::check::{self, Path};
 use crate::control::{ControlError, MAX_SAMPLES, Outbox, Plan, Reply, Request};
-use crate::host;
+use crate::host_properties;
 use crate::placement::AddressPair;
 use crate::ports::Ports;
 use crate::secret::Secret;
@@ -129,7 +129,7 @@ impl ClientService for Ends {
                 None
             }
             Request::Check(scenario) => Some(match check::check_supported(&scenario, Path::Between) {
-                Ok(()) => Reply::Supported(host::settings(&scenario)),
+                Ok(()) => Reply::Supported(host_properties::settings(&scenario)),
                 Err(why) => Reply::Refused(why.to_string()),
             }),
             Request::Plan(plan) => Some(match self.listen(*plan) {

@@ -9,7 +9,7 @@ mod check;
 mod clocks;
 mod control;
 mod ends;
-mod host;
+mod host_properties;
 mod multi_host_run;
 mod namespaces;
 mod other_hosts;
@@ -30,7 +30,7 @@ mod session;
 mod warnings;
 mod world;
 
-pub use host::Host;
+pub use host_properties::Host;
 pub use namespaces::{NAMESPACES, Namespaces};
 pub use place::DEFAULT_PORT;
 pub use ports::Ports;

@@ -10,7 +10,7 @@ use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Sc
 use serde_json::Value;
 
 use crate::check;
-use crate::host::Host;
+use crate::host_properties::Host;
 use crate::router;
 use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 use crate::world::COST;

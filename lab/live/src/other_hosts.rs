@@ -9,7 +9,7 @@ use hol_scenario::{Run, RunError, Scenario};
 
 use crate::check::unsupported_error;
 use crate::control::HostDescription;
-use crate::host::{self, Host};
+use crate::host_properties::{self, Host};
 use crate::multi_host_run::HostRun;
 use crate::path_router::PathRouter;
 use crate::peer::{Peer, PeerIdentity};
@@ -134,7 +134,7 @@ impl OtherHosts {
         world_report.provenance = provenance;
         for (peer, settings) in self.peers.iter().zip(settings) {
             let place = peer.address.to_string();
-            let caution = host::difference_from_stack(scenario, &settings);
+            let caution = host_properties::difference_from_stack(scenario, &settings);
             world_report.add_caution(caution.map(|caution| format!("on {place}: {caution}")));
             let of_host = world_report.others.get_mut(&place).or(world_report.peer.as_mut());
             of_host.expect("each host has a report").sysctls = settings;

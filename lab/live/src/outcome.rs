@@ -6,7 +6,7 @@ use hol_measure::Transfer;
 use hol_scenario::{BackgroundRun, Run, RunEnd, RunError, RunSummary, Scenario, WorldReport};
 use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 
-use crate::host::{self, Host};
+use crate::host_properties::{self, Host};
 use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 
 /// The interval at which an observer is asked whether the run continues.
@@ -56,10 +56,10 @@ fn background_run(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
 }
 
 fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {
-    let (host, sysctls) = (Host::current(), host::settings(scenario));
+    let (host, sysctls) = (Host::current(), host_properties::settings(scenario));
     WorldReport {
         provenance: host.to_string(),
-        caution: host::difference_from_stack(scenario, &sysctls),
+        caution: host_properties::difference_from_stack(scenario, &sysctls),
         kernel: host.kernel,
         clocksource: host.clocksource,
         sysctls,

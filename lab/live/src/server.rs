@@ -15,7 +15,7 @@ use rustix::io::retry_on_intr;
 
 use crate::control::{ControlError, HostDescription, Inbox, Outbox, Reply, Request, authenticate};
 use crate::ends::Ends;
-use crate::host::Host;
+use crate::host_properties::Host;
 use crate::ports::Ports;
 use crate::router::{Router, RouterService};
 use crate::secret::Secret;

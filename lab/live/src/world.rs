@@ -12,7 +12,7 @@ use hol_sockets::{
 use serde_json::{Value, json};
 
 use crate::check::{self, Path};
-use crate::host::{self, Host, loopback};
+use crate::host_properties::{self, Host, loopback};
 use crate::other_hosts::OtherHosts;
 use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::PathRouter;
@@ -104,7 +104,7 @@ impl World for Live {
             // Such a transport has all options set.
             return json!([transport.to_string(), transport.option_values()]);
         }
-        let mut all = vec![json!(transport.to_string()), json!(host::settings(scenario))];
+        let mut all = vec![json!(transport.to_string()), json!(host_properties::settings(scenario))];
         let others = self.others.iter().flat_map(|others| others.settings(scenario));
         all.extend(others.map(|settings| json!(settings)));
         all.into()

@@ -16,7 +16,8 @@ use crate::spans::Spans;
 pub(crate) struct Sessions {
     /// The connection, and the direction of the side with this token.
     tokens: BTreeMap<u32, (usize, usize)>,
-    data: BTreeMap<usize, [DataPositions; 2]>,
+    /// For each connection, the positions of the data in each direction.
+    data_positions: BTreeMap<usize, [DataPositions; 2]>,
 }
 
 /// The positions of data sequence numbers: the first octet has position 0.
@@ -73,7 +74,7 @@ impl Sessions {
     /// Stores the key of a side. Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's
     /// SHA-256. Section 3.3.1: the first octet has the number after that.
     fn store_key(&mut self, connection: usize, direction: usize, key: Option<u64>) {
-        let places = &mut self.data.entry(connection).or_default()[direction];
+        let places = &mut self.data_positions.entry(connection).or_default()[direction];
         let (Some(key), None) = (key, places.origin) else { return };
         let hash: [u8; 32] = Sha256::digest(key.to_be_bytes()).into();
         let [a, b, c, d, .., s, t, u, v, w, x, y, z] = hash;
@@ -92,7 +93,7 @@ impl Sessions {
         mappings: &mut Mappings,
     ) {
         let Mapping { data, subflow, length } = mapping;
-        let data = self.data.entry(connection).or_default()[direction].position(data);
+        let data = self.data_positions.entry(connection).or_default()[direction].position(data);
         // The SYN is octet 0 of the subflow, and numbers wrap.
         let wrapped = subflow.wrapping_sub(1).wrapping_sub(place as u32) as i32;
         mappings.add(place + i64::from(wrapped), data, u64::from(length).saturating_sub(data_fin.into()));

@@ -29,13 +29,14 @@ pub struct ObservedPacket<'p> {
 /// The result of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// A [`Connection`](hol_measure::RecordKind::Connection) for each TCP or MPTCP connection, SCTP
-    /// association and pair of UDP sockets, from its first packet to its last, with the octets of both
-    /// directions; a [`Transaction`](hol_measure::RecordKind::Transaction) for each HTTP/1 request, with the
-    /// octets of the request, and the times of the last octet of the request and of the response. In the
-    /// order of their starts; numbers count from 0.
+    /// The records of all connections and HTTP/1 requests, sorted by their starts and numbered from 0.
     ///
-    /// The stream of a transaction is SCTP's, or else the index of its connection among all connections.
+    /// - Each TCP or MPTCP connection, SCTP association and pair of UDP sockets has a record of the kind
+    ///   [`Connection`](hol_measure::RecordKind::Connection). It starts with the first packet and ends with the last; its size is the
+    ///   number of octets in both directions.
+    /// - Each HTTP/1 request has a record of the kind [`Transaction`](hol_measure::RecordKind::Transaction). Its size is that of the
+    ///   request; its times are those of the last octets of the request and of the response. Its stream is the SCTP stream or, with
+    ///   other protocols, the index of the connection among all connections.
     pub records: Vec<Record>,
     /// Sums over all connections.
     pub totals: Totals,

@@ -13,7 +13,7 @@ const FTP_APPLICATION: (&str, Kind) = ("Application/FTP", Kind::Greedy);
 
 impl Simulator<'_> {
     /// Executes a command of an agent.
-    pub(crate) fn agent(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn agent_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("set", [name]) => Ok(self.attribute_of(index, &name.text)),
             ("set", [name, value]) => self.set_agent(index, name, value, words),

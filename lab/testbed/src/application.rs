@@ -176,7 +176,7 @@ impl Simulator<'_> {
     }
 
     /// Executes a command of an application.
-    pub(crate) fn application(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn application_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         let now = self.schedule.now.unwrap_or_default();
         let application = &mut self.traffic.applications[index];
         match (method.text.as_str(), &words[2..]) {

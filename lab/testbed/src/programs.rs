@@ -94,7 +94,7 @@ impl Simulator<'_> {
     }
 
     /// Executes a command of a program agent.
-    pub(crate) fn program(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn program_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         if let ("start" | "run" | "stop" | "kill", []) = (method.text.as_str(), &words[2..]) {
             return Ok(self.schedule_program(index, &method.text));
         }

@@ -309,7 +309,7 @@ impl Simulator<'_> {
     /// probability. tools/ranvar.cc, `EmpiricalRandomVariable::loadCDF`.
     fn distribution(&mut self, file: &Word) -> Result<Vec<[f64; 2]>, WordError> {
         let wrong = |why: &str| WordError { at: file.at, problem: format!("loadCDF {}: {why}", file.text) };
-        let text = (self.files)(&file.text).map_err(|why| wrong(&why))?;
+        let text = (self.read_file)(&file.text).map_err(|why| wrong(&why))?;
         self.hold(file.at, text.len())?;
         let entry = |line: &str| {
             let numbers: Vec<f64> =

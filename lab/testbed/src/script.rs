@@ -75,12 +75,12 @@ impl Script {
     pub fn read_with(
         name: &str,
         text: &str,
-        files: ReadFile<'_>,
+        read_file: ReadFile<'_>,
         check: CheckNetwork<'_>,
     ) -> Result<Self, ScriptError> {
         // Tcl converts line ends when it reads a file.
         let text = &text.replace("\r\n", "\n");
-        let mut interpreter = Interpreter::new(Simulator::new(name, text, files), name);
+        let mut interpreter = Interpreter::new(Simulator::new(name, text, read_file), name);
         let (generator, object) = interpreter.host.add_default_random_generator();
         interpreter.define_variable(generator, object);
         let mut ended = interpreter.run(text);

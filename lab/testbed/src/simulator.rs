@@ -46,7 +46,7 @@ pub(crate) enum Object {
 /// The network under construction, and the objects of its handles.
 pub(crate) struct Simulator<'t> {
     pub sources: Sources,
-    pub files: ReadFile<'t>,
+    pub read_file: ReadFile<'t>,
     objects: Vec<Object>,
     pub draft: Draft,
     pub traffic: Traffic,
@@ -179,7 +179,7 @@ impl Host for Simulator<'_> {
     }
 
     fn has_file(&self, name: &str) -> bool {
-        (self.files)(name).is_ok()
+        (self.read_file)(name).is_ok()
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -200,7 +200,7 @@ impl Host for Simulator<'_> {
         }
         let problem =
             |problem: &str| WordError { at: file.at, problem: format!("source {}: {problem}", file.text) };
-        let text = (self.files)(&file.text).map_err(|why| problem(&why))?.replace("\r\n", "\n");
+        let text = (self.read_file)(&file.text).map_err(|why| problem(&why))?.replace("\r\n", "\n");
         let base = self.sources.add(&file.text, &text);
         let base = base.ok_or_else(|| problem("the files of a script exceed 4 MiB in total"))?;
         Ok(Some((text, base)))
@@ -213,10 +213,10 @@ impl Host for Simulator<'_> {
 
 impl<'t> Simulator<'t> {
     /// Creates a simulator without nodes.
-    pub fn new(name: &str, text: &str, files: ReadFile<'t>) -> Self {
+    pub fn new(name: &str, text: &str, read_file: ReadFile<'t>) -> Self {
         Self {
             sources: Sources::new(name, text),
-            files,
+            read_file,
             objects: Vec::new(),
             draft: Draft::default(),
             traffic: Traffic::default(),
@@ -249,9 +249,9 @@ impl<'t> Simulator<'t> {
         };
         match (object, method.text.as_str(), &words[2..]) {
             (Object::Simulator, ..) => self.simulate(method, words),
-            (Object::Agent(agent), ..) => self.agent(agent, method, words),
-            (Object::Application(application), ..) => self.application(application, method, words),
-            (Object::Program(program), ..) => self.program(program, method, words),
+            (Object::Agent(agent), ..) => self.agent_command(agent, method, words),
+            (Object::Application(application), ..) => self.application_command(application, method, words),
+            (Object::Program(program), ..) => self.program_command(program, method, words),
             (Object::ErrorModel(model), ..) => self.error_model_command(model, method, words),
             (Object::Generator(generator), ..) => self.generator_command(generator, method, words),
             (Object::Variable(variable), ..) => self.variable_command(variable, method, words),

@@ -4,9 +4,9 @@ use hol_measure::{Outcome, Record, RecordKind};
 
 use crate::ledger::{CompositeEntry, Ledger, ReplyPart, SentEntry};
 
-/// On a transport that may lose messages silently, the oldest message counts as lost once this many later ones are
-/// done: an endless run cannot wait for it.
-const LATER_MESSAGES: u64 = 1 << 18;
+/// Maximum number of messages that may be done before the oldest one. On a transport that may lose messages silently, the oldest message
+/// counts as lost once more later ones are done, because an endless run cannot wait for it.
+const MAX_OVERTAKING_MESSAGES: u64 = 1 << 18;
 
 /// How the ledgers of both ends are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl LedgerJoin {
                 server.received_messages.first().is_some_and(Option::is_some)
             };
             let done = if self.has_replies { client.done } else { server.done };
-            let is_overtaken = !is_done && self.gives_up && done > LATER_MESSAGES;
+            let is_overtaken = !is_done && self.gives_up && done > MAX_OVERTAKING_MESSAGES;
             if is_overtaken {
                 (client.gave_up, server.gave_up) = (true, true);
             } else if !is_done {
@@ -237,7 +237,7 @@ mod tests {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         let reading = LedgerJoin { has_replies: false, gives_up: true };
         let mut outcomes = Vec::new();
-        for number in 0..LATER_MESSAGES as u32 + 2 {
+        for number in 0..MAX_OVERTAKING_MESSAGES as u32 + 2 {
             client.note_due(Time::ZERO, due(0));
             assert!(outcomes.is_empty(), "{number}");
             if number > 0 {
@@ -245,12 +245,12 @@ mod tests {
             }
             reading.settle(&mut client, &mut server, |record| outcomes.push(record.outcome));
         }
-        assert_eq!((outcomes.len() as u64, outcomes[0]), (LATER_MESSAGES + 2, Outcome::Abandoned));
+        assert_eq!((outcomes.len() as u64, outcomes[0]), (MAX_OVERTAKING_MESSAGES + 2, Outcome::Abandoned));
         assert!(outcomes[1..].iter().all(|outcome| *outcome == Outcome::Completed));
         server.note_request(0, arrived(99));
         assert_eq!(
             server.received(),
-            LATER_MESSAGES + 2,
+            MAX_OVERTAKING_MESSAGES + 2,
             "the late arrival of a settled message does not count"
         );
     }

@@ -47,8 +47,8 @@ pub enum JournalError {
     },
     /// The end of the journal is missing: there are fewer records than the mark counts as acknowledged.
     #[error(
-        "{path}: octet {offset}: {problem}; restore the directory from a copy, or remove {mark} to continue without these \
-         records (a copy made while a middlebox was recording lacks the end if the mark was copied last)"
+        "{path}: octet {offset}: {problem}; restore the directory from a copy, or remove {mark} to continue without the lost \
+         records. In a copy made while the middlebox was running, the last records are missing if {mark} was copied after them"
     )]
     Missing {
         /// The file.

@@ -67,7 +67,7 @@ pub use prefix::{Prefix, PrefixError};
 pub use quota::{ExhaustedResource, Quota};
 pub use recorded_rule::RecordedRule;
 pub use refusal::Refusal;
-pub use reply::{DisabledRule, EnabledRule, GrantedRule, Reply};
+pub use reply::{DisableRuleStatus, EnableRuleStatus, GrantedRule, Reply};
 pub use request::{Enable, PortMapping, Request};
 pub use resource_accounts::Usage;
 pub use rule::{Action, Binding, Rule};

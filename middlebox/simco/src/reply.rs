@@ -43,9 +43,9 @@ pub enum Reply {
         owner: Owner,
     },
     /// Status of an enabled rule, section 5.3.14.
-    Pes(Box<EnabledRule>),
+    Pes(Box<EnableRuleStatus>),
     /// Status of a disable rule, section 5.3.15.
-    Pds(Box<DisabledRule>),
+    Pds(Box<DisableRuleStatus>),
     /// All rules that the agent may access, section 5.3.16.
     Prl(Vec<Pid>),
     /// A disable rule is in force, section 5.3.17.
@@ -74,7 +74,7 @@ pub struct GrantedRule {
 
 /// The status of an enabled rule. RFC 4540 section 5.3.14.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EnabledRule {
+pub struct EnableRuleStatus {
     /// The rule.
     pub pid: Pid,
     /// The group of the rule.
@@ -97,7 +97,7 @@ pub struct EnabledRule {
 
 /// The status of a disable rule. RFC 4540 section 5.3.15.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DisabledRule {
+pub struct DisableRuleStatus {
     /// The rule.
     pub pid: Pid,
     /// A0: the internal host.
@@ -123,8 +123,8 @@ impl Reply {
             sub_type::PLC => Self::Plc { lifetime: body.next()? },
             sub_type::PRD => Self::Prd,
             sub_type::PRS => Self::Prs { rule: GrantedRule::parse(&mut body)?, owner: body.next()? },
-            sub_type::PES => Self::Pes(Box::new(EnabledRule::parse(&mut body)?)),
-            sub_type::PDS => Self::Pds(Box::new(DisabledRule::parse(&mut body)?)),
+            sub_type::PES => Self::Pes(Box::new(EnableRuleStatus::parse(&mut body)?)),
+            sub_type::PDS => Self::Pds(Box::new(DisableRuleStatus::parse(&mut body)?)),
             sub_type::PRL => {
                 let mut pids = Vec::new();
                 while let Some(pid) = body.next_if_any()? {
@@ -202,7 +202,7 @@ impl GrantedRule {
     }
 }
 
-impl EnabledRule {
+impl EnableRuleStatus {
     fn parse(body: &mut Attributes<'_>) -> Result<Self, ParseError> {
         Ok(Self {
             pid: body.next()?,
@@ -231,7 +231,7 @@ impl EnabledRule {
     }
 }
 
-impl DisabledRule {
+impl DisableRuleStatus {
     fn parse(body: &mut Attributes<'_>) -> Result<Self, ParseError> {
         Ok(Self {
             pid: body.next()?,

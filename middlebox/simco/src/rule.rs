@@ -3,8 +3,8 @@
 use hol_base::{Duration, Time};
 
 use crate::{
-    AddressTuple, Addresses, AgentId, DisabledRule, EnabledRule, Gid, GrantedRule, IpChoice, IpVersion,
-    Lifetime, Location, Owner, PerParameters, Pid, PrrParameters, Reply,
+    AddressTuple, Addresses, AgentId, DisableRuleStatus, EnableRuleStatus, Gid, GrantedRule, IpChoice,
+    IpVersion, Lifetime, Location, Owner, PerParameters, Pid, PrrParameters, Reply,
 };
 
 /// A policy rule in force.
@@ -118,7 +118,7 @@ impl Rule {
         match self.action {
             Action::Reserve { .. } => Reply::Prs { rule: self.granted(lifetime), owner },
             Action::Enable { gid, parameters, internal, external, binding } => {
-                Reply::Pes(Box::new(EnabledRule {
+                Reply::Pes(Box::new(EnableRuleStatus {
                     pid,
                     gid,
                     parameters,
@@ -131,7 +131,7 @@ impl Rule {
                 }))
             }
             Action::Disable { internal, external } => {
-                Reply::Pds(Box::new(DisabledRule { pid, internal, external, lifetime, owner }))
+                Reply::Pds(Box::new(DisableRuleStatus { pid, internal, external, lifetime, owner }))
             }
         }
     }

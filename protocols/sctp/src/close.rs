@@ -86,11 +86,11 @@ impl Endpoint {
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
-                self.event(Event::PeerClosed);
+                self.push_event(Event::PeerClosed);
             }
             // Both ends shut down at once: each acknowledges the other's SHUTDOWN.
             State::ShutdownSent => {
-                self.event(Event::PeerClosed);
+                self.push_event(Event::PeerClosed);
                 return self.send_shutdown_ack(now);
             }
             _ => {}

@@ -371,7 +371,7 @@ impl Endpoint {
         self.peer_addresses = PeerAddresses::new(AsconfSerial(peer.initial_tsn.0));
         let streams = self.config.streams.min(peer.inbound_streams);
         for stream in self.streams_out.negotiate(streams, self.interleaving) {
-            self.event(Event::Abandoned { stream });
+            self.push_event(Event::Abandoned { stream });
         }
         self.offer_room();
         self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
@@ -413,7 +413,7 @@ impl Endpoint {
                 self.restart_t3(now, index);
             }
         }
-        self.event(Event::Connected);
+        self.push_event(Event::Connected);
         self.offer_room();
         self.send_next_asconf(now);
     }

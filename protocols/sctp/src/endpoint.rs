@@ -293,7 +293,8 @@ impl Endpoint {
         self.flush(now, false);
     }
 
-    pub(crate) fn event(&mut self, event: Event) {
+    /// Queues an event for the application; `poll` returns it.
+    pub(crate) fn push_event(&mut self, event: Event) {
         self.reader.push_event(event);
     }
 
@@ -329,7 +330,7 @@ impl Endpoint {
     fn on_send(&mut self, now: Time, message: Message) {
         assert!(!message.payload.is_empty(), "a message without user data");
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
-            return self.event(Event::Abandoned { stream: message.stream });
+            return self.push_event(Event::Abandoned { stream: message.stream });
         }
         let length = message.payload.len() as u64;
         if self.config.send_buffer_bounds_messages && length > self.config.send_buffer.0 {
@@ -379,7 +380,7 @@ impl Endpoint {
             path.stop_timers();
         }
         self.control.clear();
-        self.event(event);
+        self.push_event(event);
     }
 
     /// Sends one chunk in a separate packet.

@@ -95,7 +95,7 @@ impl Endpoint {
         };
         // Section 5.1.1: requests are sent only if the peer supports them.
         if !self.reconfig || !self.state.sends_data() || !can_be {
-            return self.event(Event::Reconfigured { what, done: false });
+            return self.push_event(Event::Reconfigured { what, done: false });
         }
         let max = self.max_streams();
         match what {
@@ -266,6 +266,6 @@ impl Endpoint {
             Reconfiguration::AddOutgoing(more) if done => self.streams_out.add(*more),
             _ => {}
         }
-        self.event(Event::Reconfigured { what, done });
+        self.push_event(Event::Reconfigured { what, done });
     }
 }

@@ -66,7 +66,7 @@ impl Endpoint {
             self.flight.get_mut(*index).is_message_abandoned = true;
         }
         if self.abandon_rest(now, stream, &chunks) {
-            self.event(Event::Abandoned { stream });
+            self.push_event(Event::Abandoned { stream });
         }
     }
 
@@ -88,7 +88,7 @@ impl Endpoint {
     pub(crate) fn abandon_unsent(&mut self) {
         if let Some(stream) = self.streams_out.front().map(|unsent| unsent.stream) {
             self.streams_out.drop_message();
-            self.event(Event::Abandoned { stream });
+            self.push_event(Event::Abandoned { stream });
             self.offer_room();
         }
     }
@@ -101,7 +101,7 @@ impl Endpoint {
         };
         let mut streams: Vec<u16> = self.flight.iter().filter(lost).map(|sent| sent.data.stream).collect();
         streams.extend(self.streams_out.clear(&self.config));
-        streams.into_iter().for_each(|stream| self.event(Event::Abandoned { stream }));
+        streams.into_iter().for_each(|stream| self.push_event(Event::Abandoned { stream }));
     }
 
     /// Abandons the whole message of the chunk at `index`. RFC 3758 section 3.5 A3.
@@ -115,7 +115,7 @@ impl Endpoint {
             is_missing |= self.abandon(*index);
         }
         if self.abandon_rest(now, stream, &chunks) || is_missing {
-            self.event(Event::Abandoned { stream });
+            self.push_event(Event::Abandoned { stream });
         }
     }
 

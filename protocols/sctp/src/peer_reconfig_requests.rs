@@ -204,7 +204,7 @@ impl Endpoint {
             interleaved.reset(*stream, &mut |delivery| take(reader, now, delivery));
         }
         let what = Reconfiguration::ResetIncoming(streams.to_vec());
-        self.event(Event::Reconfigured { what, done: true });
+        self.push_event(Event::Reconfigured { what, done: true });
     }
 
     /// Performs the deferred reset if all data sent before it have arrived. Section 5.2.2 E3 to E6.
@@ -256,7 +256,7 @@ impl Endpoint {
             return ReconfigResult::DENIED;
         }
         self.streams_in.add(more);
-        self.event(Event::Reconfigured { what: Reconfiguration::AddIncoming(more), done: true });
+        self.push_event(Event::Reconfigured { what: Reconfiguration::AddIncoming(more), done: true });
         ReconfigResult::PERFORMED
     }
 

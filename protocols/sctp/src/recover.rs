@@ -363,13 +363,13 @@ impl Endpoint {
         changed.confirmed |= status == PathStatus::Active;
         let address = changed.address;
         self.paths.select();
-        self.event(Event::Path { address, status });
+        self.push_event(Event::Path { address, status });
     }
 
     /// Informs the application if there is room again in the send buffer.
     pub(crate) fn offer_room(&mut self) {
         if self.state.takes_messages() && self.streams_out.buffer.has_room_again() {
-            self.event(Event::Writable);
+            self.push_event(Event::Writable);
         }
     }
 }

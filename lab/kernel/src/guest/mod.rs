@@ -138,7 +138,7 @@ fn receive_job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
     let job: Job = serde_json::from_slice(&channel.receive_job()?)?;
     if !is_local_kernel() {
         if job.scenario.filtered_node().is_some() {
-            modules::filter_modules().try_for_each(|file| load(&file))?;
+            modules::nftables_modules().try_for_each(|file| load(&file))?;
         }
         entropy::inject(Seed(job.seed))?;
     }

@@ -99,11 +99,11 @@ pub(super) fn remove_address(here: &RoutingSocket, index: u32, address: IpAddr) 
 fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
-    /// IFA_F_NODAD: no duplicate address detection (RFC 4862 section 5.4). IPv4 ignores it.
-    const AT_ONCE: u8 = 2;
+    /// No duplicate address detection (RFC 4862 section 5.4). IPv4 ignores this flag.
+    const IFA_F_NODAD: u8 = 2;
     let [a, b, c, d] = index.to_ne_bytes();
     let (family, bits, octets) = address_parts(address);
-    let message = Message::new(kind, flags, &[family, bits, AT_ONCE, 0, a, b, c, d]);
+    let message = Message::new(kind, flags, &[family, bits, IFA_F_NODAD, 0, a, b, c, d]);
     message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets)
 }
 
@@ -141,8 +141,8 @@ pub(super) fn add_neighbour(
     here.request(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
-/// Changes the route to `address` to another interface that already has the neighbour; packets are sent from `source`, whatever the
-/// interface's addresses are.
+/// Replaces the route to `address` by one through the interface with this index, on which `address` is already a neighbour. The preferred
+/// source address of the new route is `source`, which may be an address of another interface.
 pub(super) fn change_route(
     here: &RoutingSocket,
     index: u32,

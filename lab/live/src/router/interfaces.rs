@@ -41,7 +41,7 @@ fn check_forwarding(address: IpAddr) -> Result<(), String> {
         IpAddr::V6(_) => "net/ipv6/conf/all/forwarding",
     };
     let is_on = setting(name).is_none_or(|value| value != "0");
-    let dotted = crate::host::dotted(name);
+    let dotted = crate::host_properties::dotted(name);
     if is_on {
         Ok(())
     } else {

@@ -343,7 +343,8 @@ impl SenderTrace {
         }
     }
 
-    /// Marks packets in flight with data of a range as delivered; returns the latest of these packets.
+    /// Removes the packets that carry data of `range` from those in flight, and marks them as delivered at the time `at` unless their state
+    /// is already known. Returns the index of the marked packet that was sent last.
     fn deliver(&mut self, range: Range<u64>, at: u64) -> Option<usize> {
         let mut latest = None;
         while let Some((_, index)) = self.take_in_flight(&range) {

@@ -24,7 +24,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         Finding::combine(self.transports.iter().map(|transport| self.compare(view, transport)))
     }

@@ -22,7 +22,7 @@ pub struct LateConnects {
 }
 
 impl LateConnects {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let shares: Vec<(usize, usize, &Cell)> = view
             .cells_of(&self.transports, &self.at)

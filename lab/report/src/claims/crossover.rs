@@ -25,7 +25,7 @@ pub struct CrossoverClaim {
 }
 
 impl CrossoverClaim {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut cells = view.cells(&self.transport, &self.at);
         cells.sort_by(|a, b| a.conditions.rate.total_cmp(&b.conditions.rate));

@@ -19,7 +19,7 @@ pub struct DelayComponents {
 }
 
 impl DelayComponents {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut cells = view.cells_of(&self.transports, &self.at);
         cells.retain(|cell| cell.stop_reason.is_none());

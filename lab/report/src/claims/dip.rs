@@ -38,7 +38,7 @@ enum RequiredPoints {
 }
 
 impl Dip {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let fall = |cell: &&Cell| {
             let other = view.compared_cell(cell, &self.reference)?;

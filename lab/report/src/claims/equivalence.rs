@@ -50,7 +50,7 @@ pub struct EquivalentWorkloads {
 }
 
 impl EquivalentTransports {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
             let reference = view.compared_cell(cell, &self.reference)?;
@@ -63,7 +63,7 @@ impl EquivalentTransports {
 }
 
 impl EquivalentWorkloads {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let at = Filter { workload: Some(self.workload.clone()), ..self.at.clone() };
         let reference = Filter { workload: Some(self.reference_workload.clone()), ..self.at.clone() };

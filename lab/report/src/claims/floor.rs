@@ -18,7 +18,7 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let excess = |cell: &Cell| Some(cell.mean()?.mean - cell.conditions.rtt_ms());
         let cells = view.cells_of(&self.transports, &self.at);

@@ -25,7 +25,7 @@ pub struct WiderIntervals {
 const ROUNDING_ERROR: f64 = 1e-9;
 
 impl WiderIntervals {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let known = |cell: &Cell| cell.mean_of(self.metric).filter(|mean| mean.half_width.is_finite());
         let pair = |cell: &&Cell| -> Option<(Interval, Interval, String)> {

@@ -61,7 +61,7 @@ impl Kind {
                  interpretation closest to the paper's numbers."
             }
             Self::Figure => {
-                "Whether our measurements lie within the axes of a figure of the paper, or in the order of its curves. Not counted: the paper does not state them as results."
+                "Checks whether our values lie within the range of an axis in a figure of the paper, or are in the same order as the curves of the figure. Not counted: the paper does not state this range or order as a result."
             }
             Self::Arithmetic => {
                 "Claims that can be decided by calculation, from the paper's text or from a standard. Not counted: no measurement of the paper is repeated."

@@ -61,7 +61,7 @@ pub struct Coverage {
 }
 
 impl Samples {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let Some(fewest) = cells.iter().min_by_key(|cell| cell.latency.offered()) else {
@@ -80,7 +80,7 @@ impl Samples {
 }
 
 impl SustainedLoad {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reach = |label: &String| {
             let cells = view.cells(label, &self.at);
@@ -100,7 +100,7 @@ impl SustainedLoad {
 }
 
 impl AbortedRuns {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let stopped: Vec<(&&Cell, &String)> =
@@ -125,7 +125,7 @@ impl AbortedRuns {
 }
 
 impl CompletedRuns {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         if cells.is_empty() {
@@ -146,7 +146,7 @@ impl CompletedRuns {
 }
 
 impl Coverage {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let counts: Vec<(&String, usize)> =
             self.transports.iter().map(|label| (label, view.cells(label, &self.at).len())).collect();

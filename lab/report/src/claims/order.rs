@@ -96,7 +96,7 @@ impl OrderAxis {
 }
 
 impl MonotoneMeans {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut curves: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
         for cell in view.cells_of(&self.transports, &self.at) {
@@ -152,7 +152,7 @@ struct Step {
 }
 
 impl QuantileOrder {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let (Some(slowest), Some(fastest)) = (self.transports.first(), self.transports.last()) else {
             return Finding::no_points();

@@ -26,7 +26,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let factor = |cell: &Cell| factor(self.metric, cell, view.compared_cell(cell, &self.reference)?);

@@ -32,7 +32,7 @@ struct StreamCountResult {
 }
 
 impl EnoughStreams {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let Some(many) = self.transports.last() else { return Finding::no_points() };
         let references = view.cells(many, &self.at);

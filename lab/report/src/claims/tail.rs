@@ -22,7 +22,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let measured: Vec<(&Cell, Interval)> = view
             .cells(&self.transport, &self.at)

@@ -25,7 +25,7 @@ pub struct FactorEffect {
 }
 
 impl FactorEffect {
-    /// Evaluates the claim on the stack of `view`.
+    /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let blocks: Vec<Block> =
             self.group_into_blocks(view).values().filter_map(|cells| self.block(view, cells)).collect();

@@ -10,12 +10,12 @@ use crate::data::{Cell, Dataset, Filter, last_key_part};
 use crate::figures::StackView;
 use hol_lab::Metric;
 
-/// The points of one stack.
+/// The points of one stack (a named set of transport defaults), on which claims are evaluated.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The points of all stacks.
     pub data: &'a Dataset,
-    /// The stack.
+    /// The stack whose points are evaluated.
     pub stack: &'a StackView,
 }
 

@@ -137,6 +137,6 @@ mod tests {
         assert!(svg.contains(r#"<polygon class="off-axis" points="-4,8.8 0,2.2 4,8.8"/>"#), "{svg}");
         assert!(svg.contains(r#"<polygon class="off-axis" points="96,91.2 100,97.8 104,91.2"/>"#), "{svg}");
         assert!(svg.contains(r#"<circle class="ring" cx="200" cy="50""#), "{svg}");
-        assert!(svg.contains("1 of 10 runs collapsed"), "{svg}");
+        assert!(svg.contains("1 of 10 runs collapsed (did not carry the load)"), "{svg}");
     }
 }

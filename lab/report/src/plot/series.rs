@@ -178,7 +178,9 @@ impl Point {
         match (all, missing, collapsed) {
             (1, ..) => ", one repetition".to_owned(),
             (_, 0, 0) => String::new(),
-            (_, _, collapsed) if collapsed > missing => format!(", {collapsed} of {all} runs collapsed"),
+            (_, _, collapsed) if collapsed > missing => {
+                format!(", {collapsed} of {all} runs collapsed (did not carry the load)")
+            }
             _ => format!(", {n} of {all} runs have a value"),
         }
     }

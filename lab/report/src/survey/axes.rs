@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::quantity::Numbers;
+use super::axis_numbers::Numbers;
 use crate::data::last_key_part;
 
 /// An axis of an experiment: keys that change together and have more than one value.

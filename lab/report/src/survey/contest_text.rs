@@ -215,9 +215,9 @@ impl Contest<'_> {
         let (collapsed, runs) = (winner.collapsed_runs(), winner.runs.len());
         let share = Bounds::of_share(collapsed as u64, runs as f64, CONFIDENCE)?;
         Some(format!(
-            "; {collapsed} of {runs} runs of {} collapsed, but up to {} % may (95 % CI), so its mean may be too low",
-            winner.transport,
-            number(two_digits(100.0 * share.high))
+            "; {collapsed} of {runs} runs of {name} collapsed, but the true share of collapsed runs may be as high as {} % (95 % CI), so the mean of {name} may be too low",
+            number(two_digits(100.0 * share.high)),
+            name = winner.transport
         ))
     }
 
@@ -613,7 +613,7 @@ mod tests {
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.0; 8]);
         (sctp.stop_reason, sctp.ended_early) = (Some("behind schedule".to_owned()), vec![true; 8]);
         let text = says(&sctp, &tcp);
-        let end = "; 0 of 8 runs of TCP collapsed, but up to 32 % may (95 % CI), so its mean may be too low";
+        let end = "; 0 of 8 runs of TCP collapsed, but the true share of collapsed runs may be as high as 32 % (95 % CI), so the mean of TCP may be too low";
         assert!(
             text.starts_with("only TCP carries the load: 8 of 8 runs of SCTP-8") && text.ends_with(end),
             "{text}"

@@ -4,6 +4,7 @@
 //! another figure. No line joins points that differ in more than their position on the horizontal axis.
 
 mod axes;
+mod axis_numbers;
 mod carrier;
 mod contest;
 mod contest_text;
@@ -14,7 +15,6 @@ mod map;
 mod outage_curves;
 mod outages;
 mod quantiles;
-mod quantity;
 mod size;
 mod size_classes;
 
@@ -29,12 +29,12 @@ use hol_lab::Metric;
 
 pub use axes::Axis;
 pub use axes::axes;
+pub use axis_numbers::Numbers;
 pub use contest::{Contest, NEGLIGIBLE, Outcome};
 pub use contest_text::verdict;
 pub use headline::Headline;
 pub use map::Map;
 pub use outages::describe_outage;
-pub use quantity::Numbers;
 pub use size_classes::of_class_of_sizes;
 
 /// The results of one experiment that is no study, by transport and axis values.

@@ -162,7 +162,7 @@ fn provenance(validation: &Validation) -> String {
          <p class=\"soft\">Both are result directories next to this page: <code>kernel</code> and <code>model</code>.</p>",
         escape(&validation.kernel),
         kernel_s * 1e6 / kernel_messages.max(1.0),
-        escape(&validation.model),
+        escape(&validation.model_version),
         model_s * 1e6 / model_messages.max(1.0),
     )
 }

@@ -48,7 +48,7 @@ pub struct Validation {
     /// Name of the kernel's world, such as `kernel:6.12.1-amd64`.
     pub kernel: String,
     /// The version of the program whose model was compared.
-    pub model: String,
+    pub model_version: String,
 }
 
 impl Validation {
@@ -61,21 +61,21 @@ impl Validation {
         let points =
             pairs.filter(there).map(|(kernel, model)| ComparedPoint::of(kernel, model, metric)).collect();
         let all = kernel.points.len();
-        let (kernel, model) = (kernel.manifest.world.clone(), model.manifest.version.clone());
-        let mut validation = Self::of_points(title, metric, points, [kernel, model]);
+        let (kernel, model_version) = (kernel.manifest.world.clone(), model.manifest.version.clone());
+        let mut validation = Self::of_points(title, metric, points, [kernel, model_version]);
         validation.missing = all - validation.points.len();
         validation
     }
 
-    /// Creates a validation from compared points and the names of the kernel and the model.
+    /// Creates a validation from compared points and the name of the kernel's world and the version of the model.
     pub(crate) fn of_points(
         title: &str,
         metric: Metric,
         mut points: Vec<ComparedPoint>,
-        [kernel, model]: [String; 2],
+        [kernel, model_version]: [String; 2],
     ) -> Self {
         points.sort_by(|a, b| a.agrees().cmp(&b.agrees()).then(b.excess().total_cmp(&a.excess())));
-        Self { title: title.to_owned(), metric, points, missing: 0, kernel, model }
+        Self { title: title.to_owned(), metric, points, missing: 0, kernel, model_version }
     }
 
     /// Writes the page, its figures, and the table as CSV and JSON into `dir`.

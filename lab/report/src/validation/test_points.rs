@@ -58,6 +58,6 @@ pub fn validation(points: Vec<ComparedPoint>) -> Validation {
         points,
         missing: 0,
         kernel: String::new(),
-        model: String::new(),
+        model_version: String::new(),
     }
 }

@@ -51,8 +51,8 @@ fn reply() -> impl Strategy<Value = Reply> {
         lifetime().prop_map(|lifetime| Reply::Plc { lifetime }),
         Just(Reply::Prd),
         (granted(), owner()).prop_map(|(rule, owner)| Reply::Prs { rule, owner }),
-        enabled_rule().prop_map(|rule| Reply::Pes(Box::new(rule))),
-        disabled_rule().prop_map(|rule| Reply::Pds(Box::new(rule))),
+        enable_rule_status().prop_map(|rule| Reply::Pes(Box::new(rule))),
+        disable_rule_status().prop_map(|rule| Reply::Pds(Box::new(rule))),
         vec(pid(), 0..10).prop_map(Reply::Prl),
         (pid(), lifetime()).prop_map(|(pid, lifetime)| Reply::Pdr { pid, lifetime }),
     ]
@@ -77,7 +77,7 @@ fn granted() -> impl Strategy<Value = GrantedRule> {
         .prop_map(|(pid, gid, lifetime, outside, inside)| GrantedRule { pid, gid, lifetime, outside, inside })
 }
 
-fn enabled_rule() -> impl Strategy<Value = EnabledRule> {
+fn enable_rule_status() -> impl Strategy<Value = EnableRuleStatus> {
     (granted(), per_parameters(), tuple(), tuple(), tuple(), owner()).prop_map(
         |(
             GrantedRule { pid, gid, lifetime, outside, inside: _ },
@@ -87,14 +87,14 @@ fn enabled_rule() -> impl Strategy<Value = EnabledRule> {
             external,
             owner,
         )| {
-            EnabledRule { pid, gid, parameters, internal, inside, outside, external, lifetime, owner }
+            EnableRuleStatus { pid, gid, parameters, internal, inside, outside, external, lifetime, owner }
         },
     )
 }
 
-fn disabled_rule() -> impl Strategy<Value = DisabledRule> {
+fn disable_rule_status() -> impl Strategy<Value = DisableRuleStatus> {
     (pid(), tuple(), tuple(), lifetime(), owner()).prop_map(|(pid, internal, external, lifetime, owner)| {
-        DisabledRule { pid, internal, external, lifetime, owner }
+        DisableRuleStatus { pid, internal, external, lifetime, owner }
     })
 }
 

@@ -96,8 +96,8 @@ pub(super) fn supports_other_speeds(directory: &Path) -> bool {
     report_lines(directory).iter().any(|line| line == "any pace")
 }
 
-/// Returns whether the machine that reports to `directory` found its processor thread.
-pub(super) fn is_in_step(directory: &Path) -> bool {
+/// Returns whether the library has reported in `directory` that it found QEMU's processor thread, whose steps it controls.
+pub(super) fn has_found_processor_thread(directory: &Path) -> bool {
     report_lines(directory).iter().any(|line| line == "in step")
 }
 
@@ -146,11 +146,11 @@ mod tests {
         let missing = "function qemu_get_cpu not found";
         assert_eq!(report_lines(directory.path()), [missing]);
         assert_eq!(read_report(directory.path(), ""), StepExactness::Absent(missing.to_owned()));
-        assert!(!is_in_step(directory.path()));
+        assert!(!has_found_processor_thread(directory.path()));
         let lines = format!("{0}{missing}\n{0}exact\n{0}in step\n", REPORT_VARIABLE.1);
         fs::write(report(directory.path()), lines).unwrap();
         assert_eq!(read_report(directory.path(), ""), StepExactness::Exact);
-        assert!(is_in_step(directory.path()));
+        assert!(has_found_processor_thread(directory.path()));
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl KernelInstance for Guest {
         let mut machine = self.restore(task, work.path())?;
         let mail = restore::run_to_end(&mut machine, goes_on)?;
         let mut provenance = provenance_from(self.qemu, task.root.is_some());
-        if provenance.stepping == StepExactness::Exact && !lockstep::is_in_step(work.path()) {
+        if provenance.stepping == StepExactness::Exact && !lockstep::has_found_processor_thread(work.path()) {
             provenance.stepping = StepExactness::Absent(lockstep::NOT_IN_STEP.to_owned());
         }
         Ok(TaskResult { mail, console: machine.console(), provenance })

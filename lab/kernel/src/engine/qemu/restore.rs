@@ -57,7 +57,7 @@ pub(super) fn machine(
     }
     // The processor thread has been waiting since the machine was created, so the library must have found it by now. At
     // another pace than QEMU's own the clock is right only with the library.
-    if pace != ProcessorSpeed::ONE && !lockstep::is_in_step(directory) {
+    if pace != ProcessorSpeed::ONE && !lockstep::has_found_processor_thread(directory) {
         return Err(refusal_error("-icount", lockstep::NOT_IN_STEP));
     }
     Ok(machine)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_simco::{Action, AddressTuple, Addresses, EnabledRule, Lifetime, Pid, Rule};
+use hol_simco::{Action, AddressTuple, Addresses, EnableRuleStatus, Lifetime, Pid, Rule};
 
 /// The flow and the lifetime of a rule, as the test knows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl KnownRule {
     }
 
     /// Converts the status of a rule.
-    pub fn from_status(rule: &EnabledRule) -> Self {
+    pub fn from_status(rule: &EnableRuleStatus) -> Self {
         Self { flow: flow(&rule.internal), steps: rule.lifetime.0.div_ceil(STEP) }
     }
 
