@@ -161,9 +161,10 @@ fn times_without_silences(exchanges: &[CapturedExchange], notes: &mut Vec<String
         busy_until = busy_until.max(exchange.at.saturating_add(exchange.sending_time));
     }
     if count > 0 {
+        let silences = if count == 1 { "a silence".to_owned() } else { format!("{count} silences") };
         notes.push(format!(
-            "{count} silences of more than {LONGEST_SILENCE} between messages are shortened to {LONGEST_SILENCE}, because QUIC closes a \
-             connection after 30s without packets"
+            "shortened {silences} of more than {LONGEST_SILENCE} between messages to {LONGEST_SILENCE}, because QUIC closes a connection \
+             after 30s without packets"
         ));
     }
     times
@@ -230,4 +231,25 @@ fn experiment_text(captured: &CapturedMessages, exchanges: &[Exchange], transpor
         text += &format!("  \"{exchange}\",\n");
     }
     text + "]\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// While one connection downloads for a minute, messages of another one are 39 s apart.
+    #[test]
+    fn only_times_in_which_no_connection_sends_are_silences() {
+        let nanos = |seconds: u64| seconds * 1_000_000_000;
+        let exchange = |(at, sending_time)| CapturedExchange {
+            at: nanos(at),
+            octets: 100,
+            reply: 100,
+            sending_time: nanos(sending_time),
+        };
+        let mut notes = Vec::new();
+        let times = times_without_silences(&[(0, 60), (1, 0), (40, 0), (100, 0)].map(exchange), &mut notes);
+        assert_eq!(times, [0, 1, 40, 80].map(nanos));
+        assert!(notes[0].starts_with("shortened a silence of more than 20s"), "{notes:?}");
+    }
 }

@@ -113,6 +113,12 @@ fn each_size_of_a_mix_has_its_own_row_and_its_own_sentence() {
         let sentence = format!("{class}: ");
         assert!(text.lines().any(|line| line.starts_with(&sentence) && line.contains("95 % CI")), "{text}");
     }
+    // Long replies of one run fell behind, not the run.
+    let arguments = ["compare", "quic", "quic:per_message", "--reply", "1kB=9,200kB=1", "--rate", "10/s"];
+    let path = ["--bandwidth", "20Mbit", "--delay", "20ms", "--loss", "1%"];
+    let more = ["--count", "1000", "--repetitions", "4"];
+    let text = ok(here().path(), &[&arguments[..], &path, &more].concat());
+    assert!(text.contains("\n200 kB replies: quic:per_message is "), "{text}");
     let (_, problem) = failure(here().path(), &["compare", "tcp", "--reply", "1kB=9,200"]);
     assert!(problem.contains("reply"), "{problem}");
 }

@@ -645,6 +645,46 @@ mod tests {
         assert!(says(&sctp, &sctp).starts_with("neither SCTP-8 nor SCTP-8 carries the load"));
     }
 
+    /// SCTP at 1000/s with 1 % loss: eight of ten runs wait more than a second for a timeout, without a trend.
+    #[test]
+    fn load_is_judged_before_times() {
+        let with_late_runs = |name: &str, ms: f64, late: usize| {
+            let means: Vec<f64> = (0..10).map(|n| ms + f64::from(n) / 100.0).collect();
+            let mut cell = with_own_records(cell(name, 1.0, 1000.0, &means));
+            cell.runs.iter_mut().take(late).for_each(|run| run.behind = Duration::from_secs(2));
+            cell
+        };
+        let contest = |sctp: usize, tcp: usize| {
+            let (sctp, tcp) = (with_late_runs("SCTP", 144.0, sctp), with_late_runs("TCP", 29.0, tcp));
+            let outcome = Contest::with_margin(Metric::ResponseTime, &sctp, &tcp).outcome();
+            (outcome, says(&sctp, &tcp))
+        };
+        let is_said = |(outcome, text): (Outcome, String), expected: Outcome, start: &str| {
+            assert!(outcome == expected && text.starts_with(start), "{outcome:?}: {text}");
+        };
+        is_said(contest(8, 0), Outcome::Worse, "only TCP carries the load: 8 of 10 runs of SCTP fell");
+        is_said(contest(8, 7), Outcome::Unknown, "neither SCTP nor TCP carries the load");
+        // If a difference in load is not significant, or most runs carry it, times are compared.
+        is_said(contest(6, 4), Outcome::Worse, "SCTP is 396 % slower than TCP");
+        is_said(contest(3, 0), Outcome::Worse, "SCTP is 396 % slower than TCP");
+    }
+
+    /// In 31 of 400 runs of SCTP the backlog grew so much that it dominates the sum over all runs.
+    #[test]
+    fn a_growing_backlog_in_few_runs_is_no_overload() {
+        let total = |ms: u64| LatencySum { count: 1, nanos: u128::from(ms) * 1_000_000 };
+        let with_growing_runs = |growing: usize| {
+            let mut sctp = cell("SCTP", 1.0, 1000.0, &[30.0; 10]);
+            for (number, run) in sctp.runs.iter_mut().enumerate() {
+                let later = if number < growing { 900 } else { 31 };
+                run.halves = RunHalves { earlier: total(30), later: total(later) };
+            }
+            sctp.is_steady = false;
+            sctp.carries_load()
+        };
+        assert_eq!([1, 5, 6].map(with_growing_runs), [true, true, false]);
+    }
+
     /// BBR at 0.3 % loss in runs of 16 s: 43 ms, then 56 ms, and CUBIC 95 ms, then 134 ms.
     #[test]
     fn winner_without_a_steady_state_wins_in_both_halves() {

@@ -6,6 +6,7 @@ mod full_disk;
 mod kill;
 #[path = "../../../journal/tests/limit/mod.rs"]
 mod limit;
+mod log_lines;
 mod namespace;
 mod open_files;
 mod tls;

@@ -1,14 +1,14 @@
 //! Sessions over TLS: certificates identify agents, and a policy that requires security accepts the sessions.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::certificates::Authority;
+use crate::log_lines::LogLines;
 use hol_agent::{FlowEnd, Server, Session, SessionError, Tls, nonces, tuples};
 use hol_daemon::{Level, Log, Settings, TlsSettings};
 use hol_simco::{
@@ -47,7 +47,7 @@ impl TestSetup {
 
     /// Runs a daemon while `agents` use its addresses; also returns its log.
     fn serve<T>(&self, agents: impl FnOnce(&[String]) -> T) -> (T, String) {
-        let log = Lines::default();
+        let log = LogLines::default();
         let mut daemon = self.settings.open(Log::new(Level::Info, Box::new(log.clone()))).unwrap();
         let addresses: Vec<String> =
             daemon.addresses().map(|at| format!("localhost:{}", at.address.port())).collect();
@@ -56,26 +56,12 @@ impl TestSetup {
         let result = agents(&addresses);
         drop(stop);
         daemon.join().unwrap().unwrap();
-        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-        (result, text)
+        (result, log.text())
     }
 
     fn tls(&self, name: &str) -> Tls {
         let (certificate, key) = self.authority.certify(name);
         Tls::read(&self.authority.certificate, Some((&certificate, &key))).unwrap()
-    }
-}
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(octets)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -1,26 +1,12 @@
 //! Warnings at the start about the state of the kernel.
 
-use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 
 use hol_daemon::{Daemon, FilterKind, Level, Log, NftablesSettings, Settings};
 
+use crate::log_lines::LogLines;
 use crate::namespace::in_a_namespace;
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(octets)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 fn settings(nftables: NftablesSettings) -> Settings {
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
@@ -29,11 +15,10 @@ fn settings(nftables: NftablesSettings) -> Settings {
 
 /// Opens a daemon; returns it with the lines of its log that report this event.
 fn open(nftables: NftablesSettings, event: &str) -> (Daemon, Vec<String>) {
-    let lines = Lines::default();
-    let daemon = settings(nftables).open(Log::new(Level::Warn, Box::new(lines.clone()))).unwrap();
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let log = LogLines::default();
+    let daemon = settings(nftables).open(Log::new(Level::Warn, Box::new(log.clone()))).unwrap();
     let event = format!(" event={event} ");
-    (daemon, text.lines().filter(|line| line.contains(&event)).map(str::to_owned).collect())
+    (daemon, log.text().lines().filter(|line| line.contains(&event)).map(str::to_owned).collect())
 }
 
 /// The interfaces in /sys are those of the namespace in which it was mounted, which has no in0.
