@@ -500,7 +500,7 @@ class TimedBursts(TypedDict, closed=True):
     """
     good_for: Duration
     """
-    Mean time in the good state; its sum with `bad_for` must be at least 100 ms.
+    Mean time in the good state; `good_for` + `bad_for` must be at least 100 ms.
     """
     loss_bad: NotRequired[Ratio]
     """
@@ -925,7 +925,7 @@ class Program(TypedDict, closed=True):
     """
     start: NotRequired[Duration]
     """
-    Start time: for a service since the start of the run, for other programs since all services were ready.
+    Start time: of a service, after the start of the run; of other programs, after all services are ready.
     Default 0.
     """
     stop: NotRequired[Duration]
@@ -1063,7 +1063,7 @@ class EventSpec(TypedDict, closed=True):
     """
     delay: NotRequired[Duration]
     """
-    New delay, of packets sent from then on; packets keep their order.
+    New delay of packets sent from then on; packets keep their order.
     """
     direction: NotRequired[LinkDirection]
     """
@@ -1128,8 +1128,8 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
-    variance of uniform jitter. Model world only. Default 0.
+    Correlation of each packet's jitter with that of the previous packet; for uniform or normal jitter. Correlation
+    reduces the variance of uniform jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1228,8 +1228,8 @@ class Overrides(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
-    variance of uniform jitter. Model world only. Default 0.
+    Correlation of each packet's jitter with that of the previous packet; for uniform or normal jitter. Correlation
+    reduces the variance of uniform jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1312,8 +1312,8 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
-    variance of uniform jitter. Model world only. Default 0.
+    Correlation of each packet's jitter with that of the previous packet; for uniform or normal jitter. Correlation
+    reduces the variance of uniform jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1448,8 +1448,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
-    variance of uniform jitter. Model world only. Default 0.
+    Correlation of each packet's jitter with that of the previous packet; for uniform or normal jitter. Correlation
+    reduces the variance of uniform jitter. Model world only. Default 0.
     """
     jitter_distribution: NotRequired[Distribution]
     """
@@ -1523,8 +1523,8 @@ class NetworkSpec(TypedDict, closed=True):
     trace_start: NotRequired[TraceStart]
     """
     Position in the trace at which a run begins. `"random"` draws a position for each repetition, and the
-    trace repeats for ten minutes. Default: the beginning; after the last line of a CSV its values remain
-    in force.
+    trace repeats for ten minutes. Default: the beginning; the last line of a CSV then holds until the run
+    ends.
     """
     up: NotRequired[Overrides]
     """
@@ -1551,7 +1551,7 @@ class Experiment(TypedDict, closed=True):
     """
     messages: NotRequired[int]
     """
-    Messages per point, in all repetitions together (of a range, in the smallest number); not for programs. Default 10,000.
+    Messages per point, divided among all repetitions (for a range: among its minimum); not for programs. Default 10,000.
     """
     network: NotRequired[NetworkSpec]
     """
@@ -1576,8 +1576,8 @@ class Experiment(TypedDict, closed=True):
     """
     repetitions: NotRequired[Repetitions]
     """
-    Runs per point, with different seeds: a number, or a range such as "5..40", of which as many are performed as
-    `precision` needs. Default 10.
+    Runs per point, with different seeds: a number, or a range such as "5..40" within which `precision` decides.
+    Default 10.
     """
     root: NotRequired[str]
     """

@@ -36,7 +36,7 @@ Examples:
 
 /// Compare transports under one set of conditions.
 ///
-/// In each repetition all transports meet the same losses, so that their results are compared in pairs.
+/// In each repetition all transports meet the same losses, so their results are compared in pairs.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Compare {

@@ -38,7 +38,7 @@ pub struct ComparisonFlags {
     /// Packet filter with which simco's server enforces rules; nftables only in the kernel world [default: none]
     #[arg(long, value_parser = ["none", "nftables"])]
     filter: Option<String>,
-    /// Number of messages of all repetitions together [default: 10000]
+    /// Number of messages in all repetitions together [default: 10000]
     #[arg(long, value_name = "N", value_parser = parse_whole_number, allow_negative_numbers = true)]
     count: Option<u64>,
     #[command(flatten)]

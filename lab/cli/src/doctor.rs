@@ -95,7 +95,7 @@ fn run_checks() -> [Check; 11] {
         optional(
             "apt-get",
             "apt-get",
-            "`hol kernel fetch` needs apt-get; `hol kernel use PATH` uses any kernel without it",
+            "`hol kernel fetch` needs apt-get; without it, give a kernel of your own to `hol kernel use PATH`",
         ),
         Check { name: "kernels", result: check_kernels().into(), is_required: false },
         Check { name: "guest sandbox", result: check_confinement(), is_required: false },

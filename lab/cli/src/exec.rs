@@ -212,7 +212,7 @@ fn describe_processor_time(program: &ProgramResult) -> String {
     let part = 100.0 * used / whole;
     format!(
         "{text}, {part:.0} % of its duration, so the speed of the processor affects the result; `hol kernel build` builds a kernel on \
-        which computing takes no time"
+        which computation takes no virtual time"
     )
 }
 

@@ -10,12 +10,12 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "carries the load",
         &["load", "overload"],
-        "said of a transport that delivers messages as fast as they become due; otherwise messages pile up, and the mean response time would grow with the length of the run",
+        "said of a transport that delivers messages as fast as they become due; otherwise messages pile up, and longer runs have a longer mean response time",
     ),
     (
         "CI",
         &["confidence", "interval"],
-        "confidence interval: on average, the 95 % CIs of 19 of 20 experiments contain the true value",
+        "confidence interval: on average, 19 of 20 intervals (95 %) contain the true value",
     ),
     (
         "claim",
@@ -25,7 +25,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "collapsed",
         &["collapse"],
-        "said of a run that did not carry its load: it ended early, fell more than a second behind its schedule, or its backlog kept growing; on a path that changes, a growing backlog does not count, and falling behind counts only if the load exceeds the mean rate of the path",
+        "said of a run that did not carry its load: it ended early, fell more than a second behind its schedule, or its backlog kept growing. On a path that changes, a growing backlog does not count, and falling behind counts only if the load exceeds the mean rate of the path",
     ),
     ("cwnd", &["window"], "congestion window: how much a sender may have in flight (RFC 5681 section 2)"),
     (
@@ -38,7 +38,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "failed",
         &[],
-        "said of messages that never arrived or got no reply; the mean does not include them, and a quantile that falls on one of them is shown as \"-\"",
+        "said of messages that never arrived or got no reply. The mean does not include them; a quantile that falls on one of them is shown as \"-\"",
     ),
     ("fairness", &["jain"], "Jain's index of the throughputs of flows: 1 if all are equal"),
     (
@@ -55,7 +55,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "late",
         &[],
-        "said of a message that a disruption of the path delayed: it never arrived, or it took longer than 99 % of the messages before the disruption and either was already that old when a long time without deliveries ended, or took more than twice as long as the fastest message after the disruption",
+        "said of a message that a disruption of the path delayed: it never arrived, or it took longer than 99 % of the messages before. The second case needs one more sign of the disruption: the message was already that old when a long time without deliveries ended, or it took more than twice as long as the fastest message afterwards",
     ),
     (
         "loss recovery",
@@ -120,7 +120,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "steady",
         &["steady-state", "unsteady"],
-        "said of a point whose mean would be the same in longer runs, as far as the results show",
+        "said of a point whose mean does not depend on the length of the runs, as far as the results show",
     ),
     (
         "stream",

@@ -15,7 +15,7 @@ use crate::terminal::say;
 /// Transports of the file if the user names none.
 const DEFAULT_TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
 
-/// Write an experiment file with the options of `hol compare`; `hol run` of this file has the same result.
+/// Write an experiment file with the options of `hol compare`; `hol run` of this file gives the same result.
 #[derive(Debug, Args)]
 pub struct Init {
     /// File to write, NAME.toml [default: standard output], then the transports to compare [default: tcp sctp:streams=8]
@@ -32,7 +32,7 @@ type Note = (&'static str, &'static str, &'static str);
 const TOP_LEVEL_KEYS: [Note; 11] = [
     ("title", "", "\"What is compared\""),
     ("transports", "Transports to compare, in order; `hol list tcp` shows the options of one.", "[]"),
-    ("messages", "Number of messages of all repetitions together.", "10000"),
+    ("messages", "Number of messages in all repetitions together.", "10000"),
     (
         "repetitions",
         "Number of independent runs; each has its own random losses, the same for all transports.",
@@ -40,7 +40,7 @@ const TOP_LEVEL_KEYS: [Note; 11] = [
     ),
     (
         "precision",
-        "Repeat until the half width of the 95 % CI of the mean is at most this share of it; needs repetitions = \"5..40\".",
+        "Repeat until the half width of the 95 % CI of the mean is at most this share of the mean; needs repetitions = \"5..40\".",
         "\"1%\"",
     ),
     ("seed", "Seed of all random numbers.", "1"),
@@ -60,7 +60,7 @@ const NETWORK_KEYS: [Note; 12] = [
     ("path", "A path by name; the keys below override its settings. `hol list paths` shows all.", "\"lte\""),
     (
         "rate",
-        "Settings of the link in both directions; [network.up] and [network.down] override one.",
+        "Settings of the link in both directions; [network.up] and [network.down] override those of one direction.",
         "\"100Mbit\"",
     ),
     ("delay", "One-way propagation delay.", "\"10ms\""),

@@ -193,7 +193,7 @@ fn supported_experiment(
     if let [.., (_, problem)] = &refused[..]
         && refused.len() == all.len()
     {
-        notes.push(format!("the network is left out, because no run accepts it: {problem}"));
+        notes.push(format!("the network is left out, because hol cannot run it: {problem}"));
         return text(&all, "");
     }
     let is_refused = |one: &&str| refused.iter().any(|(name, _)| name == one);
@@ -220,7 +220,7 @@ fn sctp_for(exchanges: &[Exchange]) -> String {
 fn experiment_text(captured: &CapturedMessages, exchanges: &[Exchange], transports: &[&str]) -> String {
     let messages = exchanges.len() * REPETITIONS;
     let mut text = format!(
-        "transports = {transports:?}\n# Number of messages of all repetitions together; each repetition has all of them.\n\
+        "transports = {transports:?}\n# Number of messages in all repetitions together; each repetition sends the whole capture.\n\
          messages = {messages}\nrepetitions = {REPETITIONS}\n\n[workload]\nkind = \"replay\"\n"
     );
     if captured.is_reversed {

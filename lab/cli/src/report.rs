@@ -30,8 +30,8 @@ pub struct Report {
     /// Add results of iperf3 (iperf3 --json) or flent (*.flent.gz) to the report, in a table beside the points
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "other")]
     beside: Vec<PathBuf>,
-    /// Also write ro-crate-metadata.json, which describes the program, its input files and each result, with their
-    /// SHA-256, to archives of research data such as Zenodo and WorkflowHub
+    /// Also write ro-crate-metadata.json for archives of research data such as Zenodo and WorkflowHub: it lists the
+    /// program, its input files and each result, with their SHA-256
     #[arg(long = "crate")]
     crate_metadata: bool,
     /// With --crate: URL of the licence of your results, such as https://creativecommons.org/licenses/by/4.0/

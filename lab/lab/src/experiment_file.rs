@@ -61,11 +61,11 @@ pub(crate) struct ExperimentFile {
     /// Seed of all random numbers; it determines a run, except in the live world. Default 1.
     #[serde(default = "default_seed")]
     seed: u64,
-    /// Messages per point, in all repetitions together (of a range, in the smallest number); not for programs. Default 10,000.
+    /// Messages per point, divided among all repetitions (for a range: among its minimum); not for programs. Default 10,000.
     #[schemars(with = "Option<u64>")]
     messages: Option<Spanned<u64>>,
-    /// Runs per point, with different seeds: a number, or a range such as "5..40", of which as many are performed as
-    /// `precision` needs. Default 10.
+    /// Runs per point, with different seeds: a number, or a range such as "5..40" within which `precision` decides.
+    /// Default 10.
     #[serde(default = "default_repetitions")]
     #[schemars(with = "Option<Repetitions>")]
     repetitions: Spanned<Repetitions>,

@@ -95,12 +95,12 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
     },
     KnownDifference {
         description: "Jitter comes after the queue in the model and before it in the kernel world, as with netem, where a queue absorbs it",
-        size: "packets by up to the jitter; response times and throughput did not differ in 60 to 100 runs of four scenarios",
+        size: "the time of each packet, by up to the jitter; response times and throughput did not differ in 60 to 100 runs of four scenarios",
         condition: "jitter under load",
         affects: None,
     },
     KnownDifference {
-        description: "If a rate changes while a packet is being sent, the kernel world sends its rest at the old rate, the model at the new one",
+        description: "If a rate changes while a packet is being sent, the kernel world sends the rest of it at the old rate, the model at the new one",
         size: "the time in which one packet is sent, once",
         condition: "events and traces that change the rate under load",
         affects: Some(|point| {
@@ -109,19 +109,19 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         }),
     },
     KnownDifference {
-        description: "In the kernel world `sch_cbs` releases the packets of a queue with a discipline and counts in whole octets, so packets leave slightly late",
+        description: "In the kernel world `sch_cbs` sets the rate of queues with a discipline, and counts whole octets, so packets leave slightly late",
         size: "0.1 ms after some seconds",
         condition: "traces of CoDel, FQ-CoDel, PIE and RED",
         affects: None,
     },
     KnownDifference {
-        description: "TCP: where an `sk_buff` ends in Linux: after 17 small writes (`MAX_SKB_FRAGS`), or when the send buffer is full",
+        description: "TCP: in Linux an `sk_buff` also ends after 17 small writes (`MAX_SKB_FRAGS`), or when the send buffer is full",
         size: "one segment sooner or later, the PSH flag",
         condition: "traces; bulk messages of a few runs",
         affects: None,
     },
     KnownDifference {
-        description: "TCP: how much memory small segments take after Linux has merged them (`tcp_try_coalesce`, `tcp_collapse`)",
+        description: "TCP: Linux merges small segments (`tcp_try_coalesce`, `tcp_collapse`), which changes the memory that they take",
         size: "the receive window, by 1 to 4 %",
         condition: "traces of small writes",
         affects: None,

@@ -116,7 +116,7 @@ fn compare(name: &str, stored: &Value, now: &Value, fields: &mut Vec<String>) {
             }
         }
         (old, new) if old == new => (),
-        (Value::Array(_), _) | (_, Value::Array(_)) => fields.push(format!("{name} has other values")),
+        (Value::Array(_), _) | (_, Value::Array(_)) => fields.push(format!("{name} has different values")),
         (old, new) => fields.push(format!("{name} was {old} and is now {new}")),
     }
 }

@@ -39,8 +39,8 @@ pub enum NetworkError {
     #[error("{link}: `queue` has no room for the packet in transmission; use at least \"1p\"")]
     QueueHoldsNothing { link: String },
     #[error(
-        "{link}: `police`: `burst` is {burst} octets; use {mtu} (`mtu`) to 1000000000 octets, because longer packets than the \
-        burst would never pass"
+        "{link}: `police`: `burst` is {burst} octets; use {mtu} (`mtu`) to 1000000000 octets, because a packet longer \
+        than the burst would never pass"
     )]
     Burst { link: String, burst: u64, mtu: u64 },
     #[error(

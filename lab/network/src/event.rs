@@ -31,7 +31,7 @@ pub struct EventSpec {
     /// New loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossSpec>,
-    /// New delay, of packets sent from then on; packets keep their order.
+    /// New delay of packets sent from then on; packets keep their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
 }

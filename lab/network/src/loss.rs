@@ -53,7 +53,7 @@ pub struct GilbertElliott {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TimedBursts {
-    /// Mean time in the good state; its sum with `bad_for` must be at least 100 ms.
+    /// Mean time in the good state; `good_for` + `bad_for` must be at least 100 ms.
     pub good_for: Duration,
     /// Mean time in the bad state.
     pub bad_for: Duration,

@@ -136,8 +136,8 @@ macro_rules! settings {
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
             /// Position in the trace at which a run begins. `"random"` draws a position for each repetition, and the
-            /// trace repeats for ten minutes. Default: the beginning; after the last line of a CSV its values remain
-            /// in force.
+            /// trace repeats for ten minutes. Default: the beginning; the last line of a CSV then holds until the run
+            /// ends.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace_start: Option<TraceStart>,
             /// Move the client between two paths. QUIC, and UDP in the kernel world, need `changes = "route"`.
@@ -273,8 +273,8 @@ settings! {
     /// Distribution of the jitter, as in tc-netem, or a file with it: `{ file = "measured.dist" }`. `"normal"`: `jitter` is the standard
     /// deviation. Negative delays become zero. Default `"uniform"`.
     jitter_distribution: Distribution = Distribution::Uniform,
-    /// Correlation of each packet's jitter with that of the previous packet, if it is uniform or normal; it reduces the
-    /// variance of uniform jitter. Model world only. Default 0.
+    /// Correlation of each packet's jitter with that of the previous packet; for uniform or normal jitter. Correlation
+    /// reduces the variance of uniform jitter. Model world only. Default 0.
     jitter_correlation: Ratio = Ratio::ZERO,
     /// Packet loss: a probability, Gilbert–Elliott bursts, or packets by number, as in `{ drop = [3, 7] }`. Default
     /// none.

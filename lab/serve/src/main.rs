@@ -53,16 +53,17 @@ struct Serve {
     /// Maximum core hours of a project, if users log in
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..1 << 30))]
     project_core_hours: u64,
-    /// Write an e-mail to the owner about each change of an experiment's state into this directory instead of sending it
+    /// Write the e-mails about changes of an experiment's state to files in this directory instead of sending them
     #[arg(long, value_name = "DIR", conflicts_with = "smtp")]
     mail: Option<PathBuf>,
-    /// Send an e-mail to the owner about each change of an experiment's state through this server: smtp://HOST:PORT or smtps://USER:PASSWORD@HOST
+    /// Mail server that sends the owner of an experiment an e-mail when its state changes: smtp://HOST:PORT or
+    /// smtps://USER:PASSWORD@HOST
     #[arg(long, value_name = "URL", requires = "from")]
     smtp: Option<String>,
     /// Sender address of the e-mails
     #[arg(long, value_name = "NAME@HOST")]
     from: Option<String>,
-    /// Create the account of an administrator, who approves projects, with the password from standard input, and exit
+    /// Create the account of an administrator (who approves projects), read its password from standard input, and exit
     #[arg(long, value_name = "NAME")]
     administrator: Option<String>,
     #[command(subcommand)]

@@ -315,7 +315,7 @@ impl Agent {
         }
         let at = self.attributes.get("ttl_").map_or(self.at, |value| value.at);
         let problem = format!(
-            "ns drops all packets of this agent, because its ttl_ is {ttl}; set it to more than the links of the path ({links})"
+            "ns drops all packets of this agent, because its ttl_ is {ttl}; set it above the number of links on the path ({links})"
         );
         error_at(at, problem)
     }

@@ -100,7 +100,7 @@ impl Simulator<'_> {
     /// Executes `$node set attribute value`.
     pub(crate) fn set_node(&mut self, attribute: &Word, words: &[Word]) -> Outcome {
         match attribute.text.as_str() {
-            "X_" | "Y_" | "Z_" => self.ignore(words, "it is the place of a node, which is only drawn"),
+            "X_" | "Y_" | "Z_" => self.ignore(words, "it is the position of a node in drawings"),
             "multiPath_" => Ok(self.set_multipath(attribute, &words[words.len() - 1])),
             name => {
                 let problem =

@@ -146,7 +146,7 @@ impl Bursts {
 }
 
 /// Why a random source may send at other times than in ns.
-const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and a closing FullTcp draw from the same random generator in between, which changes the times at which this source sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
+const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and a closing FullTcp draw from this source's random generator, too, which changes the times at which it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
 
 impl Simulator<'_> {
     /// Lists the random sources that share ns's default generator with parts of ns that draw from it during a run.

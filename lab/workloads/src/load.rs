@@ -26,7 +26,7 @@ pub struct Load {
     /// Number of sources, which send at the same times, each at `rate`. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if the transport accepts a message later than this after it was due. A run also ends this long,
+    /// Abort the run if a due message waits longer than this until the transport accepts it. A run also ends this long,
     /// but at least 120 s, after its last message was due. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,

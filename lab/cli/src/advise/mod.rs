@@ -25,12 +25,11 @@ Examples:
   hol advise experiments/hello.toml          the loss at which the better transport changes
   hol advise mine.toml --set network.delay=50ms";
 
-/// Find the points along an axis of a sweep at which the better transport changes, with more samples near
-/// them.
+/// Find the values of a swept key at which the better transport changes, with most runs near these values.
 ///
-/// The axis is the first numeric one; its ends are the smallest and the largest value in the file. Each point is
-/// repeated until its result is significant (99.95 %). The interval around a crossover is narrowed until it is as
-/// precise as requested; then both of its ends are confirmed with the maximum number of repetitions.
+/// The key is the first one with numeric values; the search covers its smallest to its largest value in the file. Each
+/// point is repeated until its result is significant (99.95 %). The interval around a crossover is narrowed until it is
+/// as precise as requested; then both of its ends are confirmed with the maximum number of repetitions.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Advise {
@@ -94,7 +93,7 @@ impl Advise {
         if challengers.is_empty() {
             let name = source.name();
             return Err(Failure::Usage(format!(
-                "{name}: one transport cannot be compared; name two or more"
+                "{name}: there is only one transport; name two or more to compare"
             )));
         }
         let mut sampler = Sampler {

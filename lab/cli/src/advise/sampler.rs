@@ -131,8 +131,8 @@ impl Sampler<'_> {
             let (Some(cell), Some(reference)) = (of(compared.transport), of(compared.reference)) else {
                 let key = &self.axis.keys[0];
                 return Err(Failure::Failed(format!(
-                    "{key} = {text}: the experiment has no point with one of the two transports; give both \
-                    the same axes"
+                    "{key} = {text}: one of the two transports has no point with this value; give both the \
+                    same axes"
                 )));
             };
             let metric = main_metric(cells.iter());

@@ -258,7 +258,7 @@ impl ShellSession {
             self.exit_code = exit_code;
             if exceeded_memory {
                 self.output.note(
-                    "error: the program exceeded its memory limit of 640 MB and was killed; let it use less memory",
+                    "error: the program exceeded its memory limit of 640 MB and was killed; run it with less data or fewer threads",
                 );
             }
             if exit_code == FILE_SIZE_EXCEEDED {

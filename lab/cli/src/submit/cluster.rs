@@ -23,7 +23,7 @@ const MAX_PARTS: usize = 1000;
 #[derive(Debug, Args, Default, PartialEq, Eq)]
 /// Options of a cluster.
 pub struct ClusterOptions {
-    /// Number of parts [default: as many as make each take about ten minutes]
+    /// Number of parts [default: enough that each takes about ten minutes]
     #[arg(long, value_name = "N", value_parser = parse_positive_number)]
     shards: Option<usize>,
     /// Number of processors for each part [default: 1]

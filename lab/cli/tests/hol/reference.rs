@@ -20,8 +20,8 @@ fn documented(topic: &str) -> String {
         ),
         _ => format!(
             "# Experiment files\n\nThis page lists all keys, as `hol help reference` prints them; `hol help network` prints a part. \
-             [A JSON Schema](experiment.schema.json)\nis for editors: \
-             those with taplo complete and check a file that begins with\n`#:schema ./experiment.schema.json`. \
+             [A JSON Schema](experiment.schema.json)\nlets editors \
+             with taplo complete and check a file that begins with\n`#:schema ./experiment.schema.json`. \
              `hol list` shows transports and their options. \
              A key means the same\nin every world; a world that does not support it rejects it by name.\n\n{text}"
         ),

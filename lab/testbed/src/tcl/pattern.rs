@@ -184,7 +184,7 @@ impl Reader<'_> {
     }
 
     fn quantified(&mut self) -> Result<Node, String> {
-        const INVALID_QUANTIFIER: &str = "a quantifier such as * stands behind nothing that can be repeated";
+        const INVALID_QUANTIFIER: &str = "a quantifier such as * follows nothing that can be repeated";
         if self.quantifier()?.is_some() {
             return Err(INVALID_QUANTIFIER.to_owned());
         }

@@ -112,7 +112,7 @@ fn features_that_differ_from_ns_are_refused() {
         ),
         (
             "Agent set ttl_ 1\n$ns at 0 \"[over [ends TCP TCPSink] FTP] start\"",
-            "more than the links of the path (1)",
+            "number of links on the path (1)",
         ),
         (
             "set t [ends TCP TCPSink]\n$z1 set ttl_ 0.5\n$ns at 0 \"[over $t FTP] start\"",
