@@ -413,7 +413,7 @@ fn change_after_the_end(result: &PointResult) -> Option<String> {
         }
     };
     let [end_s, at_s] = [end, at].map(|time| three_digits(time.as_secs_f64()));
-    (at > end).then(|| format!("the runs end after {end_s} s, before this has an effect: {what} at {at_s} s"))
+    (at > end).then(|| format!("{what} at {at_s} s has no effect, because the runs end after {end_s} s"))
 }
 
 fn imprecise(result: &PointResult) -> Option<String> {

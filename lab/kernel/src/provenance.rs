@@ -39,8 +39,8 @@ impl Provenance {
         let Self { engine, version, stepping: StepExactness::Absent(reason), .. } = self else { return None };
         let snapshots = cache().join("snapshots");
         Some(format!(
-            "{engine} {version} does not step exactly ({reason}): runs are slower, and the digests of two runs with one \
-             seed may differ; use QEMU 7.2, which Debian 12 has, and then remove {} to repeat the test",
+            "{engine} {version} does not run its threads in a fixed order ({reason}): runs are slower, and the digests of two \
+             runs with one seed may differ; use QEMU 7.2, which Debian 12 has, and then remove {} to repeat the test",
             snapshots.display()
         ))
     }

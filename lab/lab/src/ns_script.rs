@@ -282,7 +282,7 @@ mod tests {
         }
         let swept = source(&[("sweep.repetitions", "[1, 3]")]);
         assert_eq!(numbers(&swept), [(201, 1), (603, 3)]);
-        assert!(swept.merged().unwrap_err().problem.contains("write both numbers"));
+        assert!(swept.merged().unwrap_err().problem.contains("sweep both together"));
     }
 
     /// ns sends the first packet at the start, also of a source that starts before its first interval has passed.

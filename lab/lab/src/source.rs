@@ -224,8 +224,8 @@ impl Source {
             return Ok(());
         }
         if sweeps("repetitions") {
-            let problem = "a file cannot sweep the repetitions of a script alone; write both numbers, as in zip = { repetitions = [1, 3], \
-                messages = [201, 603] }";
+            let problem = "`repetitions` of a script are swept without `messages`; sweep both together, as in \
+                zip = { repetitions = [1, 3], messages = [201, 603] }";
             return Err(self.error_of("sweep", &(0..0), problem));
         }
         let repetitions = table.get("repetitions").cloned().map(toml::Value::try_into::<Repetitions>);

@@ -535,7 +535,7 @@ fn change_of_the_path_after_the_end_of_the_runs_is_a_warning() {
         );
         fs::write(dir.path().join("late.toml"), text).unwrap();
         let table = ok(dir.path(), &["run", "late.toml", "--out", "late"]);
-        let warned = table.contains("before this has an effect");
+        let warned = table.contains("has no effect, because the runs end after");
         assert_eq!(warned, what.is_some(), "{network}: {table}");
         assert!(what.is_none_or(|what| table.contains(what)), "{network}: {table}");
         fs::remove_dir_all(dir.path().join("late")).unwrap();

@@ -172,7 +172,7 @@ fn describe_uncompared_points<'a>(
     match (count(true, true), count(true, false), count(false, true)) {
         (0, 0, 0) => String::new(),
         (neither, less, more) => format!(
-            "; {} more points cannot be compared, because the load was not carried or there is no steady state: with both transports at {neither} points, only with the compared one at {less}, only with {reference} at {more}",
+            "; {} more points cannot be compared, because a transport did not carry the load or has no steady state: both transports at {neither} points, only the compared one at {less}, only {reference} at {more}",
             neither + less + more
         ),
     }

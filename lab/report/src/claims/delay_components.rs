@@ -38,7 +38,7 @@ impl DelayComponents {
         };
         let max = cells.iter().map(left).fold(0.0, f64::max);
         let text = format!(
-            "at each of {} points, at most {max:.3} ms of the mean delay are neither round-trip time, loss recovery, resequencing nor waiting at the sender",
+            "at each of {} points, round-trip time, loss recovery, resequencing and the wait at the sender explain the mean delay except for at most {max:.3} ms",
             cells.len()
         );
         let row = |(cell, split): &(&Cell, MeanDelayBreakdown)| {

@@ -44,8 +44,8 @@ impl EnoughStreams {
         let count = |wanted| results.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "holds at {agree} of {} points, is contradicted at {contradict}, and is undecided at {}; it holds if the number of \
-             streams needed is, in the list of transports, at most {} after the model's prediction",
+            "holds at {agree} of {} points, is contradicted at {contradict}, and is undecided at {}; it holds if \
+             the number of streams needed comes at most {} after the model's prediction in the list of transports",
             results.len(),
             count(None),
             match self.steps {

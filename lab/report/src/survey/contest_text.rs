@@ -413,7 +413,7 @@ mod tests {
             (run.offered, run.unfinished) = (2, 1);
         }
         let text = verdict(Metric::Delivered, &udp, &tcp);
-        assert_eq!(text, "UDP is 50.0 percentage points more complete than TCP (the same in all 3 runs)");
+        assert_eq!(text, "UDP is 50.0 percentage points more reliable than TCP (the same in all 3 runs)");
         let time = says(&udp, &tcp);
         assert!(time.ends_with("not counting lost messages: UDP none, TCP lost 3 of 6 (50 %)"), "{time}");
     }
