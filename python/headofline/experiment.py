@@ -1576,8 +1576,7 @@ class Experiment(TypedDict, closed=True):
     """
     repetitions: NotRequired[Repetitions]
     """
-    Runs per point, with different seeds: a number, or a range such as "5..40" within which `precision` decides.
-    Default 10.
+    Runs per point, each with its own seed. In a range such as "5..40" `precision` decides when to stop. Default 10.
     """
     root: NotRequired[str]
     """

@@ -74,7 +74,7 @@ fn run_checks() -> [Check; 11] {
     let enough = if memory == 0 || memory >= 512 {
         CheckResult::Available(format!("{memory} MiB"))
     } else {
-        CheckResult::Missing("a full study uses up to 330 MB of memory; add --quick to studies".to_owned())
+        CheckResult::Missing("a full study uses up to 330 MB of memory; run studies with --quick".to_owned())
     };
     let optional = |name, program, remedy| Check {
         name,

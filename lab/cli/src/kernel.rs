@@ -39,7 +39,7 @@ enum Action {
     Use {
         /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or a release that `hol kernel list` shows
         image: PathBuf,
-        /// Directory of the kernel's modules [default: lib/modules/RELEASE next to the kernel's directory, or in / or /usr]
+        /// Directory of the kernel's modules [default: lib/modules/RELEASE beside the kernel's directory, in / or in /usr]
         #[arg(long, value_name = "DIR")]
         modules: Option<PathBuf>,
     },

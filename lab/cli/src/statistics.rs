@@ -148,7 +148,7 @@ pub struct Statistics {
     /// Number of trials per case
     #[arg(long, value_name = "N", value_parser = parse_positive_number, default_value = "1000")]
     trials: usize,
-    /// Number of runs per case; each trial draws its repetitions from them
+    /// Number of runs per case; each trial draws its repetitions from these runs
     #[arg(long, value_name = "N", value_parser = parse_positive_number, default_value = "400")]
     pool: usize,
     /// Run only the cases whose name contains this text

@@ -64,8 +64,7 @@ pub(crate) struct ExperimentFile {
     /// Messages per point, divided among all repetitions (for a range: among its minimum); not for programs. Default 10,000.
     #[schemars(with = "Option<u64>")]
     messages: Option<Spanned<u64>>,
-    /// Runs per point, with different seeds: a number, or a range such as "5..40" within which `precision` decides.
-    /// Default 10.
+    /// Runs per point, each with its own seed. In a range such as "5..40" `precision` decides when to stop. Default 10.
     #[serde(default = "default_repetitions")]
     #[schemars(with = "Option<Repetitions>")]
     repetitions: Spanned<Repetitions>,

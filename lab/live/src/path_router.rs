@@ -164,7 +164,7 @@ fn check_growth([before, now]: [u64; 2], min: u64) -> Result<(), String> {
     }
     let [before, now, min] = [before, now, min].map(Duration::from_nanos);
     Err(format!(
-        "a round trip to the peer took {before} before the router delayed packets, and {now} afterwards, although it should add {min}: packets of at least one direction bypass it; set routes through the router on both hosts"
+        "a round trip to the peer took {before} before the router delayed packets, and {now} afterwards, although the router should add {min}: packets of at least one direction bypass it; set routes through the router on both hosts"
     ))
 }
 

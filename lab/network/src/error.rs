@@ -72,8 +72,8 @@ pub enum NetworkError {
     #[error("{first} and {second} have the same address {address}; give one of them another")]
     DuplicateAddress { address: Address, first: String, second: String },
     #[error(
-        "{of} has the address {address}, which is not an IP{ip} address; use one IP version for all addresses and set `ip` in [network] \
-        to it"
+        "{of} has the address {address}, which is not an IP{ip} address; give all addresses one IP version and set `ip` in \
+        [network] to that version"
     )]
     AddressFamily { address: Address, of: String, ip: Ip },
     #[error("no route from {from:?} to {to:?}; add a link")]

@@ -30,8 +30,8 @@ pub(crate) fn read(text: &str) -> Result<Round, TraceError> {
         let ms: u64 = words.trim().parse().map_err(|_| {
             trace_error(
                 line,
-                &format!("{words:?} is not a whole number of milliseconds, as the first line is; each line of a mahimahi trace must be \
-                    one"),
+                &format!("{words:?} is not a whole number of milliseconds; the first line is one, so this is a mahimahi trace, in which \
+                    each line must be one"),
             )
         })?;
         if count == MAX_LINES {

@@ -594,8 +594,8 @@ mod tests {
     #[test]
     fn two_columns_beyond_100_gigabits_ask_for_a_unit() {
         let problem = read("0 1250000\n1 800000\n").unwrap_err();
-        let words = "line 1: 1250000 Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put time_s,rate_bit \
-            (or rate_kbit) before the first line";
+        let words = "line 1: 1250000 Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put a \
+            header with the right unit before the first line, such as time_s,rate_bit";
         assert!(problem.starts_with(words), "{problem}");
         assert!(read("0 5\n1 100001\n").unwrap_err().starts_with("line 2: 100001 Mbit/s"));
         assert!(read("0 100000\n1 5\n").is_ok());

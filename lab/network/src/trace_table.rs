@@ -54,8 +54,8 @@ fn read_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
         let step = parse_row(line, &cells, &columns)?;
         if step.rate.is_some_and(|rate| rate.bits_per_second() > MAX_RATE_WITHOUT_UNIT) {
             let problem = format!(
-                "{} Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put time_s,rate_bit (or rate_kbit) \
-                 before the first line, or the unit that the file has",
+                "{} Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put a \
+                 header with the right unit before the first line, such as time_s,rate_bit",
                 cells[1]
             );
             return Err(trace_error(line, &problem));
@@ -295,7 +295,7 @@ fn parse_rows<'t>(
         }
         let gap = step.at.saturating_sub(steps.last().map_or(Duration::ZERO, |last| last.at));
         if is_gap(&steps, gap) {
-            let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
+            let problem = "after the previous line, more than a hundred times the usual interval; add a line for this gap";
             return Err(trace_error(line, &format!("the line is {gap} {problem}")));
         }
         limit.check(&step)?;

@@ -117,7 +117,7 @@ impl Scenario {
         for (index, program) in self.programs.iter().enumerate() {
             program.check().map_err(|problem| ScenarioError::Program { index, problem })?;
             if !program.metrics.keys().all(|name| names.insert(name)) {
-                let problem = "another program has a metric of this name; names must differ";
+                let problem = "another program has a metric of this name; rename one of them";
                 return Err(ScenarioError::Program { index, problem });
             }
         }

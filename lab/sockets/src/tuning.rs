@@ -522,9 +522,9 @@ fn setting(
             None => unsupported(BUILT_IN),
         },
         _ if is_usual => Ok(None),
-        NewSysctl(_, since, _) if linux_version(kernel) < since => {
-            unsupported("this kernel is older than the setting; use --world kernel:7.3 or the model world")
-        }
+        NewSysctl(_, since, _) if linux_version(kernel) < since => unsupported(
+            "this kernel does not have the setting yet; use --world kernel:7.3 or the model world",
+        ),
         NewSysctl(name, _, spell) => match spell(value) {
             Some(value) => Ok(Some(Sysctl { name, value })),
             None => unsupported("Linux supports only whole microseconds; round the value"),

@@ -11,7 +11,7 @@ use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, Workload
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// What is measured; a `"transaction"` is an HTTP/1 request. Default `"program"`.
+    /// What to measure: the program, each connection, or each HTTP/1 request (`"transaction"`). Default `"program"`.
     #[serde(default)]
     pub measure: Measure,
     /// Time limit of the programs, in virtual time. Default 10 min.

@@ -54,7 +54,7 @@ impl Workload for Replay {
                 Err(WorkloadError::Replay("`exchanges` is empty; add at least one".to_owned()))
             }
             _ if is_mixed => {
-                let problem = "some of `exchanges` have a reply and some have none; give the others the shortest reply, \"8B\"";
+                let problem = "some of `exchanges` have a reply and some have none; give those without one the shortest reply, \"8B\"";
                 Err(WorkloadError::Replay(problem.to_owned()))
             }
             Some(at) => {

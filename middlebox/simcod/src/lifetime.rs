@@ -6,7 +6,7 @@ use hol_simco::{Pid, Request};
 use crate::failure::Failure;
 use crate::{RequestCommand, lifetime_text};
 
-/// Change the lifetime of a rule, from now on.
+/// Set the remaining lifetime of a rule.
 #[derive(Debug, Args)]
 pub struct Lifetime {
     /// Policy rule identifier (PID), as `simcod list` shows it

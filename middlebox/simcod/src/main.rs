@@ -64,7 +64,7 @@ enum SimcodCommand {
     Reserve(RemoteCommand<reserve::Reserve>),
     /// Block a flow, and end the rules that allow it (PDR)
     Disable(RemoteCommand<disable::Disable>),
-    /// Change the lifetime of a rule, from now on (PLC)
+    /// Set the remaining lifetime of a rule (PLC)
     Lifetime(RemoteCommand<lifetime::Lifetime>),
     /// End rules now (PLC)
     Disallow(RemoteCommand<disallow::Disallow>),

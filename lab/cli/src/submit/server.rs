@@ -29,7 +29,7 @@ pub struct ServerQueueOptions {
     /// Swap the experiment out after this time, even if it makes progress; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     auto_swap: u32,
-    /// Start the experiment now, or reject it if not enough cores are free
+    /// Start the experiment now; if not enough cores are free, swap it out instead of queueing it
     #[arg(long)]
     now: bool,
     /// Hold the experiment until a user starts it

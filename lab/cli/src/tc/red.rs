@@ -41,7 +41,7 @@ pub(super) fn parse_red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> 
         }
         _ => shaped
             .notes
-            .push("the line does not have the weight of the average, which `tc -d` shows; add weight = … if it is not 0.002".to_owned()),
+            .push("the line lacks RED's averaging weight, which only `tc -d` shows; add weight = … if it is not 0.002".to_owned()),
     }
     match probability {
         Some(drop) => keys.push(format!("drop = \"{drop}\"")),

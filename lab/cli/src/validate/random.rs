@@ -42,8 +42,8 @@ pub struct RandomArgs {
     /// First world of the comparison; if both worlds are kernels, scenarios include MPTCP, which the model does not support
     #[arg(long, value_name = "WORLD", default_value = "model", requires = "random", conflicts_with = "what")]
     first: WorldName,
-    /// Reduce each scenario whose values differ to the smallest scenario whose values still differ, and write that with
-    /// the traces of both worlds
+    /// Shrink each scenario whose values differ: write the smallest one whose values still differ, with the traces of
+    /// both worlds
     #[arg(long, requires = "random", conflicts_with = "what")]
     shrink: bool,
     /// Also write the traces of scenarios whose values agree but whose packets differ

@@ -154,7 +154,7 @@ fn set_sysctls(
     }
     let lacking: Vec<&str> = lacking.into_iter().collect();
     let caution = format!(
-        "this kernel is older than the setting {}, and behaves as kernels did before it; use a newer kernel",
+        "this kernel does not have the setting {} yet, and behaves as kernels did before it; use a newer kernel",
         lacking.join(", ")
     );
     Ok((settled, (!lacking.is_empty()).then_some(caution)))

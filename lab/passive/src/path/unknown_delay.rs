@@ -31,7 +31,7 @@ pub enum UnknownDelay {
     )]
     NoHandshake,
     /// There are handshakes, but one host did not reply.
-    #[error("no packet of one of the hosts has a reply from the other; capture an established connection")]
+    #[error("one host never replied to the other; capture an established connection")]
     NoReply,
 }
 
