@@ -48,8 +48,8 @@ const TEXT_FORMATS: [Kind; 9] = [
     },
     Kind {
         all: &[&["\"entries\""], &["\"creator\""], &["\"startedDateTime\""]],
-        sentence: "is a HAR file of a browser; hol does not read it, but `hol compare --workload page` loads a page of a given number and \
-            size of files",
+        sentence: "is a HAR file of a browser; hol does not read it, but `hol compare --workload page` loads a page with a given number \
+            and size of files",
     },
     Kind {
         all: &[&["topology:"], &["nodes:"], &["kind:", "endpoints:"]],

@@ -390,10 +390,7 @@ mod tests {
         let expected = vec![(0, bits("1Mbit"), None), (7_201_000, bits("2Mbit"), None)];
         assert_eq!(read(&format!("{head}{rows}")), Ok(expected));
         for (row, words) in [
-            (
-                "8,2016-09-01 03:12:31,a.com,9,250000",
-                "line 5: the unit_id is 8 and not that of the first line",
-            ),
+            ("8,2016-09-01 03:12:31,a.com,9,250000", "line 5: the unit_id is 8, unlike in the first line"),
             ("7,2016-09-01 03:12:31,b.com,9,250000", "line 5: the target is b.com"),
             ("7,yesterday,a.com,9,250000", "line 5: the time is not of the form"),
             ("7,2016-09-01 03:12:31,a.com,9,fast", "line 5: \"fast\" is not a whole number of octets"),

@@ -19,8 +19,8 @@ pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Re
         1 => Err(trace_error(
             line,
             &format!(
-                "{:?} is not a whole number of milliseconds, which a trace of one column has (mahimahi); round it, or write a header such \
-                 as time_s,rate_Mbit and its columns",
+                "{:?} is not a whole number of milliseconds, as each line of a trace with one column must be (mahimahi); round it, or \
+                 write a header such as time_s,rate_Mbit and its columns",
                 first_line(text)?.1.trim()
             ),
         )),
@@ -138,7 +138,7 @@ fn read_fcc(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError> {
         if let Some(column) = series.iter().find(|column| first.get(**column) != cells.get(**column)) {
             let (name, own) = (&names[*column], &cells[*column]);
             let problem = format!(
-                "the {name} is {own} and not that of the first line; a trace has the tests of one unit_id with one target: remove the others"
+                "the {name} is {own}, unlike in the first line; a trace may have only one unit_id and one target: remove the other lines"
             );
             return Err(trace_error(line, &problem));
         }

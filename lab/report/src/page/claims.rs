@@ -15,7 +15,7 @@ pub fn html(report: &Report) -> String {
     if report.judged_claims.is_empty() {
         return String::new();
     }
-    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack; <b>reproduced only with the settings of the paper's time</b> if it is refuted on today's stack and holds on a stack of the paper's time; <b>holds with the settings of the paper's time, undecided today</b> if it holds there and today's stack does not decide it; <b>not reproduced today</b> if it is refuted on today's stack and the stack of the paper's time is undecided or not available in this world; <b>not decided</b> if neither the measurement nor the paper's text decides it in this world. Expand a claim to see its numbers and the result that would refute it.</p>";
+    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack; <b>reproduced only with the settings of the paper's time</b> if it is refuted on today's stack and holds on a stack of the paper's time; <b>holds with the settings of the paper's time, undecided today</b> if it holds on a stack of the paper's time and today's stack does not decide it; <b>not reproduced today</b> if it is refuted on today's stack and the stack of the paper's time is undecided or not available in this world; <b>not decided</b> if neither the measurement nor the paper's text decides it in this world. Expand a claim to see its numbers and the result that would refute it.</p>";
     Kind::ALL.into_iter().fold(legend.to_owned(), |text, kind| text + &of_kind(report, kind))
 }
 

@@ -88,8 +88,7 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
     let rows: String = cells.iter().map(|cell| row(cell, &axes, &defined, &columns)).collect();
     format!(
         "<div class=\"points\"><p class=\"soft\">The mean and the median run summarise the repetitions. A run has collapsed if it ended early, \
-         fell more than a second behind its schedule, or had a growing backlog; on a path whose rate changes, falling behind \
-         does not count if the load does not exceed the mean rate of the path. Without a steady state the mean depends on the length of the runs. All other times are quantiles over the messages of all runs (figures of the 99th percentile show the mean of the percentiles of the runs); a message that never arrived counts as infinitely late.</p><div class=\"scroll\"><table class=\"numbers \
+         fell more than a second behind its schedule, or had a growing backlog; on a path whose rate changes, falling behind counts only if the load exceeds the mean rate of the path. Without a steady state the mean depends on the length of the runs. All other times are quantiles over the messages of all runs (figures of the 99th percentile show the mean of the percentiles of the runs); a message that never arrived counts as infinitely late.</p><div class=\"scroll\"><table class=\"numbers \
          sortable\"><caption>{} points</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></div>",
         cells.len()
     )
