@@ -925,7 +925,7 @@ class Program(TypedDict, closed=True):
     """
     start: NotRequired[Duration]
     """
-    Start time: of a service, after the start of the run; of other programs, after all services are ready.
+    Delay of the start: for a service from the start of the run, for other programs from when all services are ready.
     Default 0.
     """
     stop: NotRequired[Duration]

@@ -17,7 +17,7 @@ pub struct Program {
     pub node: String,
     /// The command to execute: a list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
-    /// Start time: of a service, after the start of the run; of other programs, after all services are ready.
+    /// Delay of the start: for a service from the start of the run, for other programs from when all services are ready.
     /// Default 0.
     #[serde(default)]
     pub start: Duration,
