@@ -147,7 +147,7 @@ impl ComparisonFlags {
         self.conditions.set_secret()
     }
 
-    /// Returns whether the user leaves the number of messages and repetitions to hol.
+    /// Returns whether `hol` chooses the number of messages and repetitions, because the user gave neither.
     pub fn leaves_count_open(&self) -> bool {
         let sets = |key: &str| self.conditions.sets(key);
         self.count.is_none()

@@ -49,7 +49,7 @@ pub struct RunOptions {
     pub extends: bool,
 }
 
-/// Performs the missing runs of `manifest` in `dir`, and writes the tables. Failed runs are missing in the
+/// Performs the missing runs of `manifest` in `dir`, and writes the tables. Failed runs are missing from the
 /// tables; [`check_no_failures`] returns an error about them.
 pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions) -> Result<Results, Failure> {
     let RunOptions { jobs, progress_output, extends } = options;

@@ -9,7 +9,7 @@ const PACKET_MEMORY_OPTIONS: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
 /// Returns the options that the model needs for a comparison with the world called `other`: the stack of its
-/// kernel; for the kernel of a distribution, the memory of a packet; for User-Mode Linux, no time to wake a program.
+/// kernel, the memory that a packet uses (distribution kernels), or a wake-up time of zero (User-Mode Linux).
 pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'static str)> {
     let Some(kernel) = other.strip_prefix("kernel:") else { return Vec::new() };
     let mut options = Vec::new();

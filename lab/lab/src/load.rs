@@ -57,8 +57,9 @@ impl CollapseRule {
 }
 
 impl PointResult {
-    /// Returns the offered and the delivered load, if all messages have one size and are due at a rate. `None` on a
-    /// path that changes and has no mean rate, because the load that a run carried then says nothing about other times.
+    /// Returns the offered and the delivered load, if all messages have the same size and are scheduled at a
+    /// fixed rate. `None` on a path that changes and has no mean rate, because the load that a run carried
+    /// then says nothing about other times.
     pub fn load(&self) -> Option<Load> {
         let (point, workload) = (&self.point, &self.point.workload);
         let each = 8e-6 * workload.size()? as f64;

@@ -87,7 +87,8 @@ fn unquote(cell: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns what is wrong with a number that people read but this program does not, and how to write it.
+/// Explains what is wrong with a number that people understand but this program does not, and how to write it
+/// instead.
 pub(crate) fn unread_number(cell: &str) -> Option<String> {
     let number = cell.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%' || c == '/').trim_end();
     let unit = &cell[number.len()..];

@@ -1,5 +1,6 @@
-//! A channel shared by several links, like stations on a radio or both directions of an old Ethernet: one packet at a
-//! time is transmitted over all of these links. Waiting links take turns; there are no collisions.
+//! A channel shared by several links, like stations on a radio channel or both directions of an old Ethernet:
+//! one packet at a time is transmitted over all of these links. Waiting links take turns; there are no
+//! collisions.
 
 use std::collections::BTreeMap;
 

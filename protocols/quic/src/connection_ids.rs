@@ -1,4 +1,4 @@
-//! Connection IDs, from the run's seed.
+//! Draws connection IDs from the run's seed.
 
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ const EMPTY_KEY: u16 = 0;
 pub(crate) struct AuthOffer {
     /// RANDOM, CHUNKS and HMAC-ALGO in their wire format, without padding. Section 6.1.
     pub(crate) key_vector: Bytes,
-    /// The first hash in the list of this end that we support.
+    /// The first hash in this end's list that we support.
     pub(crate) hash: Hash,
 }
 

@@ -15,7 +15,7 @@ pub(crate) enum Turn {
     Fair { values: StreamValues, order: Vec<u16>, served: Vec<u64> },
 }
 
-/// A ring of streams, and the next one.
+/// A ring of streams, and the stream to serve next.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     streams: Vec<u16>,

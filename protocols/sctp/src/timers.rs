@@ -19,7 +19,7 @@ pub(crate) struct Timers {
     pub(crate) reconfig: Option<Time>,
     /// The deadline of a delayed SACK.
     pub(crate) sack: Option<Time>,
-    /// For how long T1 runs next.
+    /// The duration for which T1 runs next.
     pub(crate) t1_delay: Duration,
     /// Consecutive expiries of T1.
     pub(crate) t1_expiries: u32,

@@ -162,8 +162,8 @@ impl TransportSpec {
         }
     }
 
-    /// Returns whether this program implements the protocol in every world (model, kernel, live), rather than the
-    /// kernel.
+    /// Returns whether this program, not the kernel, implements the protocol in every world (model, kernel,
+    /// live).
     pub const fn is_userspace(&self) -> bool {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }

@@ -249,7 +249,7 @@ impl AccurateEcn {
         }
     }
 
-    /// Returns the option of our first SYN-ACK. RFC 9768 section 3.2.3.2.1.
+    /// Returns the AccECN option of our first SYN-ACK. RFC 9768 section 3.2.3.2.1.
     pub(crate) fn option_of_syn_ack(&self) -> Option<Box<EcnCounters>> {
         (self.agreed && self.has_option).then(|| Box::new(EcnOctets::first_option()))
     }
@@ -261,8 +261,8 @@ impl AccurateEcn {
         if is_due { self.octets.counters_that_fit(space, blocks) } else { None }
     }
 
-    /// Returns the option of a segment, with as many counters as fit; `duplicate` is the start of the data
-    /// that the segment reports by D-SACK.
+    /// Returns the AccECN option of a segment, with as many counters as fit; `duplicate` is the start of the
+    /// data that the segment reports by D-SACK.
     pub(crate) fn option(&mut self, fields: usize, duplicate: Option<SeqNum>) -> Box<EcnCounters> {
         self.option_with_duplicate = duplicate;
         Box::new(self.octets.option(fields))

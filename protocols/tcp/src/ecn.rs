@@ -158,7 +158,7 @@ impl EcnState {
         &mut self.accurate
     }
 
-    /// Returns the option of the first SYN-ACK.
+    /// Returns the AccECN option of the first SYN-ACK.
     pub(crate) fn option_of_syn_ack(&self) -> Option<Box<EcnCounters>> {
         self.accurate.option_of_syn_ack()
     }

@@ -140,7 +140,7 @@ impl EcnOctets {
         Self::counters(self.received_octets, fields)
     }
 
-    /// Returns the option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
+    /// Returns the AccECN option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
     pub(crate) fn first_option() -> EcnCounters {
         Self::counters([0; COUNTERS], COUNTERS)
     }

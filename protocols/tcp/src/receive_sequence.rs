@@ -40,12 +40,12 @@ impl ReceiveSequence {
         self.nxt.distance_from(self.wup)
     }
 
-    /// Returns the window in our last segment.
+    /// Returns the window in our last segment, in octets.
     pub(crate) fn offered(&self) -> u32 {
         self.wnd
     }
 
-    /// Returns the shift of our windows.
+    /// Returns the shift by which our windows are scaled.
     pub(crate) fn scale(&self) -> u8 {
         self.scale
     }
@@ -60,7 +60,7 @@ impl ReceiveSequence {
         self.nxt = nxt;
     }
 
-    /// Returns the remaining part of the window that was last advertised to the peer.
+    /// Returns how many octets remain of the window that was last advertised to the peer.
     pub(crate) fn window(&self) -> u32 {
         if self.edge.after(self.nxt) { self.edge.distance_from(self.nxt) } else { 0 }
     }

@@ -55,7 +55,7 @@ impl SendSequence {
         self.wnd == 0
     }
 
-    /// Returns the peer's window.
+    /// Returns the peer's window in octets.
     pub(crate) fn window(&self) -> u32 {
         self.wnd
     }
@@ -72,7 +72,7 @@ impl SendSequence {
         if max == 0 { octets } else { octets.min(max.max(MIN_BOUND)) }
     }
 
-    /// Returns the largest window that the peer has advertised.
+    /// Returns the largest window that the peer has advertised, in octets.
     pub(crate) fn max_window(&self) -> u32 {
         self.max_wnd
     }

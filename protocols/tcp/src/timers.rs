@@ -47,7 +47,7 @@ enum ExclusiveTimer {
 /// Converts delays to deadlines.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// The length of a tick; zero is an exact clock.
+    /// The length of a tick; zero means an exact clock.
     pub(crate) tick: Duration,
     /// Whether timers are in a hierarchical timer wheel.
     pub(crate) wheel: bool,

@@ -1,4 +1,4 @@
-//! The reasons for which a connection or association fails.
+//! The reasons why a connection or association fails.
 
 use std::fmt;
 

@@ -97,7 +97,8 @@ impl ReceivingApplication {
         self.reads = reads;
     }
 
-    /// Returns true once after the application has resumed reading, when the receive window may grow by much.
+    /// Returns true once after the application has resumed reading, because the receive window may then grow
+    /// considerably.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }

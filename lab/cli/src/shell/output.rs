@@ -32,7 +32,7 @@ enum OutputEvent<'s> {
 pub struct Prompt<'s> {
     /// The node on which the next line runs.
     pub node: &'s str,
-    /// The virtual time in s.
+    /// The virtual time since all services were ready; serialised in seconds.
     #[serde(serialize_with = "seconds")]
     pub now: Duration,
     /// Exit code of the previous line.

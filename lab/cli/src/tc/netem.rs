@@ -26,7 +26,8 @@ impl TransitLimit {
         self.packets as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / self.delay.as_secs_f64()
     }
 
-    /// Returns the rate to which the limit restricts a link, if that is less than its rate: that of a line, or 10 Gbit/s.
+    /// Returns the rate to which the limit restricts a link of this `rate` (if there is none, 10 Gbit/s);
+    /// `None` if it does not restrict the link.
     pub(super) fn restricted_rate(&self, rate: Option<BitRate>) -> Option<BitRate> {
         let rate = rate.map_or(UNLIMITED_RATE, |rate| rate.bits_per_second() as f64);
         let max = self.max_rate();
@@ -112,8 +113,9 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
     Ok(())
 }
 
-/// Returns netem with the options of a change, and those options of before that a change keeps unless it names them: rate, corruption and,
-/// if the delay still varies, its correlation and distribution (net/sched/sch_netem.c, netem_change).
+/// Returns netem's options after a change: those of the change, and the earlier ones that a change keeps
+/// unless it names them: rate, corruption and, if the delay still varies, its correlation and distribution
+/// (net/sched/sch_netem.c, netem_change).
 pub(super) fn keep_attributes(before: &ShapedDirection, mut changed: ShapedDirection) -> ShapedDirection {
     let varies = changed.keys.iter().any(|(key, _)| *key == "jitter");
     for (key, value) in &before.keys {
@@ -193,7 +195,8 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
     Ok(())
 }
 
-/// Returns the rate and the queue that netem's limit means at the rate of a line, as lines of a direction's table.
+/// Returns the keys `rate` and `queue` that have the effect of netem's limit, as lines of a direction's
+/// table.
 pub(super) fn transit_limit(
     limit: &TransitLimit,
     rate: Option<BitRate>,

@@ -16,7 +16,7 @@ pub(super) enum ByteOrder {
     Big,
 }
 
-/// The reason for which there is no further packet, without its position.
+/// The reason why there is no further packet.
 pub(super) enum StopReason {
     /// The capture ends after a complete packet.
     End,

@@ -39,7 +39,7 @@ pub struct CaptureInterface {
     pub link: LinkType,
 }
 
-/// The reason for which a capture cannot be read completely.
+/// The reason why a capture cannot be read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is empty.

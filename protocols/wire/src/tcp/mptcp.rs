@@ -1,4 +1,5 @@
-//! The MPTCP options, which give the connection of a subflow, and the position of its octets in the connection's data. RFC 8684.
+//! The MPTCP options that identify the connection of a subflow, and map its octets to the connection's data.
+//! RFC 8684.
 
 use std::fmt;
 
