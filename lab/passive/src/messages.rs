@@ -70,7 +70,7 @@ pub struct CapturedExchange {
     pub octets: u64,
     /// Octets of the reply; 0 if there was none.
     pub reply: u64,
-    /// The time in ns that sending the octets of both took, without the time before the reply.
+    /// The time in ns spent on sending the octets of both, without the pause before the reply.
     pub sending_time: u64,
 }
 

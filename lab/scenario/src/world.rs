@@ -88,9 +88,9 @@ pub trait Hops {
 /// The approximate processor time of a run, in µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// Processor time of the run, without messages.
+    /// Processor time of the run in µs, without messages.
     pub run: u64,
-    /// Processor time of each message.
+    /// Processor time of each message in µs.
     pub message: u64,
 }
 

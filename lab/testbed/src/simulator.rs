@@ -73,7 +73,7 @@ pub(crate) struct Simulator<'t> {
     pub ignored_texts: BTreeSet<(String, String)>,
 }
 
-/// Maximum number of octets that a script may make hol keep.
+/// Maximum number of octets that hol keeps for one script.
 pub(crate) const MAX_OCTETS: usize = 64 << 20;
 
 /// Number of octets that is counted for a value, an end of a link or a change, in addition to its text.

@@ -11,8 +11,9 @@ const GAP: u64 = 300_000_000_000;
 /// The longest time in ns between a packet and a reply that is a sample: twice the maximum segment lifetime of RFC 9293 section 3.4.2.
 const MAX_DELAY: u64 = 240_000_000_000;
 
-/// Returns the time from a packet to its reply; `None` if it is no sample: negative, over a gap, or after the time for measurements has
-/// reached its maximum, as after some 28 million packets behind.
+/// Returns the time from a packet to its reply in ns. `None` if it is not a valid sample: negative, longer
+/// than `MAX_DELAY` (as across a gap in the clock), or after the clock for measurements has reached its
+/// maximum.
 pub(crate) fn measured_delay(packet: u64, reply: u64) -> Option<u64> {
     reply.checked_sub(packet).filter(|delay| *delay <= MAX_DELAY && reply < u64::MAX)
 }
@@ -55,7 +56,8 @@ impl CaptureClock {
         self.now
     }
 
-    /// Returns the time for measurements, with a gap around each packet behind.
+    /// Returns the time for measurements in ns. It jumps at each packet whose time is before that of an
+    /// earlier one, so that no delay is measured across such a packet.
     pub fn for_measurement(&self) -> u64 {
         self.now.saturating_add(self.gaps.saturating_mul(GAP))
     }

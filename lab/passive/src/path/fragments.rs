@@ -80,7 +80,8 @@ impl WholePacket<'_> {
 }
 
 impl Fragments {
-    /// Returns a packet that is not a fragment as it is, and with the last missing fragment the whole packet.
+    /// Returns the packet unchanged if it is not a fragment, and the whole packet if this is its last missing
+    /// fragment; otherwise `None`.
     pub fn reassemble<'p>(
         &mut self,
         at: u64,
