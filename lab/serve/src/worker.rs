@@ -162,7 +162,7 @@ impl Worker {
         self.check_status(status, &message, answer)
     }
 
-    /// Returns the refusal in the answer of a child, or the reason for which the child ended without an answer.
+    /// Returns the refusal in the answer of a child, or the reason why the child ended without an answer.
     fn check_status(&self, status: ExitStatus, message: &str, answer: &mut Answer) -> Result<(), Refusal> {
         let Limits { mebibytes, seconds } = self.limits;
         let signal = |signal: Signal| status.signal() == Some(signal.as_raw());

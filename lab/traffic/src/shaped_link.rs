@@ -180,8 +180,9 @@ impl ShapedLink {
         links.map(|link| link.check().map(|()| link)).collect()
     }
 
-    /// Returns all link directions of a network for someone who gives netem its options. The delays may be correlated; then netem has an option
-    /// for it, although it hardly correlates them.
+    /// Returns all link directions of a network for a caller that passes netem its options itself. Such a
+    /// caller may request correlated delays: netem has an option for them, although it hardly correlates
+    /// them.
     pub fn from_topology_with_correlation(network: &Topology) -> Result<Vec<Self>, Unsupported> {
         let check = |link: Self| {
             let settings = Settings { jitter_correlation: Ratio::ZERO, ..link.settings.clone() };

@@ -37,7 +37,7 @@ pub enum WorkloadError {
     /// Invalid keys of the workload `files`: the problem and the remedy.
     #[error("{0}")]
     Files(&'static str),
-    /// A message must have room for its length and number.
+    /// A message size that is too small for the length and number of a message, or too large.
     #[error(
         "`size` is {size} octets, but a message must have {} to {}; use a size in this range",
         WorkloadError::MIN_SIZE,

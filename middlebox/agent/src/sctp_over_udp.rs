@@ -62,7 +62,7 @@ impl SctpOverUdp {
         Ok(buffer.into())
     }
 
-    /// Returns the reason for which the association has ended.
+    /// Returns the reason why the association has ended.
     fn end_error(&mut self) -> io::Error {
         match self.thread.take().and_then(|thread| thread.join().ok()).flatten() {
             Some(End::Failed(reason)) => io::Error::other(reason.text()),

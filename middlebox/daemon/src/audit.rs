@@ -18,7 +18,7 @@ use hol_simco::{
 use crate::log::{Field, Log};
 use crate::metrics::name;
 
-/// The audit log's accounts of all agents.
+/// The audit log, with a count of the lines that each agent has caused.
 #[derive(Debug)]
 pub(crate) struct Audit {
     /// Maximum number of lines of an agent logged per second in the long run.

@@ -81,7 +81,7 @@ fn nanos(clock: ClockId) -> u64 {
 
 #[cfg(test)]
 impl Clock {
-    /// Lets time pass.
+    /// Advances the clock by `span`.
     pub fn skip(&mut self, span: Duration) {
         self.epoch += span.as_nanos();
     }

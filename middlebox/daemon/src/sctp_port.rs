@@ -71,7 +71,7 @@ impl SctpPort {
         self.listen
     }
 
-    /// Returns its sockets.
+    /// Returns the sockets of the port.
     pub fn sockets(&self) -> impl Iterator<Item = &PortSocket> {
         self.sockets.iter().map(Arc::as_ref)
     }

@@ -16,10 +16,11 @@ use crate::{Role, random};
 
 /// A listening port; `Id` identifies an association for the caller.
 ///
-/// An association is found by its verification tag, so that it continues when a NAT gives its peer another UDP port: RFC 6951 section
-/// 5.4. An INIT always goes to the listener, also if the peer has an association, and so does a COOKIE ECHO with a new tag: if it
-/// comes from the same addresses and ports, the peer has restarted, and the new association replaces the old one (RFC 9260 section
-/// 5.2.4 A). Nobody else can restart it, not even another host behind the same NAT.
+/// An association is found by its verification tag, so that it continues when a NAT gives its peer another
+/// UDP port: RFC 6951 section 5.4. An INIT always goes to the listener, even if the peer already has an
+/// association, and so does a COOKIE ECHO with a new tag: if it comes from the same addresses and ports, the
+/// peer has restarted, and the new association replaces the old one (RFC 9260 section 5.2.4 A). Nobody else
+/// can restart it, not even another host behind the same NAT.
 #[derive(Debug)]
 pub struct Port<Id> {
     listener: Listener,

@@ -41,7 +41,7 @@ const LOG_START: f64 = 0.1;
 pub struct Tick {
     /// The value at the tick.
     pub value: f64,
-    /// Its label; empty for a minor tick.
+    /// The label of the tick; empty for a minor tick.
     pub label: String,
 }
 
