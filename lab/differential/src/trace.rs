@@ -373,8 +373,8 @@ fn without_window(packet: &str) -> String {
     words.join(" ")
 }
 
-/// Prints both times in ms, the sender and the packet; `=`: equal, `~`: different times, `!`: different windows, `x`: lost or marked in
-/// one run.
+/// Formats both times in ms, the sender and the packet. The mark is `=` for equal packets, `~` for different
+/// times, `!` for different windows, and `x` for a packet that was lost or marked in one run.
 impl fmt::Display for TraceRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |sent: &SentPacket| format!("{:.3}", sent.time.as_secs_f64() * 1e3);

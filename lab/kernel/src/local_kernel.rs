@@ -1,5 +1,5 @@
-//! Runs jobs on this machine's own kernel and real clock: a process does what a guest does, in network namespaces that
-//! end with the process. The process changes nothing else on the machine.
+//! Runs jobs on this machine's own kernel and real clock. A process does the work of a guest, in network
+//! namespaces that end with the process; it changes nothing else on the machine.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};

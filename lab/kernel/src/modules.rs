@@ -134,8 +134,8 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
     Ok(modules)
 }
 
-/// Returns a module without the signature at its end, so that the kernel need not verify it, which takes as long as four hundred messages.
-/// linux/module_signature.h
+/// Returns a module without the signature at its end (linux/module_signature.h). The kernel then need not
+/// verify it, which would take as long as four hundred messages.
 pub(crate) fn without_signature(module: &[u8]) -> &[u8] {
     const SIGNATURE_MAGIC: &[u8] = b"~Module signature appended~\n";
     /// The size of the trailer: algorithm, hash, type, length of the signer's name, length of the key's name, three octets of padding,

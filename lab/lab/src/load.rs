@@ -38,9 +38,11 @@ pub struct CollapseRule {
 }
 
 impl CollapseRule {
-    /// Creates the rule for a point with `rate` messages per second; zero if messages are sent as fast as the transport
-    /// accepts them, so that none can be late. On a path whose rate changes, a run may fall behind for a time and recover,
-    /// so lateness does not count there if the load is known not to exceed the mean rate of the path.
+    /// Creates the rule for a point with `rate` messages per second. The rate is zero if messages are sent as
+    /// fast as the transport accepts them, so that none can be late.
+    ///
+    /// On a path whose rate changes, a run may fall behind for a time and recover. Lateness therefore does
+    /// not count there if the load is known not to exceed the mean rate of the path.
     pub fn new(path_changes: bool, rate: f64, load: Option<Load>) -> Self {
         Self {
             counts_lateness: rate > 0.0 && (!path_changes || load.is_none_or(|load| load.exceeds_path())),

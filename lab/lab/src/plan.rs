@@ -80,8 +80,9 @@ impl Plan {
         points.map(of).fold(0, u64::saturating_add).max(self.message_count())
     }
 
-    /// Returns the runs to perform next, the longest first; among equally long runs the first repetitions, so that an
-    /// interrupted sweep has results of every point. Empty when every point is precise enough.
+    /// Returns the runs to perform next, the longest first; empty if every point is precise enough. Among
+    /// equally long runs the first repetitions come first, so that an interrupted sweep has results of every
+    /// point.
     pub fn next_runs(&self, finished: &RunResults) -> Vec<Job<'_>> {
         let mut seen = BTreeSet::new();
         let mut jobs = Vec::new();

@@ -103,7 +103,8 @@ impl Point {
         self
     }
 
-    /// Returns the point with the full name and the provenance of `world`, or an error if that world is missing or does not support it.
+    /// Returns the point with the full name and the provenance of `world`. Fails if that world is missing or
+    /// does not support the point.
     pub fn in_named_world(mut self, world: &WorldName) -> Result<Self, RunError> {
         let there = world.open()?;
         self.world = WorldName::of(&there.name(), "");

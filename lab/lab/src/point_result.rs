@@ -52,8 +52,8 @@ impl PointResult {
         Interval::of(&means, CONFIDENCE)
     }
 
-    /// Returns the mean latency over the repetitions, in ms, with an interval that accounts for their skewness and for timeouts too rare to
-    /// have occurred; `None` if no message was completed.
+    /// Returns the mean latency over the repetitions, in ms; `None` if no message was completed. Its interval
+    /// accounts for skewed repetitions, and for timeouts that are too rare to have occurred.
     pub fn shaped_mean_ms(&self) -> Option<Bounds> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
         let bounds = Metric::ResponseTime.limit(Bounds::of_mean(&means, CONFIDENCE)?);
@@ -98,7 +98,7 @@ impl PointResult {
         all
     }
 
-    /// Returns the results of each class of message sizes, by name; none if all sizes are the same, or if an
+    /// Returns the results of each class of message sizes, by name. Empty if all sizes are the same, or if an
     /// older version wrote the runs.
     pub fn classes(&self) -> Vec<(String, ClassResult)> {
         let of_class = |(index, class): (usize, SizeClass)| {

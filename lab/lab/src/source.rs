@@ -182,8 +182,9 @@ impl Source {
         Ok(())
     }
 
-    /// Returns whether the number of messages in the text applies to each repetition: true if the text is the
-    /// traffic of a script, which each repetition plays as a whole, and the command line sets no number.
+    /// Returns whether the number of messages in the text applies to each repetition. This is so if the text
+    /// is the traffic of a script, which each repetition plays as a whole, and if the command line sets no
+    /// number.
     pub(crate) fn has_messages_per_repetition(&self) -> bool {
         self.plays_script && !self.is_set(&["messages".to_owned()])
     }

@@ -1,5 +1,5 @@
-//! A run on several hosts: this host has some ends, including the measured client; others have the rest; a router between them may shape
-//! the path.
+//! A run on several hosts. This host runs some ends, including the measured client, and the other hosts run
+//! the rest. A router between them may shape the path.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

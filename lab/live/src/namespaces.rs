@@ -1,5 +1,5 @@
-//! Both ends on this machine in network namespaces, with a path built by its kernel: in real time, as everywhere in the live world, and
-//! with any network that the kernel world can build.
+//! Runs both ends on this machine in network namespaces, with a path built by its kernel. Time is real, as
+//! everywhere in the live world, and any network that the kernel world can build is possible.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};

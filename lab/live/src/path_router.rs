@@ -59,8 +59,8 @@ impl PathRouter {
         )))
     }
 
-    /// Calls `work` with the router, after checking that it lies between the addresses of each pair, and that all pairs
-    /// have the same interfaces as the first.
+    /// Calls `work` with the router, after two checks: the router lies between the addresses of each pair,
+    /// and all pairs have the same interfaces as the first.
     pub(crate) fn with<T>(
         &self,
         pairs: &[[IpAddr; 2]],

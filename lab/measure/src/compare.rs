@@ -75,8 +75,8 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
     compare_with_allowances(first, second, [Allowance::default(); 2], margin, confidence)
 }
 
-/// Compares like [`compare_paired`], with allowances for rare events that did not occur in the runs, so that no sample
-/// is called lower only by luck.
+/// Compares like [`compare_paired`], with allowances for rare events that did not occur in the runs. Without
+/// them, a sample could be called lower only by luck.
 pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],

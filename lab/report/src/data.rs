@@ -90,8 +90,8 @@ pub struct Conditions {
     pub rate: f64,
     /// One-way propagation delay between client and server in ms, the mean of both directions.
     pub delay_ms: f64,
-    /// The sum of the propagation delays of a message and its reply, if it has one, in ms; `None` if the path changes,
-    /// or if paths differ.
+    /// The sum of the propagation delays of a message and of its reply, if there is one, in ms. `None` if the
+    /// path changes, or if paths differ.
     pub propagation_ms: Option<f64>,
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,

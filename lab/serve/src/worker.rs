@@ -1,5 +1,5 @@
-//! Child processes that run a [`Computation`] with limits of memory and time, so that no text can exhaust the memory of
-//! the server, stop it, or occupy it for long.
+//! Runs a [`Computation`] in a child process with limits of memory and time. No text can then exhaust the
+//! memory of the server, stop it, or occupy it for long.
 
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::ExitStatusExt;

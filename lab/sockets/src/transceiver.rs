@@ -162,8 +162,8 @@ pub(crate) trait Transceiver {
     /// Returns the kernel's counters.
     fn counts(&self) -> Counts;
 
-    /// Returns the state of the connection as a sender, as far as the kernel reports it; `None` if it has sent no data
-    /// or has no congestion control.
+    /// Returns the state of the connection as a sender, as far as the kernel reports it. `None` if it has
+    /// sent no data or has no congestion control.
     fn sending(&self) -> Option<SenderState> {
         None
     }

@@ -52,8 +52,9 @@ pub enum FlowLoad {
         /// Number of times at which packets are sent.
         times: u64,
     },
-    /// CBR that stops or changes and then continues, on/off sources, and packets that commands of the script send: the
-    /// time of each packet since the start, and its octets without headers.
+    /// Packets at times that the script determines: the time of each packet since the start, and its octets
+    /// without headers. Examples are CBR that stops or changes and then continues, on/off sources, and
+    /// packets that commands of the script send.
     Scripted(Vec<(Duration, u64)>),
 }
 

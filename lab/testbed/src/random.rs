@@ -1,5 +1,5 @@
-//! The random numbers of ns: the generator MRG32k3a with streams and substreams (L'Ecuyer, Simard, Chen and Kelton
-//! 2002; ns 2.35, `tools/rng.cc`), so that a script draws the same numbers as in ns.
+//! The random numbers of ns, so that a script draws the same numbers as in ns. The generator is MRG32k3a with
+//! streams and substreams (L'Ecuyer, Simard, Chen and Kelton 2002; ns 2.35, `tools/rng.cc`).
 
 /// The two moduli of the generator.
 const MODULI: [u64; 2] = [4_294_967_087, 4_294_944_443];

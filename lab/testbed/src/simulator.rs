@@ -22,8 +22,8 @@ use crate::unsupported::{self, Cause};
 pub(crate) enum Object {
     Simulator,
     Node(usize),
-    /// A segment, which is a link or a LAN. With the index of a line it is one direction of a link, as in ns; without
-    /// it the whole link or LAN, as in Emulab.
+    /// A segment, which is a link or a LAN. With the index of a line, the object is one direction of a link,
+    /// as in ns; without it, the whole link or LAN, as in Emulab.
     Segment(usize, Option<usize>),
     /// The queue of one direction: a segment, and the index of a line.
     Queue(usize, usize),

@@ -80,11 +80,11 @@ pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
 }
 
 impl Transfer {
-    /// Returns the delay of a lost message if as few packets as possible reveal the loss and its first
-    /// retransmission arrives; zero on a path without loss.
+    /// Returns the delay of a lost message in the best case; zero on a path without loss. As few packets as
+    /// possible then reveal the loss, and its first retransmission arrives.
     ///
-    /// With [`Recovery::Ideal`] no message waits longer, so this is then also an upper bound of the mean resequencing
-    /// delay.
+    /// With [`Recovery::Ideal`] no message waits longer, so this is then also an upper bound of the mean
+    /// resequencing delay.
     pub fn loss_delay(&self) -> Duration {
         Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
     }

@@ -53,7 +53,7 @@ pub enum Stage {
     Shaper(Shaper),
     /// Queues packets.
     Queue(ShaperQueue),
-    /// Passes packets to the next interface: the stages before this one are on an interface before the link's
+    /// Passes packets to the next interface. The stages before this one are on an interface before the link's
     /// own, the others on the link's own.
     Transit,
 }
@@ -252,7 +252,7 @@ impl ShapedLink {
         stages
     }
 
-    /// Returns the stages while the rate is 0. The shaper still lets one packet pass in a long time, because its
+    /// Returns the stages for a rate of 0. The shaper still lets one packet pass in a long time, because its
     /// credit is not negative in front of an empty queue; the transmitter keeps this packet.
     pub fn stopped_stages(&self, settings: &Settings) -> Vec<Stage> {
         let mut stages = self.stages(settings);

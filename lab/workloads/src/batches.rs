@@ -60,9 +60,9 @@ impl Batches {
         is_over
     }
 
-    /// Skips a batch at the end of a run: leaves the current one incomplete or, between two batches, records the next
-    /// one as never started. Returns how many of the `left` unsent messages belong to the skipped batch; `None` if the
-    /// workload has no batches.
+    /// Skips a batch at the end of a run. Leaves the current batch incomplete or, between two batches,
+    /// records the next one as never started. Returns how many of the `left` unsent messages belong to the
+    /// skipped batch; `None` if the workload has no batches.
     pub(crate) fn skip(&mut self, ledger: &mut Ledger, now: Time, left: u64) -> Option<u64> {
         let messages = self.batch?.messages;
         let of_current = left % messages;

@@ -154,8 +154,8 @@ pub trait Application: fmt::Debug {
     fn is_reading(&self) -> bool {
         true
     }
-    /// Returns when the application could first send, given that its connections were open at `opened`: later than that
-    /// if it performs its own handshake, such as TLS. `None` if it cannot send yet.
+    /// Returns when the application could first send; `None` if it cannot send yet. Its connections were open
+    /// at `opened`. It sends later than that if it performs its own handshake, such as TLS.
     fn connected(&self, opened: Option<Time>) -> Option<Time> {
         opened
     }

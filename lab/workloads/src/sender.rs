@@ -26,8 +26,9 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the message that sets up the session of a connection, and its turn, the number that selects its stream;
-    /// `None` if the workload has no sessions. `attempt` is the number of earlier attempts.
+    /// Returns the message that sets up the session of a connection; `None` if the workload has no sessions.
+    /// Also returns its turn, the number that selects its stream. `attempt` is the number of earlier
+    /// attempts.
     fn session_setup(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None

@@ -19,8 +19,8 @@ pub struct StreamLayout {
 }
 
 impl StreamLayout {
-    /// Returns the maximum number of attempts to set up a session: as many as fit into about two minutes if the message
-    /// may be lost, otherwise one.
+    /// Returns the maximum number of attempts to set up a session. If the message may be lost, as many
+    /// attempts as fit into about two minutes, otherwise one.
     pub(crate) fn max_setup_attempts(self) -> u32 {
         if self.gives_up { 7 } else { 1 }
     }

@@ -76,8 +76,8 @@ pub trait Workload {
     /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
     /// requests derive from `seed`.
     fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application>;
-    /// Creates a client that sends a message whenever a request of a server waits for it; `None` if messages
-    /// of the workload have no replies of their own.
+    /// Creates a client that sends a message whenever a request of a server waits for it. `None` if the
+    /// workload's messages have no replies.
     fn onward_client(
         &self,
         lanes: StreamLayout,

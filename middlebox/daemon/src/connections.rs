@@ -97,8 +97,8 @@ impl Connections {
         self.to_flush.insert(id);
     }
 
-    /// Updates the sum of held octets and the timers after a connection was read, and queues the connection for
-    /// sending if it has something to send.
+    /// Updates the accounts of a connection that was read: the sum of held octets, and the timers. Queues the
+    /// connection for sending if it has something to send.
     pub fn note_read(&mut self, id: SessionId) {
         self.account(id);
         self.note_to_write(id);

@@ -17,8 +17,8 @@ pub struct Limits {
     /// is queued, so the queue holds notifications and the replies of one turn, for which half of this number is
     /// reserved.
     pub agent_backlog: usize,
-    /// Maximum number of octets in memory for all agents together: queued messages, and received data of SCTP over
-    /// UDP. Beyond that, the agents with the most octets are disconnected.
+    /// Maximum number of octets in memory for all agents together: queued messages, and received data of SCTP
+    /// over UDP. If there are more, the agents with the most octets are disconnected.
     pub backlog: usize,
     /// Maximum time for which an agent may read none of its queued octets.
     pub patience: Duration,
@@ -55,7 +55,7 @@ impl Limits {
         (self.agent_backlog / 2).min(Self::MAX_TURN_OCTETS)
     }
 
-    /// Raises the limit of open files to the maximum; fails if that is too low for the connections and the
+    /// Raises the limit of open files to the maximum. Fails if that is too low for the connections and the
     /// sockets of SCTP over UDP.
     pub(crate) fn within_open_files(self, udp_sockets: usize) -> Result<Self, DaemonError> {
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);

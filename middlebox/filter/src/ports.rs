@@ -1,5 +1,5 @@
-//! Splits ranges of ports into blocks for hash tables: a port is a number of four hexadecimal digits, and a
-//! block is a prefix of them, like a prefix of addresses.
+//! Splits ranges of ports into blocks for hash tables. A port is a number of four hexadecimal digits, and a
+//! block contains all ports with the same first digits, like a prefix of addresses.
 //!
 //! A range of 4,096 ports is one block or at most 76, never 4,096 elements. Blocks of all sixteen sizes would
 //! be fewer, but each packet would be looked up in a table for each size.

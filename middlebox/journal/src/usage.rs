@@ -33,8 +33,8 @@ impl Usage {
         Self { superseded, octets, ..self }
     }
 
-    /// Returns true if compaction is worth its cost on a disk with this much free space; `free` is called only if the
-    /// answer depends on it.
+    /// Returns true if compaction is worth its cost. `free` returns the free space of the disk, and is called
+    /// only if the answer depends on it.
     pub fn is_worth_compaction(self, free: impl FnOnce() -> u64) -> bool {
         let waste = self.waste();
         self.superseded > self.current

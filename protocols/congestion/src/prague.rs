@@ -1,7 +1,7 @@
-//! TCP Prague, the congestion control of L4S: the window shrinks in proportion to the smoothed share of marked packets,
-//! and it grows as if the round trip were at least 25 ms. draft-briscoe-iccrg-prague-congestion-control-04 ("draft"
-//! below); details as in version 0.7 of L4STeam's tcp_prague.c, without its mode for windows of less than four
-//! segments.
+//! TCP Prague, the congestion control of L4S. The window shrinks in proportion to the smoothed share of
+//! marked packets, and grows as if the round trip were at least 25 ms.
+//! draft-briscoe-iccrg-prague-congestion-control-04 ("draft" below); details as in version 0.7 of L4STeam's
+//! tcp_prague.c, without its mode for windows of less than four segments.
 
 use hol_base::{Duration, Time};
 

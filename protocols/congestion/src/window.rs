@@ -278,8 +278,9 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles the transmission of a segment; returns the state to store with the segment. `outstanding`: whether other
-    /// segments are in flight; `in_flight`: the units of those; `lost`: all units ever considered lost.
+    /// Handles the transmission of a segment; returns the state to store with the segment. `outstanding` says
+    /// whether other segments are in flight, `in_flight` is the number of their units, and `lost` the number
+    /// of all units ever considered lost.
     #[inline]
     pub fn depart(
         &mut self,

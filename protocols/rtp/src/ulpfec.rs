@@ -95,9 +95,9 @@ impl<'p> Protection<'p> {
         64 - self.mask.trailing_zeros() as u8
     }
 
-    /// Returns the single missing packet, with its offset from the first; `None` unless exactly one is missing, or if
-    /// that packet had more octets than are protected. `received` are the received packets, by offset; `source` is the
-    /// common SSRC. Section 9.
+    /// Returns the single missing packet, with its offset from the first. `None` unless exactly one packet is
+    /// missing, or if it had more octets than are protected. `received` are the received packets, by offset;
+    /// `source` is the common SSRC. Section 9.
     pub fn restore_packet(&self, received: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
         let is_protected = |(place, _): &&(u8, &[u8])| self.mask & bit(*place) != 0;

@@ -91,8 +91,9 @@ pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec
 }
 
 impl AuthOffer {
-    /// Reads the parameters of an INIT or INIT ACK. Returns `None` without RANDOM, HMAC-ALGO or a hash that we
-    /// support, and an error that aborts the association for an invalid Random Number. Sections 3 and 6.1.
+    /// Reads the parameters of an INIT or INIT ACK. Returns `None` if RANDOM or HMAC-ALGO is missing, or if
+    /// we support none of the hashes. An invalid Random Number is an error that aborts the association.
+    /// Sections 3 and 6.1.
     pub(crate) fn read(parameters: &[Parameter]) -> Result<Option<Self>, Cause> {
         let (mut random, mut chunks, mut algorithms, mut hash) = (None, None, None, None);
         for parameter in parameters {

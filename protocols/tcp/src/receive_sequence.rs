@@ -106,8 +106,8 @@ impl ReceiveSequence {
         buffer.min(u16::MAX.into()) as u16
     }
 
-    /// Returns the window field of a segment that is sent now with `window`, or with the rest of the last window if that is larger,
-    /// because the edge never moves left. Linux: tcp_select_window.
+    /// Returns the window field of a segment that is sent now. It announces `window`, or the rest of the last
+    /// window if that is larger, because the edge never moves left. Linux: tcp_select_window.
     pub(crate) fn advertise_selected(&mut self, window: u32) -> u16 {
         let (current, unit) = (self.window(), 1 << self.scale);
         let window = if window < current { current.next_multiple_of(unit) } else { window };

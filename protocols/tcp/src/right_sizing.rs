@@ -1,6 +1,6 @@
-//! Dynamic right-sizing: the receive buffer grows with the octets that the application reads per round trip,
-//! so that the network and not the window limits the sender. Fisk and Feng, Dynamic Right-Sizing, 2001; RFC
-//! 9293 section 3.8.6 does not specify it.
+//! Dynamic right-sizing: the receive buffer grows with the octets that the application reads per round trip.
+//! The network and not the window then limits the sender. Fisk and Feng, Dynamic Right-Sizing, 2001; RFC 9293
+//! section 3.8.6 does not specify it.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Segment, SeqNum};

@@ -151,8 +151,8 @@ impl ReceivingApplication {
         wakes && self.reads
     }
 
-    /// Lets the application read a part of a message, or a piece of a message longer than its buffer;
-    /// returns false if neither is next.
+    /// Lets the application read a part of a message, or a piece of a message that is longer than its buffer.
+    /// Returns false if neither is next.
     pub fn read_piece(&mut self) -> bool {
         if !self.awake || !self.reads {
             return false;

@@ -26,8 +26,8 @@ impl TransitLimit {
         self.packets as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / self.delay.as_secs_f64()
     }
 
-    /// Returns the rate to which the limit restricts a link of this `rate` (if there is none, 10 Gbit/s);
-    /// `None` if it does not restrict the link.
+    /// Returns the rate to which the limit restricts a link; `None` if it does not. `rate` is the rate of the
+    /// link itself, 10 Gbit/s by default.
     pub(super) fn restricted_rate(&self, rate: Option<BitRate>) -> Option<BitRate> {
         let rate = rate.map_or(UNLIMITED_RATE, |rate| rate.bits_per_second() as f64);
         let max = self.max_rate();
@@ -113,9 +113,9 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
     Ok(())
 }
 
-/// Returns netem's options after a change: those of the change, and the earlier ones that a change keeps
-/// unless it names them: rate, corruption and, if the delay still varies, its correlation and distribution
-/// (net/sched/sch_netem.c, netem_change).
+/// Returns netem's options after a change (net/sched/sch_netem.c, netem_change). They are the options of the
+/// change, and those earlier ones that it keeps unless it names them: rate, corruption and, if the delay
+/// still varies, its correlation and distribution.
 pub(super) fn keep_attributes(before: &ShapedDirection, mut changed: ShapedDirection) -> ShapedDirection {
     let varies = changed.keys.iter().any(|(key, _)| *key == "jitter");
     for (key, value) in &before.keys {

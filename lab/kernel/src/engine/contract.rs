@@ -23,8 +23,8 @@ pub(crate) trait Engine: Debug + Sync {
     /// boot a guest.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError>;
 
-    /// Returns an error that names the first feature of the scenario that the engine cannot run with `image`, apart from those that no
-    /// kernel has.
+    /// Returns an error that names the first feature of the scenario that the engine cannot run with `image`.
+    /// Features that no kernel supports are checked elsewhere.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError>;
 
     /// Returns the host memory that a machine needs, in MiB.

@@ -1,5 +1,6 @@
-//! Time series: a Parquet file for each run (docs/results.md), with the congestion windows, round-trip times and octets
-//! in flight of senders, the queues, and the deliveries of flows. Column names contain units.
+//! Time series of runs: a Parquet file for each run (docs/results.md). It contains the congestion windows,
+//! round-trip times and octets in flight of senders, the lengths of queues, and the deliveries of flows.
+//! Column names contain units.
 
 mod delivered;
 mod read;

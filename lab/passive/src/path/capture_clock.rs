@@ -36,8 +36,8 @@ pub(crate) struct CaptureClock {
 }
 
 impl CaptureClock {
-    /// Advances the clock to a packet with this time; returns the time since the epoch, as if the clock had stopped while it was
-    /// set back.
+    /// Advances the clock to a packet with this time. Returns the time since the epoch in ns, as if the clock
+    /// had stopped while it was set back.
     pub fn advance(&mut self, at: u64) -> u64 {
         let mut at = at.saturating_add(self.stepped);
         let is_behind = self.now > at.saturating_add(MIN_STEP);

@@ -65,8 +65,10 @@ impl Conversation {
         }
     }
 
-    /// Returns whether a packet from a socket starts another conversation between the same sockets: a request with another first number than
-    /// that of its side. If both sides open a connection at the same time (RFC 9293 section 3.5), each has its own.
+    /// Returns whether a packet starts another conversation between the same sockets. It must be a request
+    /// with an initial number that neither side has used, and this side must have sent another request or
+    /// data must have been captured. If both sides open a connection at the same time (RFC 9293 section 3.5),
+    /// each has its own number.
     pub fn is_ended_by(&self, from: SocketAddr, fields: &SequenceFields) -> bool {
         let own = &self.traces[usize::from(self.sides[0] != from)];
         let has_data = self.traces.iter().any(|trace| !trace.arrived.is_empty());

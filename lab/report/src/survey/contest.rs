@@ -122,8 +122,8 @@ impl<'d> Contest<'d> {
         means.or_else(|| self.carrier.map(|carrier| carrier.p))
     }
 
-    /// Returns whether more repetitions would only add precision: nothing is random, or random events have occurred and
-    /// a p-value is below a tenth of the significance level.
+    /// Returns whether more repetitions would only add precision. This is so if nothing is random, or if
+    /// random events have occurred and a p-value is below a tenth of the significance level.
     pub fn is_decisive(&self) -> bool {
         let is_sure = self.p < DECISIVE_P || self.p_equivalent < DECISIVE_P;
         self.is_exact() || (is_sure && !self.has_no_events())
@@ -197,8 +197,8 @@ impl<'d> Contest<'d> {
         ours - theirs
     }
 
-    /// Returns the means of challenger and reference over the pairs of repetitions in which both have a value; NaN if
-    /// there is no such pair, or no comparison.
+    /// Returns the means of challenger and reference over the pairs of repetitions in which both have a
+    /// value. NaN if there is no such pair, or no comparison.
     pub(super) fn means_of_pairs(&self) -> (f64, f64) {
         let [ours, theirs] = [self.challenger, self.reference].map(|cell| match self.is_unsteady {
             true => cell.of_completed_runs(|run| run.latency.mean_ms()),

@@ -50,8 +50,8 @@ pub(crate) trait Host {
     fn check_method(&mut self, class: &Word, method: &Word, extends: bool);
     /// Returns the names of the host's commands.
     fn names(&self) -> Vec<&'static str>;
-    /// Returns the text of a file that the script reads, and the position of its first octet among all sources; `None` for
-    /// a built-in file.
+    /// Returns the text of a file that the script reads; `None` for a built-in file. Also returns the
+    /// position of its first octet among all sources.
     fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError>;
     /// Returns whether the script can read this file.
     fn has_file(&self, name: &str) -> bool;

@@ -1,5 +1,5 @@
-//! Searches a regular expression in a text: the first position at which it matches, and there the longest match, or the
-//! shortest if the expression prefers that (re_syntax(n), "MATCHING").
+//! Searches a text for a regular expression. The match starts at the first possible position and is the
+//! longest one there, or the shortest if the expression prefers that (re_syntax(n), "MATCHING").
 //!
 //! Each part of an expression maps a set of start positions to a set of end positions, so the time is bounded by the
 //! lengths of the expression and the text. Each step counts for the script's limits. Groups are then found as in

@@ -31,8 +31,8 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Returns by how many frame durations interleaving in cycles of this size delays the playout: the most by which a unit
-/// is sent later, relative to its playing time, than the first unit.
+/// Returns by how many frame durations interleaving in cycles of this size delays the playout. This is the
+/// most by which a unit is sent later than the first unit, relative to its playing time.
 pub(super) fn max_interleaving_wait(cycle: u8) -> u64 {
     let order = odd_numbers_first(cycle);
     let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();

@@ -89,9 +89,9 @@ impl FrameBuilder {
         frame.freeze()
     }
 
-    /// Builds the head of a response with as much of the file as fits into the same packet, since Nagle's
-    /// algorithm would delay a separate write. `left` octets of the file remain; also returns how many of
-    /// them are included.
+    /// Builds the head of a response with as much of the file as fits into the same packet; a separate write
+    /// would be delayed by Nagle's algorithm. `left` octets of the file remain; also returns how many of them
+    /// are included.
     pub(crate) fn build_head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
         const PACKET_OCTETS: u32 = 1200;
         let room = PACKET_OCTETS.saturating_sub(octets as u32);
