@@ -68,8 +68,8 @@ pub struct Comparison {
     pub scenario: RandomScenario,
     /// The result.
     pub verdict: Verdict,
-    /// The values in both worlds, if both ran the scenario: those of one run each, or the medians of several
-    /// runs.
+    /// The values in both worlds, if both ran the scenario: the values of one run each, or the medians of
+    /// several runs.
     pub values: Option<[RunValues; 2]>,
 }
 

@@ -196,14 +196,14 @@ impl Trace {
         self.sent.iter().filter(move |sent| sent.interface == interface)
     }
 
-    /// Returns the first packet that differs in content, outcome or time. Each interface is compared by
-    /// itself, because packets that two hosts send at the same time have no order.
+    /// Returns the first packet that differs in content, outcome or time. Each interface is compared
+    /// separately, because packets that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
         self.first_difference_by(other, |a, b| a.matches(b) && a.is_in_time(b))
     }
 
-    /// Returns the first packet that differs in content or outcome, whatever the times: for a world in which
-    /// computation takes time.
+    /// Returns the first packet that differs in content or outcome, whatever the times. It is for a world in
+    /// which computation takes time.
     pub fn first_difference_in_order(&self, other: &Self) -> Option<Difference> {
         self.first_difference_by(other, SentPacket::matches)
     }
@@ -373,8 +373,9 @@ fn without_window(packet: &str) -> String {
     words.join(" ")
 }
 
-/// Formats both times in ms, the sender and the packet. The mark is `=` for equal packets, `~` for different
-/// times, `!` for different windows, and `x` for a packet that was lost or marked in one run.
+/// Formats the times of both runs in ms, the sender and the packet. The first character is `=` for equal
+/// packets, `~` for different times, `!` for different windows, `x` for a packet that was lost or marked in
+/// one run, and `-` or `+` for a packet of only the first or the second run.
 impl fmt::Display for TraceRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |sent: &SentPacket| format!("{:.3}", sent.time.as_secs_f64() * 1e3);

@@ -1,4 +1,4 @@
-//! The kernel modules of a guest, in the order in which they are loaded.
+//! The kernel modules of a guest, in loading order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ pub(crate) fn at_boot() -> impl Iterator<Item = String> {
     MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != FIRMWARE_CONFIG).map(file)
 }
 
-/// Returns the file names of the modules of nftables, in the order in which they are loaded.
+/// Returns the file names of the modules of nftables, in loading order.
 pub(crate) fn nftables_modules() -> impl Iterator<Item = String> {
     NFTABLES_MODULES.into_iter().map(file)
 }

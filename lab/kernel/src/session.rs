@@ -46,7 +46,7 @@ impl Session {
         Ok(Self { guest, interfaces, root: root.map(|root| root.digest()) })
     }
 
-    /// Returns whether the guest's root file system is the one that the programs of `scenario` need.
+    /// Returns whether the guest has the root file system that the programs of `scenario` need.
     pub fn provides_programs_of(&self, scenario: &Scenario) -> Result<bool, KernelError> {
         Ok(Root::of(scenario)?.map(|root| root.digest()) == self.root)
     }

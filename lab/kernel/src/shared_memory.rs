@@ -1,5 +1,5 @@
-//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file of the
-//! host. Host and guest take turns; the content is what the one with the last turn has written.
+//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file
+//! of the host. Host and guest take turns, and each overwrites what the other has written.
 //!
 //! A guest that has written a message writes to a gate, a pipe that stays full until the host has read the message: QEMU blocks in the
 //! middle of that instruction. Pausing the machine would not do: before QEMU's main thread handles the pause, it may consider the guest

@@ -402,7 +402,8 @@ impl ExperimentFile {
         self.messages.as_ref().map_or(usual, |given| *given.get_ref())
     }
 
-    /// Multiplies the number of messages, which is that of one repetition, by the number of repetitions.
+    /// Multiplies the number of messages by the number of repetitions, because the file gives the number for
+    /// one repetition.
     pub(crate) fn multiply_messages(&mut self) {
         let repetitions = u64::from(self.repetitions.get_ref().min);
         if let Some(messages) = &mut self.messages {

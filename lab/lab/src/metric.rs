@@ -99,7 +99,7 @@ pub struct MetricInfo {
 pub struct MetricRequirement {
     /// Returns whether a point meets the condition.
     pub is_met: fn(&Point) -> bool,
-    /// The change to an experiment after which points have the metric.
+    /// How to change an experiment so that its points have the metric.
     pub cure: &'static str,
 }
 

@@ -205,7 +205,8 @@ impl Point {
         self.network.is_disrupted()
     }
 
-    /// Returns the number of background flows that last as long as the workload, without those with a fixed number of messages.
+    /// Returns the number of background flows that last as long as the workload. Flows with a fixed number of
+    /// messages do not count.
     pub fn competitors(&self) -> usize {
         let lasting = self.background.iter().filter(|entry| entry.messages.is_none());
         lasting.map(|entry| usize::from(entry.count)).sum()

@@ -35,7 +35,7 @@ pub struct ClassResult {
 }
 
 impl PointResult {
-    /// Creates the result of a point from its first `needed` runs, as far as they are finished.
+    /// Creates the result of a point from the finished runs among its first `needed` ones.
     pub(crate) fn new(point: &Point, needed: u32, finished: &RunResults) -> Self {
         let runs: Vec<Arc<RunResult>> = finished.runs_of(point.id).take(needed as usize).cloned().collect();
         Self { point: point.clone(), complete: runs.len() == needed as usize, runs }
@@ -74,8 +74,8 @@ impl PointResult {
         Bounds::of_median(&self.sorted_means_ms(), CONFIDENCE)
     }
 
-    /// Returns whether longer runs would have the same mean latency, as far as the results show. True for
-    /// programs, which are finite.
+    /// Returns whether longer runs would have the same mean latency, by the evidence of these results. True
+    /// for programs, which are finite.
     pub fn is_steady(&self) -> bool {
         if self.point.workload.is_programs() {
             return true;

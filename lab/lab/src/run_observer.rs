@@ -48,7 +48,7 @@ struct Kind {
 
 /// The summaries of a run's records.
 pub(crate) struct RecordSummaries {
-    /// Summary of the kind of records by which the workload is measured.
+    /// Summary of the records that measure the workload.
     pub(crate) summary: Summary,
     /// Time from the first of the measured messages sent to the last one delivered.
     pub(crate) span: Duration,

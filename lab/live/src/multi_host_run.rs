@@ -93,7 +93,8 @@ impl<'a> HostRun<'a> {
         self.placement.hosts(&self.flow_parameters[0])[1] - 1
     }
 
-    /// Returns the addresses of both ends of each flow, the one on the measured client's side of the router first.
+    /// Returns the addresses of both ends of each flow. The end on the measured client's side of the router
+    /// comes first.
     pub(crate) fn address_pairs(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &FlowParameters| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);

@@ -104,7 +104,7 @@ impl RouterPath<'_> {
         answer.map_err(|why| self.host.refused(&why))
     }
 
-    /// Restores the path; returns the counters of the packets that passed meanwhile.
+    /// Restores the path. Returns the counters of the packets that passed while it was shaped.
     pub(crate) fn restore(&self) -> Result<[LinkCounters; 2], RunError> {
         let answer = self.session.restore().map_err(|problem| self.host.no_reply(&problem))?;
         answer.map_err(|why| self.run_failed(&why))

@@ -1,5 +1,4 @@
-//! The buckets in which latencies are counted: the log-linear layout of HdrHistogram at four significant
-//! digits.
+//! The buckets of latencies, with the log-linear layout of HdrHistogram at four significant digits.
 
 use hol_base::Duration;
 

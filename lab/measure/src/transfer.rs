@@ -6,7 +6,7 @@ use hol_base::{Duration, Time};
 
 use crate::Record;
 
-/// The time in which a flow's messages were carried.
+/// The time during which a flow's messages were carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// When the first message was passed to the transport.

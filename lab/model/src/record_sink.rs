@@ -44,7 +44,7 @@ impl<'o> RecordSink<'o> {
         self.background.iter().map(BackgroundTransfer::octets)
     }
 
-    /// Returns the interval at which the observer wants samples.
+    /// Returns the sampling interval that the observer wants.
     pub(crate) fn interval(&self) -> Option<Duration> {
         self.observer.interval()
     }

@@ -32,7 +32,7 @@ impl SampleTimes {
     }
 }
 
-/// Passes to `see` the samples of one end of a connection: one for each path on which it has sent data.
+/// Passes to `see` one sample of an end of a connection for each path that has carried its data.
 pub(crate) fn senders(
     at: Time,
     (flow, connection, side): (u32, u32, Side),

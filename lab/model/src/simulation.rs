@@ -135,7 +135,8 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Passes on the records that were not settled when the measured flow ended, and those of messages that were never due.
+    /// Passes on the records of messages that were not settled when the measured flow ended, and of messages
+    /// that were never due.
     pub(crate) fn pass_on_rest(&mut self, record_sink: &mut RecordSink<'_>) -> Result<(), RunError> {
         let ended = self.now;
         while !self.measured().client.application.end(ended) {

@@ -67,7 +67,7 @@ impl Approach {
         self.under_way.front().map_or(Time::MAX, |(at, _)| *at)
     }
 
-    /// Returns the next packet, with the time at which it reaches the queue.
+    /// Returns the next packet, and the time when it reaches the queue.
     pub(crate) fn pop(&mut self) -> Option<(Time, Transit)> {
         self.under_way.pop_front()
     }

@@ -84,8 +84,8 @@ impl Ticks {
     }
 }
 
-/// The control state. RFC 8289 section 5.2: `count`, `lastcount`, `first_above_time`, `drop_next`,
-/// `dropping`. Arithmetic is that of Linux (`include/net/codel_impl.h`).
+/// The control state of CoDel. RFC 8289 section 5.2: `count`, `lastcount`, `first_above_time`, `drop_next`,
+/// `dropping`. The arithmetic is Linux's (`include/net/codel_impl.h`).
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
@@ -152,8 +152,9 @@ impl Codel {
         self.marked
     }
 
-    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.5. A packet that is
-    /// marked instead of dropped is the one to transmit, so a call marks at most one packet, as in Linux.
+    /// Returns the packet to transmit now, after dropping packets in front of it. RFC 8289 section 5.5. A
+    /// packet that is marked instead of dropped is transmitted, so a call marks at most one packet, as in
+    /// Linux.
     pub(crate) fn next(
         &mut self,
         now: Time,

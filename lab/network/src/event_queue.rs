@@ -28,7 +28,7 @@ fn winner([left, right]: &[Entry; 2]) -> Entry {
 }
 
 impl EventQueue {
-    /// Creates a queue in which none of `components` has anything to do.
+    /// Creates a queue for this number of components, all of them idle.
     pub fn new(components: usize) -> Self {
         let places = components.next_power_of_two().max(2);
         let idle = |component: usize| Entry { time: Time::MAX, component: component as u32 };

@@ -148,8 +148,8 @@ impl Connection {
         }
     }
 
-    /// Returns the connection's record, then those of its transactions, as the `number`-th connection. Ids
-    /// and parents are not set yet.
+    /// Returns the record of the connection, then the records of its transactions. The connection is the
+    /// `number`-th one. Ids and parents are not set yet.
     pub fn records(mut self, number: usize) -> Vec<Record> {
         for direction in (0..2).filter(|direction| self.is_whole(*direction)).collect::<Vec<_>>() {
             self.streams.values_mut().for_each(|stream| stream.exchange.close(direction));

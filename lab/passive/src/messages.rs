@@ -81,7 +81,7 @@ pub struct CapturedMessages {
     pub hosts: [IpAddr; 2],
     /// The messages with their replies, in order of time.
     pub exchanges: Vec<CapturedExchange>,
-    /// Whether only the accepting end sent data. The messages are then those of that end.
+    /// Whether only the accepting end sent data. The messages are then its messages.
     pub is_reversed: bool,
     /// Number of messages that the accepting end sent before any request.
     pub unsolicited: u64,

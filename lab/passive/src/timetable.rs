@@ -1,4 +1,4 @@
-//! The times at which each octet of a stream was sent, arrived, and could be delivered.
+//! The times when each octet of a stream was sent, arrived, and could be delivered.
 
 use hol_base::Time;
 use hol_measure::TransferTimes;
@@ -34,8 +34,8 @@ impl Timetable {
         self.sent.get(at).map(|(_, sent)| *sent)
     }
 
-    /// Returns the transfer times of the data before `end`. The time at which a program wrote is invisible; it is assumed to be that at
-    /// which the last octet was first sent.
+    /// Returns the transfer times of the data before `end`. The packets do not show when a program wrote;
+    /// this is assumed to be when the last octet was first sent.
     pub fn transfer_times(&self, end: u64) -> Option<TransferTimes> {
         let octet = end.checked_sub(1)?;
         let first_sent = self.first_sent(octet)?;

@@ -33,7 +33,7 @@ pub struct Cell {
     pub spec: String,
     /// Kind of the records that the runs summarise.
     pub kind: RecordKind,
-    /// The number of streams (or connections) over which messages are spread.
+    /// The number of streams (or connections) that carry messages.
     pub streams: u16,
     /// The conditions of the network and the workload.
     pub conditions: Conditions,
@@ -57,7 +57,8 @@ pub struct Cell {
     pub ended_early: Vec<bool>,
     /// Offered and delivered load; `None` unless messages are due at a rate.
     pub load: Option<Load>,
-    /// Whether there is a steady state: longer runs would have the same mean response time, as far as the results show.
+    /// Whether there is a steady state: by the evidence of the results, longer runs would have the same mean
+    /// response time.
     pub is_steady: bool,
     /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
     pub timeouts: Option<TimeoutCounts>,
@@ -81,7 +82,7 @@ pub struct Flows {
     pub background_kbps: Option<Interval>,
 }
 
-/// The conditions in which the points of an experiment differ, apart from the transport.
+/// The conditions that vary between the points of an experiment, apart from the transport.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
     /// Packet loss in percent, of the direction with the higher loss.
@@ -102,11 +103,11 @@ pub struct Conditions {
     pub is_plain: bool,
     /// Whether the network may treat two repetitions differently: random loss, jitter and the like.
     pub is_random: bool,
-    /// The time after which the workload stops sending, if it does.
+    /// How long the workload sends; `None` if it has no time limit.
     pub lasts: Option<Duration>,
     /// Whether the path itself changes during a run, by events, a trace or a handover.
     pub path_changes: bool,
-    /// The times at which a link goes down or the client moves, in s since the start of a run, with a
+    /// The times when a link goes down or the client moves, in s since the start of a run, each with a
     /// description.
     pub disruptions: Vec<(f64, String)>,
     /// The swept keys with their values as written, in the order of the file.
@@ -203,8 +204,8 @@ impl Cell {
         self.runs.iter().any(|run| run.playback.is_some())
     }
 
-    /// Returns the number of runs in which something was delivered after each disruption of the path; `None`
-    /// without disruptions.
+    /// Returns the number of runs that delivered something after each disruption of the path; `None` without
+    /// disruptions.
     pub fn recovered_runs(&self) -> Option<usize> {
         let recovered = |outages: &&Vec<Outage>| outages.iter().all(|outage| outage.is_over);
         let is_disrupted = self.outages.iter().any(|outages| !outages.is_empty());

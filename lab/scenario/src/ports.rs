@@ -14,9 +14,9 @@ pub const fn server_port(flow: usize) -> u16 {
     SERVER_PORT + flow as u16
 }
 
-/// Returns the flow to which a packet belongs: 0 is the measured flow, from 1 on background flows in the
-/// order of [`Scenario::background_flows`](crate::Scenario::background_flows). Packets of programs to lower
-/// ports count as measured.
+/// Returns the flow of a packet. 0 is the measured flow; background flows follow, in the order of
+/// [`Scenario::background_flows`](crate::Scenario::background_flows). Packets of programs to lower ports
+/// count as measured.
 pub fn flow_of(packet: &Packet) -> usize {
     let (source, destination) = packet.ports();
     usize::from(source.min(destination).saturating_sub(SERVER_PORT))

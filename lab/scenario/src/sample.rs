@@ -27,7 +27,7 @@ pub enum SampleValue {
 pub struct SenderSample {
     /// Index of the flow: 0 is measured, then background flows, then onward flows.
     pub flow: u32,
-    /// The index of the connection, in the order in which this end opened or accepted them.
+    /// The index of the connection, in the order in which this end opened or accepted connections.
     pub connection: u32,
     /// The end of the flow that sends.
     pub side: Side,

@@ -1,4 +1,4 @@
-//! The network from which a request comes.
+//! The network of the client that sends a request.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

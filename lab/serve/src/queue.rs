@@ -37,7 +37,7 @@ pub enum Verdict {
     Reject(String),
 }
 
-/// Decides about all queued experiments on a machine with `cores` cores, of which `taken` are in use.
+/// Decides about all queued experiments on a machine with `cores` cores, `taken` of which are in use.
 pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
     waiting.sort_by_key(|one| (Reverse(one.priority), one.submitted_at, one.id));
     let mut free = cores.saturating_sub(taken);

@@ -10,7 +10,7 @@ pub struct Usage {
     pub octets: u64,
     /// Completed runs of the project's experiments.
     pub runs: u64,
-    /// Held cores multiplied by seconds, including those of deleted experiments.
+    /// Core seconds: held cores multiplied by time, including deleted experiments.
     pub core_seconds: u64,
 }
 

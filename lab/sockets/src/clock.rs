@@ -60,7 +60,7 @@ impl Clock {
         self.stopped_at.iter().for_each(|stopped_at| stopped_at.set(monotonic()));
     }
 
-    /// Returns the wall-clock time at which the clock was created, in ns since 1970.
+    /// Returns the wall-clock time when the clock was created, in ns since 1970.
     pub(crate) fn epoch(&self) -> u64 {
         epoch_of(self.start)
     }

@@ -11,7 +11,7 @@ use crate::peer_report::{PeerReport, ReportCallback};
 pub(crate) enum FlowSupervisor<'p> {
     /// The client is on this host: events go to the rules of the flow.
     Rules(Flow),
-    /// The client is on the other host, to which events are reported.
+    /// The client is on the other host; events are reported to that host.
     Host(Reporter<'p>),
 }
 

@@ -17,8 +17,8 @@ use crate::ip_options::unspecified;
 
 /// Opens the sockets of a protocol.
 pub(crate) trait Opener {
-    /// Returns the address on which the server listens: `server`, with a new port if its port is 0 and the kernel
-    /// cannot choose one.
+    /// Returns the address on which the server listens. It is `server`, with a new port if its port is 0 and
+    /// the kernel cannot choose one.
     fn server_address(&self, server: &EndAddresses) -> EndAddresses {
         server.clone()
     }

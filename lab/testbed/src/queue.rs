@@ -1,7 +1,7 @@
 //! Queues of ns: their classes and attributes, and the corresponding discipline.
 //!
-//! Defaults are those of ns (`ns-default.tcl` of 2.35; `queue/red.cc` `REDQueue::initialize_params`), or of
-//! Emulab.
+//! The defaults are ns's (`ns-default.tcl` of 2.35; `queue/red.cc` `REDQueue::initialize_params`) or
+//! Emulab's.
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, RedSpec};

@@ -56,7 +56,7 @@ pub(crate) struct Simulator<'t> {
     pub ignored: Vec<Ignored>,
     /// Errors so far.
     pub unknown: Vec<WordError>,
-    /// The most serious feature so far that hol does not model, because of which the whole script is refused.
+    /// The most serious feature so far that hol does not model. The whole script is refused because of it.
     pub cause: Option<Cause>,
     /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
     pub is_emulab: bool,

@@ -302,8 +302,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns the most serious cause in the executed commands; if the script is refused anyway (`is_refused`), a more
-    /// serious one in the other commands. `None` if there is no cause.
+    /// Returns the most serious cause in the executed commands; `None` if there is none. If the script is
+    /// refused anyway (`is_refused`), the other commands are searched for a more serious one.
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
         let unreached =
             self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));

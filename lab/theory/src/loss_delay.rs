@@ -89,8 +89,8 @@ impl Transfer {
         Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
     }
 
-    /// Returns the smallest number of streams with which a message that is late by [`Self::loss_delay`] delays no other
-    /// message.
+    /// Returns the smallest number of streams for which a message that is late by [`Self::loss_delay`] delays
+    /// no other message.
     pub fn sufficient_streams(&self) -> u32 {
         self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
     }

@@ -272,8 +272,8 @@ impl ShapedLink {
         Emulator { gate, ..transmitter(settings) }
     }
 
-    /// Returns stages of known duration on the link's own interface, with which the baseline delay is measured before
-    /// the run.
+    /// Returns the stages for measuring the baseline delay before the run. They have a known duration, and
+    /// are on the link's own interface.
     pub fn baseline_stages(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE_EMULATOR };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);

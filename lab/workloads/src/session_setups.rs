@@ -1,5 +1,5 @@
-//! Session setups: a message on each connection to which the server must reply before the first message of
-//! the workload.
+//! Session setups: a message on each connection before the first message of the workload. The server must
+//! reply to it.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ impl SessionSetups {
         self.repeat_at = if is_last { Time::MAX } else { now + Self::FIRST_TIMEOUT * (1 << self.attempt) };
     }
 
-    /// Returns the next connection on which to send a setup, and the number of earlier attempts.
+    /// Returns the connection for the next setup, and the number of earlier attempts.
     pub(crate) fn next(&mut self, now: Time) -> Option<(ConnectionId, u32)> {
         if now >= self.repeat_at && !self.unanswered.is_empty() {
             self.attempt += 1;

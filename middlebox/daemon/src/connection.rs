@@ -73,7 +73,7 @@ pub(crate) enum EndReason {
 }
 
 impl EndReason {
-    /// Returns the level at which the end of the connection is logged.
+    /// Returns the log level of the end of the connection.
     pub fn level(&self) -> Level {
         match self {
             Self::Closed | Self::Lost(_) | Self::Displaced | Self::Restarted | Self::HandshakeFailed(_) => {
@@ -149,8 +149,8 @@ impl Connection {
         (self.line.held(), self.line.wake_at())
     }
 
-    /// Returns true if other connections use the same socket, so the poller does not watch this connection by
-    /// itself.
+    /// Returns true if other connections use the same socket. The poller then does not watch this connection
+    /// individually.
     pub fn shares_socket(&self) -> bool {
         self.line.shares_socket()
     }

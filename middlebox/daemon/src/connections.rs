@@ -90,7 +90,8 @@ impl Connections {
         }
     }
 
-    /// Queues a connection for reading and writing after its transport has changed by itself.
+    /// Queues a connection for reading and writing, because its transport has changed without input from a
+    /// socket.
     pub fn note_changed(&mut self, id: SessionId) {
         self.account(id);
         self.note_ready(id);
@@ -128,7 +129,7 @@ impl Connections {
         }
     }
 
-    /// Returns the connection to read next, skipping those with data to send.
+    /// Returns the connection to read next. Connections with data to send are skipped.
     pub fn next_to_read(&mut self) -> Option<SessionId> {
         while let Some(id) = self.turns.next() {
             if let Some(connection) = self.all.get_mut(&id) {

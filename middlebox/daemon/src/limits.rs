@@ -40,9 +40,11 @@ impl Limits {
     const OTHER_FILES: u64 = 64;
     /// Octets of answers that end a turn, so that other agents need not wait longer.
     const MAX_TURN_OCTETS: usize = 1 << 20;
-    /// Cost after which the requests of a turn are answered, in units of about a nanosecond. The last request may add the
-    /// maximum elements of a rule, 5.1 ms. Thus a turn costs at most 10 ms, unless its last request exchanges as many
-    /// elements (a new lifetime), is compared with 50,000 disable rules, or is announced to 8,000 sessions.
+    /// Cost after which the requests of a turn are answered, in units of about a nanosecond.
+    ///
+    /// The last request may add the maximum elements of a rule, which take 5.1 ms. Thus a turn costs at most
+    /// 10 ms, unless its last request exchanges as many elements (a new lifetime), is compared with 50,000
+    /// disable rules, or is announced to 8,000 sessions.
     pub(crate) const TURN_WORK: u64 = 4_700_000;
     /// The work of one agent before other agents get their turn, in the same units.
     pub(crate) const AGENT_SHARE: u64 = 1_000_000;

@@ -39,8 +39,8 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     /// Shuts down the sending side.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// Returns the octets of memory that the connection needs for data in either direction, without those of the
-    /// kernel.
+    /// Returns how many octets of memory the connection needs for data in either direction. The memory of the
+    /// kernel does not count.
     fn held(&self) -> usize {
         self.waiting()
     }

@@ -71,7 +71,8 @@ impl<Id: Copy + Ord> Port<Id> {
         Self { listener, associations: BTreeMap::new(), by_tag: BTreeMap::new(), by_path: BTreeMap::new() }
     }
 
-    /// Returns the association to which a datagram belongs, by the header of its packet, which may still be invalid.
+    /// Returns the association of a datagram, by the header of its packet. The rest of the packet may still
+    /// be invalid.
     pub fn association_of(&self, path: Path, octets: &[u8]) -> Option<Id> {
         let header = Header::of(octets)?;
         if header.is_reflected {
@@ -103,8 +104,8 @@ impl<Id: Copy + Ord> Port<Id> {
         }
     }
 
-    /// Adds an association by the peer's port and our verification tag. Returns the one that it replaces, because the peer has
-    /// restarted.
+    /// Adds an association by the peer's port and our verification tag. Returns the association that it
+    /// replaces, if the peer has restarted.
     pub fn add(&mut self, id: Id, path: Path, peer_port: u16, verification_tag: u32) -> Option<Id> {
         let tag = Tag::new(path, peer_port, verification_tag);
         self.associations.insert(id, Location { path, tag });

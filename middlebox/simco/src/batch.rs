@@ -174,8 +174,8 @@ impl Batch {
         }
     }
 
-    /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share` before other
-    /// sessions get their turn.
+    /// Returns the batch with a limit of [work](Self::work). Each session gets at most `share` of it before
+    /// other sessions get their turn.
     pub fn with_work_limit(self, max: u64, share: u64) -> Self {
         Self { max_work: max, share_work: share, share_end: share, ..self }
     }

@@ -231,7 +231,7 @@ impl Policy {
         })
     }
 
-    /// Returns the agent to which a host belongs by the longest matching prefix; `None` if no prefix matches.
+    /// Returns the agent of a host, by the longest matching prefix; `None` if no prefix matches.
     pub fn agent_at(&self, host: IpAddr) -> Option<AgentId> {
         let host = Prefix::new(host, IpVersion::of(host).address_bits())?;
         let covers = |agent: &AgentId| self.permit(*agent).hosts.iter().filter(|hosts| hosts.covers(&host));

@@ -178,8 +178,7 @@ impl Rules {
         self.groups.get(&gid).map(|group| group.owner).or_else(alone)
     }
 
-    /// Returns the earliest start of a tick at which rules have ended, and one of these rules; `None` without
-    /// rules.
+    /// Returns when rules end next (the start of a tick), and one of these rules; `None` without rules.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
         let (tick, pids) = self.ends.first_key_value()?;
         Some((Time::ZERO + END_RESOLUTION * *tick, *pids.last()?))

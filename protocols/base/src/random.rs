@@ -65,7 +65,7 @@ impl Rng {
     /// RFC 4086.
     ///
     /// # Panics
-    /// If the state is zero, from which xoshiro never departs.
+    /// If the state is zero, which xoshiro never leaves.
     pub fn from_state(state: [u64; 4]) -> Self {
         assert!(state != [0; 4], "the state of a generator is not zero");
         Self { state }

@@ -55,7 +55,7 @@ pub enum QueueLimit {
 }
 
 impl BitRate {
-    /// Creates a rate of `bits` bit/s; `None` for zero, at which nothing would ever be sent.
+    /// Creates a rate of `bits` bit/s; `None` for zero, because nothing would ever be sent.
     pub const fn from_bits_per_second(bits: u64) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
     }

@@ -71,7 +71,7 @@ impl PlayError {
         Self { line, ..self }
     }
 
-    /// Sets the stack with which the script was played.
+    /// Sets the stack that played the script.
     pub(crate) fn with(self, stack: impl Into<String>) -> Self {
         Self { stack: stack.into(), ..self }
     }

@@ -35,7 +35,7 @@ impl CloseState {
 }
 
 impl<S: PacketForm> Endpoint<S> {
-    /// Continues an orderly close as far as the peer allows.
+    /// Continues an orderly close up to the point that the peer allows.
     pub(crate) fn close_if_done(&mut self, now: Time) {
         let Some((_, connection)) = &mut self.connection else { return };
         let Some(control) = self.outgoing.control else { return };

@@ -37,7 +37,7 @@ mod extension {
 pub(crate) struct SessionFactory {
     /// Octets of the server's flight after its ServerHello.
     pub(crate) flight: usize,
-    /// Destination Connection ID of the first Initial, from which the client's random is derived.
+    /// Destination Connection ID of the first Initial; the client's random is derived from it.
     pub(crate) origin: [u8; CONNECTION_ID_OCTETS],
 }
 

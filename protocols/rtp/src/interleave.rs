@@ -46,8 +46,8 @@ pub struct Interleaver {
 }
 
 impl Interleaver {
-    /// Creates an interleaver with this order, a permutation of the numbers from 0 on; no index may be that
-    /// of a syncword.
+    /// Creates an interleaver with this order, a permutation of the numbers from 0 on. No index may equal the
+    /// index of an ordinary syncword.
     ///
     /// # Panics
     /// If it is not a permutation.
@@ -81,7 +81,7 @@ impl Interleaver {
     }
 }
 
-/// Restores the order of ADU frames, some of which may be missing, but not seven cycles in a row. RFC 3119
+/// Restores the order of ADU frames. Some of them may be missing, but not seven cycles in a row. RFC 3119
 /// appendix B.2.
 #[derive(Debug)]
 pub struct Deinterleaver {

@@ -14,7 +14,7 @@ const SAMPLING_RATES: [u32; 3] = [44_100, 48_000, 32_000];
 impl FrameHeader {
     /// Octets of the frame header.
     pub const OCTETS: usize = 4;
-    /// Maximum number of octets by which a frame's data may begin before the frame: nine bits.
+    /// Maximum number of octets by which a frame's data may begin before the frame. The field has nine bits.
     pub const MAX_DATA_REACH: usize = 511;
 
     /// Returns the header of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`BIT_RATES_KBPS`].

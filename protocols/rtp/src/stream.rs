@@ -1,5 +1,5 @@
-//! A synthetic stream of MP3 frames: sizes and bit reservoir like those of a constant-bit-rate encoder, main
-//! data random but reproducible.
+//! A synthetic stream of MP3 frames. Its frame sizes and bit reservoir are like those of a constant-bit-rate
+//! encoder; its main data are random but reproducible.
 
 use std::collections::VecDeque;
 

@@ -71,7 +71,8 @@ pub(crate) struct SentChunk {
     pub(crate) is_message_abandoned: bool,
 }
 
-/// The sent chunks in TSN order, from the one after the cumulative TSN ack point to the last TSN sent.
+/// The sent chunks in TSN order, from the first chunk after the cumulative TSN ack point to the last chunk
+/// sent.
 #[derive(Debug)]
 pub(crate) struct Flight {
     chunks: VecDeque<SentChunk>,

@@ -9,7 +9,7 @@ pub struct HeldData {
     pub octets: usize,
     /// Number of chunks and messages that contain these octets; each takes additional memory.
     pub pieces: usize,
-    /// Octets of the longest message of which the application has read a part, but which is not complete.
+    /// Octets of the longest incomplete message that the application has started to read.
     pub partial_octets: usize,
 }
 

@@ -8,7 +8,7 @@ use hol_wire::sctp::{Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
 
 use crate::Endpoint;
 
-/// Our requests to the peer, of which one is outstanding at a time. Section 5.1.1.
+/// Our requests to the peer. Only one is outstanding at a time. Section 5.1.1.
 #[derive(Debug)]
 pub(crate) struct OwnReconfigRequests {
     waiting_requests: VecDeque<QueuedRequest>,

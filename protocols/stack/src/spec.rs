@@ -173,8 +173,8 @@ impl TransportSpec {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }
 
-    /// Returns the number of streams for a workload's messages: those of all SCTP associations or QUIC
-    /// connections, or the number of TCP connections.
+    /// Returns the number of streams for a workload's messages. It is the number of streams of all SCTP
+    /// associations or QUIC connections, or the number of TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. }

@@ -115,7 +115,8 @@ impl AccurateEcn {
         self.reported
     }
 
-    /// Returns the flags by which our SYN requests accurate ECN, if we offer it. RFC 9768 section 3.1.1.
+    /// Returns the flags of our SYN that request accurate ECN; `None` if we do not offer it. RFC 9768 section
+    /// 3.1.1.
     pub(crate) fn request(&self) -> Option<Flags> {
         self.requested.then_some(ACE)
     }
@@ -146,8 +147,8 @@ impl AccurateEcn {
         self.is_broken |= ace(syn) == 0;
     }
 
-    /// Handles the client's ACK of the handshake, which reports the codepoint with which our SYN-ACK
-    /// arrived. RFC 9768 section 3.2.2.1; `tcp_accecn_third_ack`.
+    /// Handles the client's ACK of the handshake, which reports the codepoint of our SYN-ACK on arrival. RFC
+    /// 9768 section 3.2.2.1; `tcp_accecn_third_ack`.
     pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags, is_data: bool) {
         match ace(flags) {
             _ if !self.agreed => {}
@@ -169,8 +170,8 @@ impl AccurateEcn {
         is_valid
     }
 
-    /// Returns the flags of a SYN-ACK, which report the codepoint with which the peer's SYN arrived. RFC
-    /// 9768 section 3.1.1, table 2.
+    /// Returns the flags of a SYN-ACK, which report the codepoint of the peer's SYN on arrival. RFC 9768
+    /// section 3.1.1, table 2.
     pub(crate) fn in_syn_ack(&self, flags: Flags) -> Flags {
         with_ace(flags, reflection(self.handshake))
     }

@@ -358,8 +358,8 @@ impl Endpoint {
         next > 0 && next >= 2 * window
     }
 
-    /// Handles the first read after a pause in which the application read nothing. Announces the window at once if it
-    /// has doubled and is at least as large as RFC 9293 section 3.8.6.2.2 requires.
+    /// Handles the first read after a pause. Announces the window at once if it has doubled and is at least
+    /// as large as RFC 9293 section 3.8.6.2.2 requires.
     pub(crate) fn room_made(&mut self, now: Time) {
         self.data_read(now);
         if self.buffer.is_counted() {

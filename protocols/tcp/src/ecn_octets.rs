@@ -1,6 +1,6 @@
-//! The AccECN option counts octets of data by the codepoint with which they arrived. The counts resolve ambiguities of
-//! the ACE field's three bits. RFC 9768 section 3.2.3, as in Linux 7.3 (`include/net/tcp_ecn.h`,
-//! `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
+//! The AccECN option, which counts octets of data by the codepoint with which they arrived. The counts
+//! resolve ambiguities of the ACE field's three bits. RFC 9768 section 3.2.3, as in Linux 7.3
+//! (`include/net/tcp_ecn.h`, `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
 
 use hol_wire::Ecn;
 use hol_wire::tcp::EcnCounters;
@@ -47,7 +47,7 @@ impl EcnOctets {
         }
     }
 
-    /// Returns whether the peer sends the option, in which case we send it, too.
+    /// Returns whether the peer sends the AccECN option. If so, we send it, too.
     pub(crate) fn peer_sends_it(&self) -> bool {
         self.peer_option != PeerOption::None
     }

@@ -109,8 +109,8 @@ impl SentSegment {
         self.seq + self.length()
     }
 
-    /// Returns whether this segment was sent before the one that ends at `end` and was sent at `time`. RFC 8985 section
-    /// 5.2.
+    /// Returns whether this segment was sent before another one, which was sent at `time` and ends at `end`.
+    /// RFC 8985 section 5.2.
     pub(crate) fn sent_before(&self, time: Time, end: SeqNum) -> bool {
         time > self.sent || (time == self.sent && end.after(self.end()))
     }
@@ -387,7 +387,8 @@ impl Scoreboard {
         self.sacked = Tally::default();
     }
 
-    /// Sets the number of duplicate acknowledgments, each of which stands for a segment of `mss` octets without SACK. RFC 5681 section 3.2.
+    /// Sets the number of duplicate acknowledgments. Without SACK, each of them stands for a segment of `mss`
+    /// octets. RFC 5681 section 3.2.
     pub(crate) fn set_duplicates(&mut self, segments: u32, mss: u32) {
         // Lost segments cannot have arrived, and no more can have arrived than were sent.
         let segments = segments.min(self.out.segments - self.lost.segments);

@@ -142,8 +142,8 @@ impl SendSequence {
         self.una = ack;
     }
 
-    /// Updates the peer's window if the segment is newer than the one that set it, or acknowledges new data; returns
-    /// whether it did. RFC 9293 section 3.10.7.4. Must be called before SND.UNA advances.
+    /// Updates the peer's window; returns whether it did. The segment must be newer than the one that set the
+    /// window, or acknowledge new data. RFC 9293 section 3.10.7.4. Must be called before SND.UNA advances.
     pub(crate) fn update_window(&mut self, segment: &Segment) -> bool {
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.scale };
         let window = u32::from(segment.window) << shift;

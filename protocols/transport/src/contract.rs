@@ -174,7 +174,7 @@ pub struct Received {
     pub ppid: u32,
     /// The user data.
     pub payload: Bytes,
-    /// When the data were sent and arrived. The time of delivery is that of the event.
+    /// When the data were sent and arrived. The time of the event is the time of delivery.
     pub delivery_times: DeliveryTimes,
 }
 

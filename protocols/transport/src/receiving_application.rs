@@ -68,13 +68,13 @@ impl ReceivingApplication {
         self.receive_rest(now, received, 0);
     }
 
-    /// Queues the end of a message of which the application has already read the first `in_part` octets.
+    /// Queues the end of a message. The application has already read its first `in_part` octets.
     pub fn receive_rest(&mut self, now: Time, received: Received, in_part: usize) {
         let rest = received.payload.len() - in_part;
         self.queue(now, Item::Message(received, rest), rest);
     }
 
-    /// Queues octets of an incomplete message. The application reads each part by itself, and processes the
+    /// Queues octets of an incomplete message. The application reads each part separately, and processes the
     /// message when it is complete.
     pub fn receive_part(&mut self, now: Time, octets: usize) {
         if octets > 0 {

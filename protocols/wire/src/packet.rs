@@ -101,7 +101,7 @@ impl Packet {
         }
     }
 
-    /// Returns the secrets with which the packet is encrypted; `None` if it is not encrypted.
+    /// Returns the secrets that encrypt the packet; `None` if it is not encrypted.
     pub fn secrets(&self) -> Option<quic::Secrets> {
         match &self.transport {
             Transport::Quic(datagram) => Some(datagram.secrets),

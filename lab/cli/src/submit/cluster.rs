@@ -1,4 +1,5 @@
-//! Submits an experiment to a cluster: divides it into parts, and writes scripts for those without results.
+//! Submits an experiment to a cluster: divides it into parts, and writes scripts for the parts that have no
+//! results.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,8 @@ const NETEM_DEFAULT_LIMIT: u64 = 1000;
 const OVERHEAD_UNSUPPORTED: &str =
     "rate with an overhead is not supported; use network.overhead in the experiment";
 
-/// netem's limit on the packets that it holds, which includes those in transit (net/sched/sch_netem.c, netem_enqueue).
+/// netem's limit on the packets that it holds, including packets in transit (net/sched/sch_netem.c,
+/// netem_enqueue).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TransitLimit {
     packets: u64,

@@ -47,7 +47,7 @@ pub(crate) trait KernelInstance: Debug + Send + Sync {
     fn start_interactive(&self, task: &Task<'_>) -> Result<Box<dyn InteractiveGuest>, KernelError>;
 }
 
-/// A job with the conditions under which a guest runs it.
+/// A job, and the conditions under which a guest runs it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task<'t> {
     /// The job, as JSON.
@@ -67,6 +67,6 @@ pub(crate) struct TaskResult {
     pub(crate) mail: Mail,
     /// Console output of the guest.
     pub(crate) console: Console,
-    /// Engine in which the task ran, and its mode.
+    /// The engine that ran the task, and its mode.
     pub(crate) provenance: Provenance,
 }

@@ -19,7 +19,7 @@ use super::netlink::RoutingSocket;
 /// Length of an Ethernet header in octets.
 const ETHERNET_HEADER: u64 = 14;
 
-/// The queueing disciplines whose statistics are those of a link's queue.
+/// The queueing disciplines that provide the statistics of a link's queue.
 #[derive(Debug)]
 pub(super) struct LinkQueueStatistics {
     routing: RoutingSocket,

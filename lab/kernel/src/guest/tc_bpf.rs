@@ -113,7 +113,7 @@ pub(super) fn redirect_to_detour(away: u32) -> Result<Program, GuestError> {
     code.redirect(away).load()
 }
 
-/// Redirects packets that have arrived to the interface through which they were to leave.
+/// Redirects packets that have arrived to their original outgoing interface.
 pub(super) fn return_from_detour(to: u32) -> Result<Program, GuestError> {
     let code = code().op(SET, 1, 0, 0, RETURNED_MARK).op(STORE_WORD, 6, 1, MARK_OFFSET, 0);
     code.redirect(to).load()

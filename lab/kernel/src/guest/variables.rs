@@ -19,7 +19,7 @@ pub fn is_guest() -> bool {
     is_local_kernel() || std::process::id() == 1 && std::env::var_os(ENGINE_VARIABLE).is_some()
 }
 
-/// Returns whether the kernel is the user's own, in which only the process's own namespaces may be changed.
+/// Returns whether the kernel is the user's own. If so, only the process's own namespaces may be changed.
 pub(super) fn is_local_kernel() -> bool {
     std::env::var_os(ENGINE_VARIABLE).is_some_and(|mark| mark == LOCAL_KERNEL)
 }

@@ -83,7 +83,7 @@ impl Packages {
         names.into_iter().flatten().find_map(|path| self.owners.get(&path)).map(String::as_str)
     }
 
-    /// Returns the packages and all of their dependencies, as far as they are installed.
+    /// Returns the packages and all of their installed dependencies.
     pub(super) fn with_dependencies<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
         let mut pending: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let mut closure = BTreeSet::new();

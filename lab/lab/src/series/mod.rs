@@ -38,7 +38,7 @@ pub enum SampledObject {
     Sender {
         /// The index of the flow; 0 is measured.
         flow: u32,
-        /// The index of the connection, in the order in which this end opened or accepted them.
+        /// The index of the connection, in the order in which this end opened or accepted connections.
         connection: u32,
         /// The end of the flow.
         side: Side,

@@ -32,7 +32,7 @@ pub(crate) struct Conversation {
     pub mss: Option<u16>,
     /// Whether the capture contains the handshake.
     pub is_whole: bool,
-    /// Whether the conversation is QUIC, of which only the handshake is visible.
+    /// Whether the conversation uses QUIC. Only the handshake of QUIC is visible.
     pub is_quic: bool,
 }
 
@@ -77,8 +77,8 @@ impl Conversation {
             && !self.traces.iter().any(|trace| trace.begins_with(fields.initial_number))
     }
 
-    /// Returns the index of the path between these hosts, of which the first is that of `side`. Paths beyond [`MAX_PATHS`] are counted as the
-    /// first.
+    /// Returns the index of the path between these hosts; the first of them belongs to `side`. Paths beyond
+    /// [`MAX_PATHS`] are counted as the first.
     pub fn path(&mut self, side: usize, [from, to]: [IpAddr; 2]) -> usize {
         let hosts = if side == 0 { [from, to] } else { [to, from] };
         match self.paths.iter().position(|path| *path == hosts) {

@@ -18,7 +18,7 @@ const MAX_PIECES: usize = 1 << 16;
 /// Maximum length of a packet. RFC 791 section 3.1.
 const MAX_OCTETS: u32 = 65_535;
 
-/// The packets of which some fragments have been captured.
+/// The incomplete packets: some of their fragments have been captured.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     partial: BTreeMap<Key, PartialPacket>,

@@ -36,7 +36,8 @@ pub(crate) struct DecodedPacket {
     pub at: u64,
     /// The time in ns for the measurement of delays.
     pub measured: u64,
-    /// The sockets of sender and receiver; for a known association those between which it was opened.
+    /// The sockets of sender and receiver. For a known association these are the sockets between which it was
+    /// opened.
     pub sockets: [SocketAddr; 2],
     pub parsed_packet: ParsedPacket,
 }
@@ -44,7 +45,7 @@ pub(crate) struct DecodedPacket {
 /// The packets between two hosts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairPackets {
-    /// Number of packets, of which some may be fragments.
+    /// Number of packets; fragments count separately.
     pub packets: u64,
     /// The longest packet, in octets.
     pub longest: u32,

@@ -23,7 +23,7 @@ pub struct PathEstimate {
     pub unread: u64,
     /// Packets that were captured twice.
     pub duplicates: u64,
-    /// Whether all conversations are QUIC, of which only the handshake is visible.
+    /// Whether all conversations use QUIC. Only the handshake of QUIC is visible.
     pub is_quic: bool,
     /// Number of TCP connections and SCTP associations between the hosts.
     pub conversations: usize,

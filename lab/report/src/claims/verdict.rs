@@ -2,7 +2,7 @@
 
 use super::Finding;
 
-/// The verdict on a claim: whether it holds on the current stack and on that of the paper's time, or is undecided.
+/// The verdict on a claim: whether it holds on the current stack, and with the settings of the paper's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The claim holds on the current stack.

@@ -190,8 +190,8 @@ impl<'d> Contest<'d> {
         self.metric.gain(self.difference())
     }
 
-    /// Returns the challenger's mean minus the reference's, in the metric's unit, over the pairs in which
-    /// both have a value.
+    /// Returns the difference of the means, challenger minus reference, in the metric's unit. Only pairs in
+    /// which both have a value count.
     pub fn difference(&self) -> f64 {
         let (ours, theirs) = self.means_of_pairs();
         ours - theirs

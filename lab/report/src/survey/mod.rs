@@ -181,8 +181,8 @@ impl<'d> Survey<'d> {
         )
     }
 
-    /// Returns the figures, numbered from `first`: those that the experiment asks for, or else those that
-    /// its axes determine.
+    /// Returns the figures, numbered from `first`. These are the figures that the experiment asks for, or
+    /// else those that its axes determine.
     pub fn figures(&self, requests: &[FigureRequest], data: &'d Dataset, first: usize) -> Vec<Figure> {
         if requests.is_empty() {
             return figures::figures(self, first);

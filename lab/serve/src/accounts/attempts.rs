@@ -32,7 +32,7 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// Counts a password for `name`, and returns the seconds after which it may be checked.
+    /// Counts a password for `name`. Returns how many seconds must pass before the password may be checked.
     pub fn log_in(&mut self, network: &str, name: &str, now: i64) -> u32 {
         let excess = self.names.count_excess_event(&name_at_network(network, name), now);
         match excess.max(self.networks.count_excess_event(network, now)) {

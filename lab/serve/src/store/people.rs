@@ -118,7 +118,7 @@ impl Store {
         statement.query_row([name], found).optional()
     }
 
-    /// Changes a password, and ends all sessions of `user` except that of the key with the digest `kept`.
+    /// Changes a password. Ends all sessions of `user` except the session whose key has the digest `kept`.
     pub fn set_password(&self, user: i64, password: &str, kept: Option<&[u8]>) -> rusqlite::Result<()> {
         self.transact(|transaction| {
             transaction.execute("UPDATE users SET password = ?2 WHERE id = ?1", params![user, password])?;
@@ -225,7 +225,8 @@ impl Store {
         statement.query_row(params![name, user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
-    /// Returns the projects of which `user` is a member, including unapproved ones; with `all`, all projects.
+    /// Returns the projects that have `user` as a member, including unapproved ones; with `all`, all
+    /// projects.
     pub fn projects(&self, user: i64, all: bool) -> rusqlite::Result<Vec<Project>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(

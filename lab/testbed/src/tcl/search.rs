@@ -23,7 +23,7 @@ const PLACES_TRIED: usize = 16;
 /// Where a match and its groups begin and end, in letters.
 pub(super) type GroupRanges = Vec<Option<(usize, usize)>>;
 
-/// A text in which a pattern is searched.
+/// A text to be searched for a pattern.
 pub(super) struct Search<'s> {
     pub text: &'s [char],
     pub pattern: &'s Pattern,

@@ -1,4 +1,4 @@
-//! Variables: the global ones, those of each active procedure call, and those of objects.
+//! Variables: global ones, variables of each active procedure call, and variables of objects.
 
 use std::collections::BTreeMap;
 

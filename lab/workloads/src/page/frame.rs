@@ -100,7 +100,8 @@ impl FrameBuilder {
         (self.frame(octets as usize + part as usize, HEADERS, number).freeze(), part)
     }
 
-    /// Builds the next part of a file of which `left` octets remain; also returns the octets included.
+    /// Builds the next part of a file; also returns the number of octets in it. `left` octets of the file
+    /// remain.
     pub(crate) fn build_data(&mut self, way: ConnectionReuse, number: u32, left: u32) -> (Bytes, u32) {
         const MAX: u32 = Frame::MAX as u32;
         if way == ConnectionReuse::Multiplexed {

@@ -43,7 +43,7 @@ impl RequestMix {
         self.lifetime == 0 && self.delete == 0
     }
 
-    /// Returns whether the mix enables enough rules for those that it deletes.
+    /// Returns whether the mix enables at least as many rules as it deletes.
     pub(crate) const fn is_sustainable(&self) -> bool {
         self.enable > 0 && self.delete <= self.enable
     }

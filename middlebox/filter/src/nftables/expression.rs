@@ -1,5 +1,5 @@
-//! The expressions of a rule. Attributes have the numbers of linux/netfilter/nf_tables.h, in its order;
-//! registers have four octets each and are counted from 0.
+//! The expressions of a rule. Attributes have the numbers of linux/netfilter/nf_tables.h, in the order of
+//! that file. Registers have four octets each and are counted from 0.
 
 use hol_netlink::Message;
 
@@ -135,8 +135,8 @@ impl Expressions {
         })
     }
 
-    /// Translates to the address in this register and, if `ports` is given, to a port between those in these two
-    /// registers. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
+    /// Translates to the address in this register. If `ports` is given, also translates to a port in the
+    /// range that the two registers define. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
     pub fn nat(self, nat: Nat, version: u8, address: usize, ports: Option<[usize; 2]>) -> Self {
         self.with("nat", |data| {
             let data = register(number(number(data, 1, nat as u32), 2, version.into()), 3, address);

@@ -20,7 +20,7 @@ impl Sets {
         if sets.len() > MAX_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }
     }
 
-    /// Returns these sets and those that the steps need. Empty sets stay until there would be more than
+    /// Returns these sets and the sets that the steps need. Empty sets stay until there would be more than
     /// [`MAX_SHAPES`] sets, because creating a set is costly.
     pub fn with_sets_for(&self, steps: &Steps, required: &RequiredElements) -> Result<Self, FilterError> {
         let mut sets = self.clone();

@@ -1,8 +1,8 @@
-//! Searches a large table for elements that no rule requires, in the background.
+//! Searches a large table for surplus elements, which no rule requires. The search runs in the background.
 //!
-//! The kernel walks a set from its beginning for every piece of its list, so a million elements take it two
-//! minutes. A thread reads the list, [at least twice](super::listing); elements added meanwhile are
-//! remembered, since they are not surplus.
+//! The kernel walks a set from its beginning for every piece of its list, so a list of a million elements
+//! takes two minutes. A thread reads the list, [at least twice](super::listing). It remembers elements that
+//! are added during the search, since they are not surplus.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

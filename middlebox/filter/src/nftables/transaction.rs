@@ -114,7 +114,7 @@ impl<'a> Transaction<'a> {
         self.push(number(message, 5, ACCEPT).with_name(7, kind));
     }
 
-    /// Removes the rules of a chain; `None`: those of all chains.
+    /// Removes the rules of a chain; `None` means all chains.
     pub fn flush(&mut self, chain: Option<&str>) {
         let message = table_message(self.table, Kind::DeleteRule, 0);
         self.push(if let Some(chain) = chain { message.with_name(2, chain) } else { message });

@@ -20,7 +20,7 @@ const ROUNDS_OF_USE: u32 = 48;
 /// Units delivered and lost up to a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
-    /// The time up to which units are counted.
+    /// The time at which the counts were taken.
     pub(crate) at: Time,
     /// Units delivered.
     pub(crate) delivered: u32,

@@ -159,8 +159,8 @@ impl Bbr3 {
     }
 }
 
-/// Returns the volume in flight at which losses crossed the threshold, possibly within this segment. Draft,
-/// section 5.5.10.2: BBRInflightAtLoss.
+/// Returns the volume in flight that crossed the loss threshold, possibly within this segment. Draft, section
+/// 5.5.10.2: BBRInflightAtLoss.
 pub(super) fn in_flight_at_loss(in_flight: u32, lost: u32, units: u32) -> u32 {
     let before = in_flight.saturating_sub(units);
     let lost_before = u64::from(lost.saturating_sub(units));

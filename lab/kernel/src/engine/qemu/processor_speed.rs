@@ -12,7 +12,7 @@ impl ProcessorSpeed {
     /// The approximate speed of current processors.
     pub(super) const CURRENT_PROCESSORS: Self = Self { shift: 3 };
 
-    /// Returns the number of bits by which a count of instructions is shifted to give nanoseconds.
+    /// Returns the number of bits by which an instruction count is shifted to convert it to nanoseconds.
     pub(super) const fn shift(self) -> u32 {
         self.shift
     }
