@@ -32,7 +32,7 @@ impl Archive {
         self.entry(path, mode::CHARACTER_DEVICE, (major, minor), &[]);
     }
 
-    /// Returns the archive.
+    /// Appends the trailer and returns the octets of the archive.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, (0, 0), &[]);
         self.octets

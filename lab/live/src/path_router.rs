@@ -98,7 +98,7 @@ pub(crate) struct RouterPath<'s> {
 }
 
 impl RouterPath<'_> {
-    /// Shapes the path.
+    /// Makes the router emulate the network on the path.
     pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
         let answer = self.session.shape(network, seed).map_err(|problem| self.host.no_reply(&problem))?;
         answer.map_err(|why| self.host.refused(&why))

@@ -89,7 +89,7 @@ impl HalvesBuilder {
         self.last_part_messages = 0;
     }
 
-    /// Returns the halves.
+    /// Returns the sums of both halves.
     pub fn finish(&self) -> RunHalves {
         let (earlier, later) = self.parts.split_at(self.parts.len() / 2);
         let sum = |parts: &[LatencySum]| parts.iter().copied().fold(LatencySum::default(), LatencySum::add);

@@ -63,7 +63,7 @@ impl PlaybackBuilder {
         self.sent = [self.sent[0].min(frame.scheduled), self.sent[1].max(frame.scheduled)];
     }
 
-    /// Returns the playback.
+    /// Returns the quality after the last frame.
     pub(crate) fn finish(self) -> Playback {
         let Self { frames, playable, glitches, sent: [first, last], .. } = self;
         let gaps = frames.saturating_sub(1).max(1);

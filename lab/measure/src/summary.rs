@@ -136,7 +136,7 @@ impl Summarizer {
         self.refused += u64::from(record.outcome == Outcome::Refused);
     }
 
-    /// Returns the summary.
+    /// Returns the summary at the end of the run.
     pub fn finish(self) -> Summary {
         let Self { latency, digester, split, behind, halves, playback, .. } = self;
         let Self { offered, completed, abandoned, refused, bytes, .. } = self;

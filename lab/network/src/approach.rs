@@ -72,7 +72,7 @@ impl Approach {
         self.under_way.pop_front()
     }
 
-    /// Removes all packets.
+    /// Removes and returns all packets under way.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.under_way.drain(..).map(|(_, transit)| transit)
     }

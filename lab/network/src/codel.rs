@@ -47,7 +47,7 @@ impl CodelSpec {
     }
 }
 
-/// A queued packet.
+/// A packet in the queue, with the time when it came.
 #[derive(Debug)]
 pub(crate) struct QueuedPacket {
     /// When the packet was queued.

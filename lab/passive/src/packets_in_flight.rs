@@ -14,7 +14,7 @@ pub(crate) struct PacketsInFlight {
     sent: u64,
 }
 
-/// A sent packet.
+/// A packet that has been sent and has not been matched yet.
 #[derive(Debug, Clone)]
 pub(crate) struct SentPacket {
     /// The time at which the packet was sent.

@@ -100,7 +100,7 @@ impl Server {
         self.record_files(project, &root)
     }
 
-    /// Removes a file.
+    /// Removes a file from a folder.
     pub(crate) fn delete_file(
         &self,
         requester: &Requester,

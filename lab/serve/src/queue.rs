@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 /// the reasons of a long queue.
 const MAX_COUNTED: u32 = 9;
 
-/// A queued experiment.
+/// An experiment that waits in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedExperiment {
     /// Number of the experiment.

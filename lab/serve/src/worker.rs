@@ -204,7 +204,7 @@ fn copy_answer(child: &mut Child, answer: &mut Answer) -> io::Result<u64> {
     io::copy(&mut output.take(MAX_ANSWER + 1), answer)
 }
 
-/// Reads an answer.
+/// Reads the JSON of an answer.
 pub fn read_answer<T: DeserializeOwned>(answer: Answer) -> Result<T, Refusal> {
     serde_json::from_reader(io::BufReader::new(answer)).map_err(Refusal::internal)
 }

@@ -36,7 +36,7 @@ pub(crate) struct Alarm {
 impl Clock {
     const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-    /// Starts the clock.
+    /// Starts the clock of a run at the present time.
     pub(crate) fn start() -> Self {
         let is_standing = clocksource() == STANDING_CLOCK_SOURCE;
         let start = monotonic();

@@ -116,7 +116,7 @@ impl FlowSupervisor<'_> {
         }
     }
 
-    /// Handles a delivery.
+    /// Handles the delivery of a message.
     pub(crate) fn note_delivery(&mut self, now: Time, progress: EndsProgress) {
         match self {
             Self::Rules(flow) => flow.note_delivery(now, flow_progress(flow, progress)),
@@ -157,7 +157,7 @@ impl FlowSupervisor<'_> {
         }
     }
 
-    /// Ends the flow.
+    /// Ends the flow normally.
     pub(crate) fn end(&mut self) {
         match self {
             Self::Rules(flow) => flow.end(),

@@ -20,7 +20,7 @@ use crate::error::SocketsError;
 use crate::flow_parameters::{Counts, EndAddresses};
 use crate::transceiver::{ConnectionFault, Opener, SendOutcome, SenderState, SocketEvent, Transceiver};
 
-/// A userspace transport.
+/// A transport in userspace, whose packets UDP carries.
 pub(crate) trait UserspaceTransport {
     /// One end of a connection.
     type Endpoint: Endpoint + 'static;

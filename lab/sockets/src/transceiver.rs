@@ -118,7 +118,7 @@ pub(crate) trait Transceiver {
         unreachable!("a kernel socket is accepted before datagrams arrive");
     }
 
-    /// Closes for sending.
+    /// Ends the sending direction.
     fn shutdown(&mut self, _now: Time) -> io::Result<()> {
         self.socket().shutdown(Shutdown::Write)
     }

@@ -360,7 +360,7 @@ impl Application {
         }
     }
 
-    /// Starts sending.
+    /// Starts sending, unless the application already sends.
     pub(crate) fn start(&mut self, now: Duration) {
         if self.running_since.is_none() {
             (self.running_since, self.continues) = (Some(now), false);

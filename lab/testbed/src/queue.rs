@@ -93,7 +93,7 @@ impl Queue {
         Ok(Self { kind, gentle, ..Self::default() })
     }
 
-    /// Sets an attribute.
+    /// Sets an attribute of the queue, such as `limit_`.
     pub fn set(&mut self, attribute: &Word, value: &Word, is_emulab: bool) -> Result<(), WordError> {
         match attribute.text.as_str() {
             "limit_" | "maxqlen_" => {

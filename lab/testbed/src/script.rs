@@ -20,7 +20,7 @@ pub struct Script {
     pub ignored: Vec<Ignored>,
 }
 
-/// An ignored command.
+/// A command that has no effect, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {command}: {reason}")]
 pub struct Ignored {

@@ -307,7 +307,7 @@ impl<'t> Simulator<'t> {
         Ok(())
     }
 
-    /// Creates a simulator.
+    /// Creates a simulator and returns its name.
     pub(crate) fn new_simulator(&mut self) -> String {
         self.has_simulator = true;
         self.add(Object::Simulator)

@@ -39,7 +39,7 @@ pub enum Input {
     Failed(ConnectionId, &'static str),
 }
 
-/// A delivered message.
+/// A message that the transport has delivered.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     /// Connection on which the message arrived.

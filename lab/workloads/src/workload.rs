@@ -17,7 +17,7 @@ pub trait Workload {
     fn about(&self) -> &'static str;
     /// Returns the workload's own keys, without the keys of its load.
     fn own_keys(&self) -> &'static [&'static str];
-    /// Sets every default.
+    /// Replaces each missing key by its default.
     fn set_defaults(&mut self) {
         if let Some(load) = self.load_mut() {
             load.set_defaults();
@@ -25,7 +25,7 @@ pub trait Workload {
     }
     /// Rejects contradictions among the workload's own keys.
     fn check_own(&self) -> Result<(), WorkloadError>;
-    /// Rejects contradictory keys.
+    /// Rejects keys that contradict each other.
     fn check(&self) -> Result<(), WorkloadError> {
         self.load().map_or(Ok(()), Load::check)?;
         self.check_own()

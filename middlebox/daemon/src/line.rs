@@ -22,7 +22,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
         false
     }
 
-    /// Queues a message.
+    /// Appends a message to the send queue.
     fn push(&mut self, message: &Message);
 
     /// Returns the number of queued octets.

@@ -141,7 +141,7 @@ impl Listeners {
         }
     }
 
-    /// Pauses accepting.
+    /// Stops accepting connections for a while.
     pub fn pause(&mut self, now: Time, poller: &Poller<Token>) -> io::Result<()> {
         if self.paused_until == Time::ZERO {
             self.sockets.iter().try_for_each(|(_, socket)| poller.remove(socket))?;
@@ -150,7 +150,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// Resumes accepting.
+    /// Accepts connections again after a pause.
     pub fn resume(&mut self, poller: &Poller<Token>) -> io::Result<()> {
         if self.paused_until != Time::ZERO {
             self.paused_until = Time::ZERO;

@@ -11,7 +11,7 @@ use socket2::{Socket, TcpKeepalive};
 use crate::line::{Line, ReadOutcome};
 use crate::outbox::Outbox;
 
-/// A TCP connection.
+/// An agent's TCP connection.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     socket: Socket,

@@ -64,7 +64,7 @@ impl RequiredElements {
         Ok(changed)
     }
 
-    /// Undoes applied changes.
+    /// Undoes changes that have been applied.
     pub fn undo(&mut self, changes: &[Change]) {
         let inverse: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
         self.apply(&inverse).expect("applied changes can be undone");

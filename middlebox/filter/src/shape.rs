@@ -39,7 +39,7 @@ pub(crate) enum Field {
     Port(Side, u8),
 }
 
-/// Source or destination.
+/// The end of a flow that a field describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Source,

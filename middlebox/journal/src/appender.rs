@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::frame::{self, FramePosition};
 use crate::{Durability, JournalError};
 
-/// A growing segment.
+/// The segment to which frames are appended.
 #[derive(Debug)]
 pub(crate) struct Appender {
     file: File,

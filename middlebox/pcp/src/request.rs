@@ -96,7 +96,7 @@ impl Request {
         Ok(Self { lifetime, client, operation })
     }
 
-    /// Returns the datagram.
+    /// Encodes the request as a datagram.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION, self.operation.code(), 0, 0];
         out.put_u32(self.lifetime);

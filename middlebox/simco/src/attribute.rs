@@ -9,13 +9,13 @@ use crate::ParseError;
 
 /// A value of a certain attribute type.
 pub(crate) trait Attribute: Sized {
-    /// The attribute type.
+    /// The number of the attribute's type.
     const KIND: u16;
     /// Parses a value; `None` if it breaks the attribute's format.
     fn parse(value: &[u8]) -> Option<Self>;
     /// Returns the number of octets of the value.
     fn length(&self) -> usize;
-    /// Appends the value.
+    /// Appends the encoded value, without type and length.
     fn emit(&self, out: &mut Vec<u8>);
 }
 

@@ -328,7 +328,7 @@ impl Middlebox {
         self.rules.in_force(now)
     }
 
-    /// Returns the policy.
+    /// Returns the policy in force.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }

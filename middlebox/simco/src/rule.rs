@@ -36,7 +36,7 @@ pub enum Action {
     Enable {
         /// The group of the rule.
         gid: Gid,
-        /// Parity and direction.
+        /// The parity of the port and the direction of the data.
         parameters: PerParameters,
         /// A0: the internal host.
         internal: AddressTuple,

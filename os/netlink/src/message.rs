@@ -33,7 +33,7 @@ impl Message {
         message
     }
 
-    /// Adds an attribute.
+    /// Appends an attribute to the message.
     pub fn with(mut self, kind: u16, value: &[u8]) -> Self {
         self.attribute(kind, |message| message.octets.extend_from_slice(value));
         self

@@ -81,7 +81,7 @@ impl BitRate {
 }
 
 impl Ratio {
-    /// Probability zero.
+    /// The probability zero.
     pub const ZERO: Self = Self(0.0);
     /// Creates a probability; `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {

@@ -38,7 +38,7 @@ pub(crate) struct Step {
     pub(crate) action: Action,
 }
 
-/// A parsed script.
+/// A script whose lines have been parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     /// The stacks that the script names; empty if it names none.

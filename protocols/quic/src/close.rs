@@ -66,7 +66,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Aborts the connection.
+    /// Closes the connection at once, with an error code.
     pub(crate) fn abort(&mut self, now: Time) {
         const ABORTED: u32 = 1;
         if let Some((_, connection)) = &mut self.connection {
@@ -75,7 +75,7 @@ impl<S: PacketForm> Endpoint<S> {
         self.closing.ended = true;
     }
 
-    /// Ends the connection.
+    /// Ends the connection and reports `event`, unless it has already ended.
     pub(crate) fn end(&mut self, event: Event) {
         if !std::mem::replace(&mut self.closing.ended, true) {
             self.outgoing.waiting_messages.clear();

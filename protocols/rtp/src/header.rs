@@ -26,7 +26,7 @@ impl Header {
     /// Octets of the header.
     pub const OCTETS: usize = 12;
 
-    /// Encodes the header.
+    /// Encodes the header as octets.
     pub fn octets(&self) -> [u8; Self::OCTETS] {
         let mut octets = [0; Self::OCTETS];
         octets[0] = VERSION << 6;

@@ -50,7 +50,7 @@ struct HeldMessages {
     fragments: VecDeque<UnsentChunk>,
 }
 
-/// The unsent messages.
+/// The fragments that wait for their first transmission.
 #[derive(Debug)]
 pub(crate) struct StreamsOut {
     /// Fragments in the order in which they were queued.

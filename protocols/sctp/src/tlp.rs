@@ -13,7 +13,7 @@ const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The minimum timeout: a coarse clock may measure a round trip of zero.
 const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
-/// An outstanding probe.
+/// A probe that has not been acknowledged yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
     /// TLP.end_seq: the highest TSN when the probe was sent.

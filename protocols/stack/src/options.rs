@@ -12,7 +12,7 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError, Tls};
 
-/// Returns the canonical name of an option; users may also write another name: `cc` as in iperf3 and ss,
+/// Returns the canonical name of an option. Users may also write another name: `cc` as in iperf3 and ss,
 /// `accecn` as in RFC 9768, or a former name.
 pub fn option_name(written: &str) -> &str {
     match written {

@@ -93,7 +93,7 @@ impl ReceiveBuffer {
         self.payload_of(self.limit.saturating_sub(self.unread + early))
     }
 
-    /// Returns the window of a SYN in octets, a multiple of the segment size. Linux:
+    /// Returns the window of a SYN in octets: a multiple of `mss`, unless it is smaller. Linux:
     /// tcp_select_initial_window.
     pub(crate) fn window_in_syn(&mut self, mss: u32) -> u32 {
         let whole = self.full_space();

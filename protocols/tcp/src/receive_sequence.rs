@@ -2,7 +2,7 @@
 
 use hol_wire::tcp::SeqNum;
 
-/// RCV.NXT and RCV.WND.
+/// The receive sequence variables, such as RCV.NXT and RCV.WND.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveSequence {
     nxt: SeqNum,
@@ -25,7 +25,7 @@ impl ReceiveSequence {
         self.scale = scale.unwrap_or(self.scale);
     }
 
-    /// Returns RCV.NXT.
+    /// Returns RCV.NXT, the next sequence number that is expected.
     pub(crate) fn nxt(&self) -> SeqNum {
         self.nxt
     }

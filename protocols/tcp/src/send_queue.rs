@@ -157,7 +157,7 @@ impl SendQueue {
         self.buffer.take(size)
     }
 
-    /// Discards everything.
+    /// Discards all data that have not been sent.
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
         self.blocks.clear();

@@ -10,7 +10,7 @@ const DEFAULT_MSS: u32 = 536;
 /// The minimum segment size after halving: 68 octets minus a header. Linux: tcp_bound_to_half_wnd.
 const MIN_BOUND: u32 = 36;
 
-/// SND.UNA, SND.NXT and SND.WND.
+/// The send sequence variables, such as SND.UNA, SND.NXT and SND.WND.
 #[derive(Debug, Default)]
 pub(crate) struct SendSequence {
     una: SeqNum,
@@ -40,12 +40,12 @@ impl SendSequence {
         self.nxt != SeqNum::default()
     }
 
-    /// Returns SND.UNA.
+    /// Returns SND.UNA, the oldest unacknowledged sequence number.
     pub(crate) fn una(&self) -> SeqNum {
         self.una
     }
 
-    /// Returns SND.NXT.
+    /// Returns SND.NXT, the next sequence number to send.
     pub(crate) fn nxt(&self) -> SeqNum {
         self.nxt
     }

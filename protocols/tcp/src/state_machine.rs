@@ -16,7 +16,7 @@ impl StateMachine {
         Self { state, passive: state == State::Listen }
     }
 
-    /// Returns the state.
+    /// Returns the current state.
     pub(crate) fn state(&self) -> State {
         self.state
     }

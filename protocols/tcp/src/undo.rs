@@ -53,7 +53,7 @@ impl Undo {
         }
     }
 
-    /// Notes a retransmission.
+    /// Notes that a segment was retransmitted.
     pub(crate) fn on_retransmission(&mut self, now: Time) {
         self.first_resent.get_or_insert(now);
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);

@@ -46,7 +46,7 @@ impl Ipv6Header {
     /// The hop limit that we send.
     pub const HOP_LIMIT: u8 = 64;
 
-    /// Appends the header.
+    /// Appends the encoded header.
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {
         out.put_u32(6 << 28 | u32::from(self.ecn.bits()) << 20);
         out.put_u16(self.payload_length);

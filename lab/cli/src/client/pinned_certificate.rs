@@ -69,7 +69,7 @@ impl<In: Transport> Connector<In> for PinnedConnector {
     }
 }
 
-/// A TLS connection.
+/// A TLS connection to a server whose certificate the user has.
 pub struct TlsTransport {
     buffers: LazyBuffers,
     stream: StreamOwned<ClientConnection, TransportAdapter>,

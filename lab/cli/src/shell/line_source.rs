@@ -27,7 +27,7 @@ pub enum InputEvent {
 }
 
 impl LineSource {
-    /// Opens standard input.
+    /// Opens standard input, with editing and history if it is a terminal.
     pub fn open(output: OutputFormat) -> Result<Self, Failure> {
         let stdin = io::stdin();
         if output == OutputFormat::JsonLines || !stdin.is_terminal() || !io::stdout().is_terminal() {

@@ -13,7 +13,7 @@ pub(crate) trait InteractiveGuest: Debug {
     /// Writes a step, as JSON, to where the guest reads it.
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError>;
 
-    /// Resumes the guest.
+    /// Lets the guest run again after a step.
     fn resume(&mut self) -> Result<(), KernelError>;
 
     /// Waits briefly for the guest's next message, and returns it if it arrives; from then on the guest is paused. An error means that the

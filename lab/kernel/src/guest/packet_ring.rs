@@ -15,7 +15,7 @@ pub(super) struct Ring {
     shape: Shape,
 }
 
-/// A captured packet.
+/// A captured packet in the memory of the ring.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'r> {
     /// Wall-clock time of the capture, in ns since 1970.

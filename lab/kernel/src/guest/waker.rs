@@ -31,7 +31,7 @@ impl Waker {
         Ok(Self(socket))
     }
 
-    /// Sends a frame.
+    /// Makes the queueing disciplines check their queues: sends them an empty frame.
     pub(super) fn wake(&self) -> Result<(), GuestError> {
         send(self.0.as_raw_fd(), &FRAME, MsgFlags::empty())?;
         Ok(())

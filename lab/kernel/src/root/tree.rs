@@ -57,7 +57,7 @@ impl Tree {
         above.all(|above| matches!(self.0.get(above), Some(Entry::Directory(_))))
     }
 
-    /// Returns the entries.
+    /// Returns the paths of the tree with their entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_path(), entry))
     }
@@ -74,7 +74,7 @@ impl Tree {
         self.insert(place.into(), Entry::Link(target.to_owned()));
     }
 
-    /// Adds a directory.
+    /// Adds a directory, and those above it that are missing.
     pub(super) fn add_directory(&mut self, place: &str, mode: u32) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Directory(mode));

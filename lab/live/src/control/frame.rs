@@ -46,14 +46,14 @@ pub(crate) struct Inbox<S> {
     next: u64,
 }
 
-/// Omits the key.
+/// Shows the number of the next frame without the key.
 impl<S> fmt::Debug for Outbox<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Outbox({})", self.next)
     }
 }
 
-/// Omits the key.
+/// Shows the number of the next frame without the key.
 impl<S> fmt::Debug for Inbox<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Inbox({})", self.next)
@@ -66,7 +66,7 @@ impl<S: Write> Outbox<S> {
         Self { stream, key, next: 0 }
     }
 
-    /// Sends a message.
+    /// Sends a message as one frame.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), ControlError> {
         let body = serde_json::to_vec(message).expect("messages are plain data");
         if body.len() > MAX_MESSAGE {
@@ -117,7 +117,7 @@ pub(crate) fn take(stream: &mut impl Read, max: usize) -> Result<Vec<u8>, Contro
     if body.len() < length { Err(ControlError::Closed) } else { Ok(body) }
 }
 
-/// Parses a message.
+/// Parses the content of a frame as JSON.
 pub(crate) fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, ControlError> {
     serde_json::from_slice(body).map_err(|problem| ControlError::Malformed(problem.to_string()))
 }

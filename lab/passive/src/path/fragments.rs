@@ -56,7 +56,7 @@ struct Piece {
     captured: Vec<u8>,
 }
 
-/// A whole packet.
+/// A packet that arrived whole or was reassembled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WholePacket<'p> {
     octets: Cow<'p, [u8]>,

@@ -27,7 +27,7 @@ impl Line {
         Self { column_s, max_gap_s: 2.5 * interval + 2.0 * column_s, columns: vec![None; COLUMNS] }
     }
 
-    /// Adds a sample.
+    /// Adds a sample to its column of pixels.
     pub fn add(&mut self, at: f64, value: f64) {
         let column = ((at / self.column_s) as usize).min(COLUMNS - 1);
         let sample = (at, value);

@@ -30,7 +30,7 @@ pub struct Gap {
     pub why: Option<&'static str>,
 }
 
-/// A named curve.
+/// A curve of a plot, with its name and style.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// The name in legends and tables.

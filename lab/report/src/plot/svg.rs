@@ -74,7 +74,7 @@ impl Svg {
         ));
     }
 
-    /// Adds a circle.
+    /// Draws a circle.
     pub fn circle(&mut self, class: &str, centre: (f64, f64), radius: f64) {
         let [x, y, r] = [centre.0, centre.1, radius].map(round_to_tenth);
         self.write(format_args!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="{r}"/>"#));

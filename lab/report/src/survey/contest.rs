@@ -12,7 +12,7 @@ use crate::data::Cell;
 /// The largest difference that counts as negligible, as a share.
 pub const NEGLIGIBLE: f64 = 0.005;
 
-/// The significance level.
+/// The p-value below which a difference is significant.
 pub(super) const ALPHA: f64 = 1.0 - CONFIDENCE;
 /// The p-value below which more repetitions would not change the result.
 const DECISIVE_P: f64 = ALPHA / 10.0;
@@ -166,7 +166,7 @@ impl<'d> Contest<'d> {
         Self { p: (self.p * factor).min(1.0), p_equivalent: (self.p_equivalent * factor).min(1.0), ..self }
     }
 
-    /// Returns the outcome.
+    /// Returns whether the challenger is better or worse, if that is decided.
     pub fn outcome(&self) -> Outcome {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return match carrier.is_challenger {

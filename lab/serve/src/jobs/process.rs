@@ -58,7 +58,7 @@ pub struct RunnerCommand {
     pub worker: Arc<Worker>,
 }
 
-/// A running process.
+/// The running process of an experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct RunningProcess {
     pid: Pid,

@@ -30,7 +30,7 @@ pub struct Credentials {
     pub password: String,
 }
 
-/// A project.
+/// A project, as the current user sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Project {
     /// Short name.

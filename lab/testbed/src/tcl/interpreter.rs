@@ -169,7 +169,7 @@ impl<H: Host> Interpreter<H> {
         result
     }
 
-    /// Executes commands.
+    /// Executes commands in order and returns the result of the last one.
     pub(super) fn commands(&mut self, commands: &[Command]) -> Outcome {
         let mut result = String::new();
         for command in commands {

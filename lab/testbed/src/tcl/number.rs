@@ -111,7 +111,7 @@ impl Number {
         }
     }
 
-    /// Compares two numbers.
+    /// Compares two numbers exactly, even an integer with a floating-point number.
     pub fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Whole(a), Whole(b)) => a.cmp(&b),

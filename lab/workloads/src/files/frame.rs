@@ -15,7 +15,7 @@ pub(super) const HEADER_OCTETS: usize = 64;
 /// Octets of the header that are not zero.
 const USED_OCTETS: usize = 40;
 
-/// A command.
+/// What the client asks the server to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
     /// Create an empty file, replacing an existing one.

@@ -40,7 +40,7 @@ pub(crate) struct Streamer {
 }
 
 impl Streamer {
-    /// Creates a streamer.
+    /// Creates a streamer of `frames` frames at `kbps` kbit/s.
     pub(super) fn new(packets: Packets, kbps: u16, lanes: StreamLayout, frames: u64) -> Self {
         Self {
             lanes,

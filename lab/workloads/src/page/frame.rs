@@ -19,7 +19,7 @@ pub(crate) enum FrameKind {
     Headers,
 }
 
-/// A received frame.
+/// The header of a received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
@@ -75,7 +75,7 @@ pub(crate) fn octets(way: ConnectionReuse, frame: Frame, length: usize) -> u32 {
     (length - header) as u32
 }
 
-/// Builds frames.
+/// Builds the frames of requests and replies.
 #[derive(Debug, Default)]
 pub(crate) struct FrameBuilder {
     zeros: Zeros,

@@ -5,7 +5,7 @@ use hol_netlink::Message;
 
 /// `NFTA_LIST_ELEM`
 const LIST_ELEMENT: u16 = 1;
-/// `NFTA_DATA_VALUE`
+/// The attribute `NFTA_DATA_VALUE`.
 pub(super) const VALUE_ATTRIBUTE: u16 = 1;
 /// `NFT_REG_VERDICT`
 const VERDICT_REGISTER: u32 = 0;

@@ -19,7 +19,7 @@ pub(super) type ElementName = (String, Vec<u8>);
 /// The reason why locking cannot fail.
 const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
-/// A running search.
+/// A search that runs in the background.
 #[derive(Debug)]
 pub(super) struct Survey {
     listing: JoinHandle<Result<BTreeSet<ElementName>, FilterError>>,

@@ -7,12 +7,12 @@ use super::expression::{Expressions, number, value};
 use crate::required_elements::ElementState;
 use crate::shape::{self, Shape};
 
-/// `NFNL_SUBSYS_NFTABLES`
+/// The subsystem of nftables in nfnetlink: `NFNL_SUBSYS_NFTABLES`.
 pub(super) const NFTABLES: u16 = 10;
 /// `NFNL_MSG_BATCH_BEGIN`
 const BATCH_BEGIN: u16 = 16;
 const BATCH_END: u16 = 17;
-/// `NFPROTO_INET`
+/// The family of tables for IPv4 and IPv6: `NFPROTO_INET`.
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements. They match no packet, but cost work.
 const GC_INTERVAL: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ const GC_INTERVAL: Duration = Duration::from_secs(30);
 /// should end elements only if this process has ended or is late.
 pub(super) const GRACE_TIME: Duration = Duration::from_secs(5);
 
-/// `enum nf_tables_msg_types`
+/// The type of a message: `enum nf_tables_msg_types`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     NewTable = 0,

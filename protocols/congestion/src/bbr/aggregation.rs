@@ -26,7 +26,7 @@ impl Aggregation {
         self.maxima[0].max(self.maxima[1])
     }
 
-    /// Starts an epoch.
+    /// Starts an epoch at `now`.
     pub(crate) fn begin(&mut self, now: Time) {
         (self.epoch, self.acked) = (now, 0);
     }

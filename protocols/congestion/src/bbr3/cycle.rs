@@ -52,7 +52,7 @@ impl Cycle {
 }
 
 impl Bbr3 {
-    /// Enters ProbeBW_DOWN: BBRStartProbeBW_DOWN.
+    /// Enters the phase ProbeBW_DOWN: BBRStartProbeBW_DOWN.
     pub(super) fn start_down(&mut self, now: Time) {
         self.losses.reset();
         self.model.latest = (Bandwidth::default(), 0);
@@ -74,7 +74,7 @@ impl Bbr3 {
         self.state = State::Refill;
     }
 
-    /// Enters ProbeBW_UP: BBRStartProbeBW_UP.
+    /// Enters the phase ProbeBW_UP: BBRStartProbeBW_UP.
     pub(super) fn start_up(&mut self, now: Time, rate: Bandwidth, cwnd: u32) {
         self.cycle.ack_phase = AckPhase::Starting;
         self.cycle.since = now;

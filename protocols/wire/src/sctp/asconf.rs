@@ -79,7 +79,7 @@ mod kind {
 }
 
 impl Asconf {
-    /// Chunk type.
+    /// The chunk type of ASCONF.
     pub const KIND: u8 = 0xC1;
 
     pub(super) fn value_length(&self) -> usize {

@@ -35,7 +35,7 @@ pub enum Chunk {
     Abort {
         /// Whether the verification tag is copied from the packet that this chunk answers.
         reflected: bool,
-        /// The reasons.
+        /// The error causes.
         causes: Vec<Cause>,
     },
     /// Shutdown, section 3.3.8.

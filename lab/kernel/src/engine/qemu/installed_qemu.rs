@@ -10,7 +10,7 @@ use super::processor_speed::ProcessorSpeed;
 use super::program::{self, QEMU};
 use crate::{KernelError, StepExactness, scratch};
 
-/// The installed QEMU.
+/// What is known of the installed QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InstalledQemu {
     /// Version of QEMU: `7.2.22`.
