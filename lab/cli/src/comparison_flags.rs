@@ -284,7 +284,7 @@ pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
     Ok(source)
 }
 
-/// Applies `--set key=value` options.
+/// Applies the options `--set key=value` to the source.
 pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputError> {
     for setting in settings {
         let origin = format!("--set {setting}");

@@ -75,7 +75,7 @@ impl Progress {
         Self { earlier, ..self }
     }
 
-    /// Shows the current progress.
+    /// Shows the progress, with the remaining time if it is known.
     pub fn show(&mut self, now: hol_lab::Progress) {
         let elapsed = self.stopwatch.seconds();
         let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };

@@ -1,6 +1,6 @@
 //! Archives in the kernel's initramfs format: cpio, "newc". Documentation/driver-api/early-userspace/buffer-format.
 
-/// An archive under construction.
+/// An archive to which files are being added.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
     octets: Vec<u8>,

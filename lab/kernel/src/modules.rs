@@ -63,7 +63,7 @@ const TUN: &str = "tun";
 /// The module of the discipline DualPI2.
 pub(crate) const DUALPI2: &str = "sch_dualpi2";
 
-/// The module of SCTP.
+/// The name of the kernel module of SCTP.
 pub(crate) const SCTP: &str = "sctp";
 
 /// The file in which a kernel lists its built-in modules.

@@ -51,7 +51,7 @@ impl Session {
         Ok(Root::of(scenario)?.map(|root| root.digest()) == self.root)
     }
 
-    /// Performs a step.
+    /// Performs a step in the guest and returns its result.
     pub fn perform(
         &mut self,
         step: &Step,

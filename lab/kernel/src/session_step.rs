@@ -74,7 +74,7 @@ pub trait SessionObserver {
     fn next_control(&mut self) -> StepControl;
 }
 
-/// Whether a step continues.
+/// Whether a step goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepControl {
     /// The step continues.

@@ -78,7 +78,7 @@ impl SharedMemory {
         Ok(Some((kind, text)))
     }
 
-    /// Interrupts the guest.
+    /// Interrupts the guest's current step.
     pub(crate) fn interrupt(&self) -> io::Result<()> {
         self.put(INTERRUPTS_OFFSET, self.interrupts()?.wrapping_add(1))
     }

@@ -95,7 +95,7 @@ impl RecordsFile {
         if waiting.len() < ROWS_PER_GROUP { Ok(()) } else { self.write_group(flow) }
     }
 
-    /// Writes the remaining records.
+    /// Writes the records that have not been written yet.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         for flow in 0..self.flows.len() {
             let UnwrittenRecords { records, groups } = &self.flows[flow];

@@ -74,12 +74,12 @@ impl Interval {
         Some(Self { mean, half_width, n })
     }
 
-    /// Returns the lower end.
+    /// Returns the lower end of the interval.
     pub fn low(&self) -> f64 {
         self.mean - self.half_width
     }
 
-    /// Returns the upper end.
+    /// Returns the upper end of the interval.
     pub fn high(&self) -> f64 {
         self.mean + self.half_width
     }

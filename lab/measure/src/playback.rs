@@ -52,7 +52,7 @@ impl PlaybackBuilder {
         first
     }
 
-    /// Adds the next frame.
+    /// Adds the next frame in the order of playback.
     pub(crate) fn add(&mut self, frame: &Record) {
         let is_playable = frame.outcome == Outcome::Completed;
         self.frames += 1;

@@ -105,7 +105,7 @@ pub fn summarize(records: &[Record]) -> Summary {
 }
 
 impl Summarizer {
-    /// Adds the next record.
+    /// Adds a record to all counts and sums.
     pub fn add(&mut self, record: &Record) {
         record.digest(&mut self.digester);
         self.offered += 1;

@@ -50,7 +50,7 @@ impl Transfer {
 }
 
 impl TransferBuilder {
-    /// Adds the next record.
+    /// Adds a record of the transfer.
     pub fn add(&mut self, record: &Record) {
         // A message that never arrived has no time of writing; it was not written before it was due.
         let sent = record.request.map_or(record.scheduled, |leg| leg.written);

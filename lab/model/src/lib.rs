@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use crate::running_flow::RunningFlow;
 
-/// The model world.
+/// The world that simulates everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Model;
 

@@ -49,7 +49,7 @@ impl<'o> RecordSink<'o> {
         self.observer.interval()
     }
 
-    /// Passes on a sample.
+    /// Passes a sample on to the observer.
     pub(crate) fn sample(&mut self, sample: &Sample) {
         self.observer.sample(sample);
     }

@@ -253,7 +253,7 @@ impl Codel {
     }
 }
 
-/// A queue with CoDel.
+/// A queue whose packets CoDel drops or marks.
 #[derive(Debug)]
 pub(crate) struct CodelQueue {
     codel: Codel,
@@ -291,7 +291,7 @@ impl CodelQueue {
         codel.next(now, || pop_front(waiting, octets, *overhead), lose)
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
         std::mem::take(&mut self.packets).into_iter().map(|waiting| waiting.transit)

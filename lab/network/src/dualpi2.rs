@@ -283,7 +283,7 @@ impl DualPi2Queue {
         self.probability = (self.probability + change).clamp(0.0, 1.0);
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         std::mem::take(&mut self.queues).packets.into_iter().flatten().map(|waiting| waiting.transit)
     }

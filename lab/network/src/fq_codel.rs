@@ -188,7 +188,7 @@ impl FairQueue {
         }
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.new_flows.clear();
         self.old_flows.clear();

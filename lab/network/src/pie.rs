@@ -177,7 +177,7 @@ fn damping(drop_prob: f64) -> f64 {
     steps.iter().find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, divisor)| 1.0 / divisor)
 }
 
-/// A queue with PIE.
+/// A queue whose packets PIE drops or marks.
 #[derive(Debug)]
 pub(crate) struct PieQueue {
     pie: Pie,
@@ -248,7 +248,7 @@ impl PieQueue {
         Some(transit)
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
         std::mem::take(&mut self.queued).into_iter().map(|waiting| waiting.transit)

@@ -102,7 +102,7 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    /// Creates a full bucket.
+    /// Creates a policer whose bucket is full; `None` if `spec` has no bucket.
     pub(crate) fn new(spec: PoliceSpec) -> Option<Self> {
         spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), tokens_at: Time::ZERO })
     }

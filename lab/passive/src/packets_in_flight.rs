@@ -70,7 +70,7 @@ impl Fingerprint {
 }
 
 impl PacketsInFlight {
-    /// Adds a sent packet.
+    /// Adds a packet that was sent.
     pub fn add(&mut self, print: Fingerprint, packet: SentPacket) {
         self.in_flight.insert((print, self.sent), packet);
         self.sent += 1;

@@ -13,7 +13,7 @@ pub(crate) struct Spans<T> {
     total_length: u64,
 }
 
-/// Parts of a range.
+/// Parts of one range, in ascending order.
 pub(crate) type Parts = SmallVec<[Range<u64>; 1]>;
 
 impl<T> Default for Spans<T> {

@@ -151,7 +151,7 @@ impl Server {
         Ok(self.store.counts(requester.id)?)
     }
 
-    /// Returns the free cores.
+    /// Returns the number of cores that no experiment uses.
     pub fn free_cores(&self) -> Result<u32, Refusal> {
         let mut taken = 0;
         for id in self.store.holding_cores()? {

@@ -184,7 +184,7 @@ impl LocalEnds {
         self.clients.end()
     }
 
-    /// Ends the local servers.
+    /// Ends the servers on this host and returns their results.
     pub fn end_servers(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
         self.servers.end()
     }

@@ -48,7 +48,7 @@ pub(crate) trait Endpoint {
     /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
     fn poll(&mut self, now: Time) -> EndpointOutput<Datagram>;
 
-    /// Handles a received datagram.
+    /// Handles a datagram that arrived.
     fn receive(&mut self, now: Time, octets: &[u8], ecn: Ecn);
 
     /// Handles a command of the application.

@@ -12,7 +12,7 @@ use crate::clock::{Clock, monotonic};
 pub struct RunStart(Arc<OnceLock<u64>>);
 
 impl RunStart {
-    /// Starts the run now.
+    /// Returns the start of a run that begins now.
     pub fn now() -> Self {
         Self(Arc::new(OnceLock::from(monotonic())))
     }

@@ -159,7 +159,7 @@ pub(crate) trait Transceiver {
         Ok(())
     }
 
-    /// Returns the kernel's counters.
+    /// Returns what the kernel has counted for the connection.
     fn counts(&self) -> Counts;
 
     /// Returns the state of the connection as a sender, as far as the kernel reports it. `None` if it has

@@ -372,7 +372,7 @@ impl Application {
         self.max_packets.unwrap_or(u64::MAX)
     }
 
-    /// Stops sending.
+    /// Makes the application stop sending.
     pub(crate) fn stop(&mut self, now: Duration) {
         if let Some(bursts) = &mut self.bursts {
             bursts.stop(now);

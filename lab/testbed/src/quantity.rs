@@ -113,7 +113,7 @@ pub(crate) fn loss(word: &Word) -> Result<Ratio, WordError> {
     }
 }
 
-/// Parses any finite number.
+/// Parses a finite number of either sign.
 pub(crate) fn any_number(word: &Word) -> Result<f64, WordError> {
     match word.text.trim().parse::<f64>().ok().filter(|number| number.is_finite()) {
         Some(number) => Ok(number),

@@ -65,7 +65,7 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// Returns the next stream.
+    /// Returns the next random stream.
     pub fn stream(&mut self) -> Stream {
         let start = self.next;
         self.next = advance(start, &STREAM_STEP);
@@ -98,7 +98,7 @@ impl Stream {
         ((MAX_RANDOM + 1) as f64 * self.uniform()) as u64
     }
 
-    /// Returns an exponential variate.
+    /// Returns an exponentially distributed random number.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         mean * -self.uniform().ln()
     }
@@ -132,7 +132,7 @@ impl Stream {
         }
     }
 
-    /// Returns a Weibull variate.
+    /// Returns a random number with a Weibull distribution.
     pub fn weibull(&mut self, shape: f64, scale: f64) -> f64 {
         (-self.uniform().ln()).powf(1.0 / shape) * scale
     }

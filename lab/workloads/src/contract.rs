@@ -143,9 +143,9 @@ pub struct Progress {
 
 /// One end of a workload: takes an input, then returns actions until there are none left.
 pub trait Application: fmt::Debug {
-    /// Handles one input.
+    /// Handles an input from the transport.
     fn handle(&mut self, now: Time, input: Input);
-    /// Returns the next action.
+    /// Returns what the application does next.
     fn poll(&mut self, now: Time) -> Output;
     /// Returns the progress of the application.
     fn progress(&self) -> Progress;

@@ -2,7 +2,7 @@
 
 use crate::simco::RequestMix;
 
-/// A contradictory workload table.
+/// Why the table of a workload is contradictory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
     /// A key has no meaning where the transport sets the pace.

@@ -48,7 +48,7 @@ pub(crate) trait RequestSource: fmt::Debug {
         0
     }
 
-    /// Parses a reply.
+    /// Parses a reply and returns the request that it answers.
     fn reply(&mut self, now: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str>;
 }
 

@@ -56,12 +56,12 @@ impl WorkloadSpec {
         Self { kind, from: None, to: None, start, spread, connect_timeout: None, listens: true }
     }
 
-    /// Returns the client's node.
+    /// Returns the name of the client's node.
     pub fn client_node(&self) -> &str {
         self.from.as_deref().unwrap_or("client")
     }
 
-    /// Returns the server's node.
+    /// Returns the name of the server's node.
     pub fn server_node(&self) -> &str {
         self.to.as_deref().unwrap_or("server")
     }

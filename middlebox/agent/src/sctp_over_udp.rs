@@ -51,7 +51,7 @@ impl SctpOverUdp {
         (&self.program_end).write_all(octets)
     }
 
-    /// Waits for a message.
+    /// Waits for a message and returns it.
     pub fn receive(&mut self) -> io::Result<Bytes> {
         let mut buffer = vec![0; Runner::LONGEST_MESSAGE];
         let length = (&self.program_end).read(&mut buffer)?;

@@ -15,7 +15,7 @@ use crate::event_source::Token;
 use crate::limits::Limits;
 use crate::turns::Turns;
 
-/// The connections by session.
+/// All connections, by their sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: BTreeMap<SessionId, Connection>,

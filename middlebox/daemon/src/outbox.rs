@@ -23,7 +23,7 @@ impl Outbox {
         message.append_to(&mut self.octets);
     }
 
-    /// Returns the unsent octets.
+    /// Returns the octets that have not been sent.
     pub fn unsent(&self) -> &[u8] {
         &self.octets[self.sent..]
     }

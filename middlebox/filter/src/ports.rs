@@ -17,14 +17,14 @@ pub(crate) struct Block {
 const MAX_SPLIT_RANGE: u32 = 16;
 
 impl Block {
-    /// Bits of a port.
+    /// Number of bits of a port.
     pub const PORT_BITS: u8 = 16;
 
     pub fn of_port(port: u16) -> Self {
         Self { first: port, bits: Self::PORT_BITS }
     }
 
-    /// Returns the first port.
+    /// Returns the first port of the block.
     pub fn first(self) -> u16 {
         self.first
     }

@@ -51,7 +51,7 @@ impl<'a> Attributes<'a> {
         if self.0.starts_with(&A::KIND.to_be_bytes()) { self.next().map(Some) } else { Ok(None) }
     }
 
-    /// Fails if attributes remain.
+    /// Returns an error if attributes remain.
     pub fn finish(self) -> Result<(), ParseError> {
         if self.is_empty() { Ok(()) } else { Err(ParseError::SurplusAttribute) }
     }
@@ -139,7 +139,7 @@ macro_rules! opaque {
         pub struct $name(Bytes);
 
         impl $name {
-            /// Maximum number of octets.
+            /// Maximum number of octets of the value.
             pub const LIMIT: usize = $limit;
 
             /// Creates the attribute with these octets as its value.
@@ -152,7 +152,7 @@ macro_rules! opaque {
                 assert!(octets.len() <= Self::LIMIT, "{} octets of {}", octets.len(), stringify!($name));
                 Self(octets)
             }
-            /// Returns the octets.
+            /// Returns the octets of the value.
             pub fn octets(&self) -> &[u8] {
                 &self.0
             }

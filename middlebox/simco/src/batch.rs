@@ -297,7 +297,7 @@ impl Batch {
         self.push_output(Output::Send(session, message));
     }
 
-    /// Adds an output.
+    /// Adds an output of the batch.
     pub(crate) fn push_output(&mut self, output: Output) {
         self.octets += output.octets();
         self.outputs.push(output);

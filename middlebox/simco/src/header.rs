@@ -77,7 +77,7 @@ pub(crate) mod sub_type {
 }
 
 impl Header {
-    /// Octets of the header.
+    /// Number of octets of the header.
     pub const LENGTH: usize = 8;
 
     /// Octets of the longest request, SE with a challenge.

@@ -74,7 +74,7 @@ impl Rules {
     /// Maximum number of rules in a table.
     pub const MAX_RULES: usize = SLOT_COUNT as usize - MIN_FREE_SLOTS - 2;
 
-    /// Creates an empty table.
+    /// Creates a table without rules.
     pub fn new() -> Self {
         let mut rules = Self::default();
         // PID 0 is unused because people read it as "none"; a recorded rule may still have it.

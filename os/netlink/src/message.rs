@@ -15,7 +15,7 @@ pub const EXCLUSIVE: u16 = 0x200;
 /// Octets of a message header.
 pub(crate) const HEADER_LENGTH: usize = 16;
 
-/// A message under construction.
+/// A message to which attributes are being added.
 #[derive(Debug)]
 pub struct Message {
     octets: Vec<u8>,

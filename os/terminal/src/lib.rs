@@ -77,7 +77,7 @@ pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> St
     text
 }
 
-/// Formats `80000` as `80,000`.
+/// Formats a number with separators: `80000` as `80,000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

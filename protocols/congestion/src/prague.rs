@@ -30,7 +30,7 @@ const HEADER_OCTETS: u32 = 52;
 /// The round-trip time assumed before the first sample.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
-/// The state of Prague.
+/// The state of the congestion control Prague.
 #[derive(Debug, Clone)]
 pub(crate) struct Prague {
     /// One segment in units of the window.
@@ -121,7 +121,7 @@ impl Prague {
         cwnd.max(before)
     }
 
-    /// Handles an acknowledgment. prague_cong_control.
+    /// Handles an acknowledgment. Linux: prague_cong_control.
     pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
         self.smoothed_rtt = ack.smoothed_rtt.unwrap_or(self.smoothed_rtt);
         self.in_loss &= ack.recovery != Recovery::None;

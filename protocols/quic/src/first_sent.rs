@@ -19,7 +19,7 @@ struct StreamSendTimes {
 }
 
 impl FirstSendTimes {
-    /// Creates an empty record.
+    /// Creates a record without streams.
     pub(crate) fn new(window: u64) -> Self {
         Self { window, streams: BTreeMap::new() }
     }

@@ -23,7 +23,7 @@ const EXTENSION_BIT: u8 = 0x10;
 const MARKER_BIT: u8 = 0x80;
 
 impl Header {
-    /// Octets of the header.
+    /// Number of octets of the header.
     pub const OCTETS: usize = 12;
 
     /// Encodes the header as octets.

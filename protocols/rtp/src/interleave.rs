@@ -109,7 +109,7 @@ impl Deinterleaver {
         Ok(released)
     }
 
-    /// Returns the last cycle.
+    /// Returns the units of the last cycle.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.release()
     }

@@ -33,7 +33,7 @@ impl ParityCode {
     }
 }
 
-/// A parsed parity payload.
+/// A parity payload that has been parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parity<'p> {
     /// The sequence number of the first packet of the group.

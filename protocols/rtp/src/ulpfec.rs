@@ -63,7 +63,7 @@ fn add(sum: &mut Vec<u8>, octets: &[u8]) {
     sum.iter_mut().zip(octets).for_each(|(sum, octet)| *sum ^= octet);
 }
 
-/// A parsed parity payload.
+/// A parity payload that has been parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protection<'p> {
     /// The sequence number of the first protected packet: SN base.

@@ -46,7 +46,7 @@ pub(crate) struct Authentication {
 }
 
 impl Hash {
-    /// Returns the HMAC identifier.
+    /// Returns the HMAC identifier of the hash function.
     pub(crate) const fn identifier(self) -> u16 {
         match self {
             Self::Sha1 => 1,

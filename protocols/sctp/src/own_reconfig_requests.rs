@@ -138,7 +138,7 @@ impl Endpoint {
         goes_on
     }
 
-    /// Queues a RE-CONFIG chunk.
+    /// Queues a RE-CONFIG chunk with these parameters.
     pub(crate) fn send_reconfig(&mut self, parameters: Vec<Reconfig>) {
         self.control.push_back((None, Chunk::Reconfig(parameters)));
     }

@@ -45,7 +45,7 @@ impl Turn {
         }
     }
 
-    /// Returns the next stream.
+    /// Returns the stream that is served next.
     pub(crate) fn next(&self) -> Option<u16> {
         match self {
             Self::Rings { rings, .. } => {

@@ -193,7 +193,7 @@ impl AccurateEcn {
         self.syn_timeouts += 1;
     }
 
-    /// Handles a retransmitted SYN-ACK.
+    /// Handles a SYN-ACK that was retransmitted.
     pub(crate) fn on_syn_ack_again(&mut self, ecn: Ecn) {
         (self.handshake, self.reflects) = (ecn, true);
     }

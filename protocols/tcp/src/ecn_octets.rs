@@ -62,7 +62,7 @@ impl EcnOctets {
         self.delivered
     }
 
-    /// Counts received data. `tcp_ecn_received_counters`.
+    /// Counts received data by their codepoint. Linux: tcp_ecn_received_counters.
     pub(crate) fn on_data(&mut self, ecn: Ecn, octets: u32) {
         let Some(index) = index(ecn) else { return };
         self.received_octets[index] = self.received_octets[index].wrapping_add(octets);

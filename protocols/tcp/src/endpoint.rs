@@ -156,7 +156,7 @@ impl Endpoint {
         self.machine.state() == State::Closed && self.snd.is_begun() && self.reader.is_empty()
     }
 
-    /// Returns the connection's state.
+    /// Returns the state of the connection.
     pub fn state(&self) -> State {
         self.machine.state()
     }

@@ -184,7 +184,7 @@ impl Scoreboard {
         &self.segments[index]
     }
 
-    /// Returns the oldest segment.
+    /// Returns the oldest segment of the retransmission queue.
     pub(crate) fn front(&self) -> Option<&SentSegment> {
         self.segments.front()
     }

@@ -44,7 +44,7 @@ enum ExclusiveTimer {
     TimeWait,
 }
 
-/// Converts delays to deadlines.
+/// Converts the delay of a timer to its deadline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     /// The length of a tick; zero means an exact clock.
@@ -247,7 +247,7 @@ impl Timers {
         self.exclusive = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));
     }
 
-    /// Returns the earliest deadline.
+    /// Returns the earliest deadline of all timers.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.slot.at);
         let exclusive = self.exclusive.map(|(at, _)| at);

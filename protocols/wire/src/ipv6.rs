@@ -41,7 +41,7 @@ pub struct Ipv6Header {
 const FRAGMENT_HEADER: u8 = 44;
 
 impl Ipv6Header {
-    /// Octets of the header.
+    /// Number of octets of the header.
     pub const LENGTH: usize = 40;
     /// The hop limit that we send.
     pub const HOP_LIMIT: u8 = 64;

@@ -20,7 +20,7 @@ pub(crate) trait InteractiveGuest: Debug {
     /// guest has ended.
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError>;
 
-    /// Interrupts the guest's step.
+    /// Interrupts the guest's step, as Ctrl-C does.
     fn interrupt(&mut self) -> Result<(), KernelError>;
 
     /// Performs a step and passes the guest's messages to the `observer`. If `step` is `None`, waits until the guest is ready.

@@ -106,7 +106,7 @@ impl Packages {
         })
     }
 
-    /// Returns the essential packages.
+    /// Returns the names of the essential packages.
     pub(super) fn essential(&self) -> &[String] {
         &self.essential
     }

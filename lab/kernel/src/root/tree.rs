@@ -62,7 +62,7 @@ impl Tree {
         self.0.iter().map(|(path, entry)| (path.as_path(), entry))
     }
 
-    /// Adds a new file.
+    /// Adds a file with this content.
     pub(super) fn write(&mut self, place: &str, octets: Vec<u8>) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Generated(octets));

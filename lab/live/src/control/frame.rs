@@ -61,7 +61,7 @@ impl<S> fmt::Debug for Inbox<S> {
 }
 
 impl<S: Write> Outbox<S> {
-    /// Creates the sending half.
+    /// Creates the sending half, which encodes frames with `key`.
     pub(crate) fn new(stream: S, key: Key) -> Self {
         Self { stream, key, next: 0 }
     }
@@ -81,7 +81,7 @@ impl<S: Write> Outbox<S> {
 }
 
 impl<S: Read> Inbox<S> {
-    /// Creates the receiving half.
+    /// Creates the receiving half, which checks frames with `key`.
     pub(crate) fn new(stream: S, key: Key) -> Self {
         Self { stream, key, next: 0 }
     }
@@ -98,7 +98,7 @@ impl<S: Read> Inbox<S> {
         parse(&body)
     }
 
-    /// Returns the next message.
+    /// Waits for the next message and returns it.
     pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, ControlError> {
         self.receive_short(MAX_MESSAGE)
     }

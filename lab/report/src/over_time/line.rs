@@ -60,7 +60,7 @@ impl Line {
         segments
     }
 
-    /// Returns the largest sample.
+    /// Returns the largest sample of the line.
     pub fn maximum(&self) -> Option<f64> {
         self.columns.iter().flatten().map(|extent| extent.max.1).reduce(f64::max)
     }

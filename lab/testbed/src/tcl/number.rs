@@ -18,7 +18,7 @@ pub(super) fn too_large(at: usize) -> Stop {
     Stop::Limit(WordError { at, problem: TOO_LARGE.to_owned() })
 }
 
-/// A number of Tcl.
+/// A number in a Tcl script.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
     Whole(i64),

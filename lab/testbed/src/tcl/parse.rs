@@ -94,7 +94,7 @@ impl<'t> Parser<'t> {
         &self.text.text[self.offset..]
     }
 
-    /// Reads the next character.
+    /// Reads the next character, if there is one.
     pub fn take(&mut self) -> Option<char> {
         let next = self.peek()?;
         self.offset += next.len_utf8();

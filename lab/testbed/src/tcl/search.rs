@@ -35,7 +35,7 @@ pub(super) struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Returns the first match.
+    /// Returns the ranges of the first match and its groups, if there is a match.
     pub fn first(&mut self) -> Result<Option<GroupRanges>, Stop> {
         let root = &self.pattern.root;
         for start in self.from..=self.text.len() {

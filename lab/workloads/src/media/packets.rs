@@ -39,7 +39,7 @@ pub(super) fn max_interleaving_wait(cycle: u8) -> u64 {
     waits.iter().max().zip(waits.first()).map_or(0, |(longest, first)| longest.abs_diff(*first))
 }
 
-/// A packet to send.
+/// A packet that is ready to be sent.
 #[derive(Debug)]
 pub(super) struct Packet {
     /// Frame in the packet; `None` for parity.
@@ -85,7 +85,7 @@ impl Packets {
         }
     }
 
-    /// Adds the next frame.
+    /// Adds the next frame of the medium.
     pub(super) fn add_frame(&mut self, number: u32, frame: Vec<u8>) {
         if self.packing == Packing::Mpa {
             return self.waiting.push_back((number, frame));

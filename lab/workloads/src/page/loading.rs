@@ -141,7 +141,7 @@ impl PageLoad {
         self.connections[usize::from(index)]
     }
 
-    /// Records a requested connection.
+    /// Records a connection that was requested.
     pub(super) fn connect(&mut self, index: u16, id: ConnectionId, is_open: bool) {
         self.connections[usize::from(index)] = Some(id);
         self.connection_states.insert(id, Connection { is_open, waiting: Vec::new() });

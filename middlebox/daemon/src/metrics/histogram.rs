@@ -1,6 +1,6 @@
 //! A histogram.
 
-/// Counts values by size.
+/// Counts values in classes by their size.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
     /// The upper bound of each class; larger values have a class of their own.

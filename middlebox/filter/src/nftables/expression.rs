@@ -45,7 +45,7 @@ pub(super) enum Header {
     Transport = 2,
 }
 
-/// The comparison of `cmp`.
+/// How the expression `cmp` compares.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Order {
     Equal = 0,

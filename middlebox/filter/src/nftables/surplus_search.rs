@@ -65,7 +65,7 @@ impl Survey {
         self.listing.is_finished()
     }
 
-    /// Returns the surplus elements.
+    /// Waits for the end of the search and returns the surplus elements.
     pub fn finish(self) -> Result<BTreeSet<ElementName>, FilterError> {
         let mut surplus = self.listing.join().expect("the search does not panic")?;
         let added = self.added.lock().expect(NOT_POISONED);

@@ -50,7 +50,7 @@ pub(super) fn table_message(table: &str, kind: Kind, flags: u16) -> Message {
     Message::new(NFTABLES << 8 | kind as u16, flags, &[INET, 0, 0, 0]).with_name(1, table)
 }
 
-/// A transaction under construction.
+/// A transaction to which messages are being added.
 #[derive(Debug)]
 pub(super) struct Transaction<'a> {
     table: &'a str,

@@ -28,7 +28,7 @@ pub(super) enum AckPhase {
     Refilling,
 }
 
-/// The cycle of ProbeBW.
+/// Where the sender is in the cycle of ProbeBW.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cycle {
     /// When the present wait or probe began: BBR.cycle_stamp.

@@ -11,7 +11,7 @@ const LOSS_DENOMINATOR: u64 = 100;
 /// Number of lost ranges in a round that ends startup. Draft, section 5.3.1.3: BBRStartupFullLossCnt.
 const STARTUP_RANGES: u32 = 6;
 
-/// The recent losses.
+/// What the bounds need to know of recent losses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
     /// BBR.loss_round_delivered: the round ends when a segment is acknowledged that was sent after this many units had

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A line from QEMU.
+/// What a line from QEMU says.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reply {
     /// A command was executed, with this result.
