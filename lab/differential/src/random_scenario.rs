@@ -8,9 +8,9 @@ use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 const PACKET_MEMORY_OPTIONS: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
-/// Returns the options that the model needs for a comparison with the world called `other`: the stack of that
-/// world's kernel, the memory that a packet uses (distribution kernels), or a wake-up time of zero (User-Mode
-/// Linux).
+/// Returns the options that the model needs for a comparison with the world called `other`. They are the
+/// stack of that world's kernel and, for distribution kernels, the memory of a packet or, for User-Mode
+/// Linux, a wake-up time of zero.
 pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'static str)> {
     let Some(kernel) = other.strip_prefix("kernel:") else { return Vec::new() };
     let mut options = Vec::new();

@@ -13,7 +13,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::relative_numbers::RelativeNumbers;
 
-/// Two packets are sent at the same time if their times differ by at most this.
+/// The largest difference between two times that count as the same.
 pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
 /// A packet this close to the end of a run may come after the end in the other world.
 const NEAR_END: Duration = Duration::from_millis(1);

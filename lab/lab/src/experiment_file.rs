@@ -167,7 +167,7 @@ fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
 }
 
 impl ExperimentFile {
-    /// Shares the options of transports that are the same in `other`; they would occupy most of the memory of a file.
+    /// Shares with `other` the options of equal transports, which would occupy most of the memory of a file.
     pub(crate) fn share_transports(&mut self, other: &Self) {
         for (own, other) in self.transports.get_mut().iter_mut().zip(other.transports.get_ref()) {
             if own.spec == other.spec {
@@ -338,8 +338,8 @@ impl ExperimentFile {
         before.collect()
     }
 
-    /// Returns the error for keys that contradict each other, at the position of the first of these keys or of their
-    /// table.
+    /// Returns the error for keys that contradict each other. Its position is the first of these keys, or
+    /// their table.
     pub(crate) fn why_unsupported(
         &self,
         error: &ScenarioError,

@@ -533,7 +533,8 @@ impl Metric {
         }
     }
 
-    /// Returns the title of the axis of the share of messages above a time.
+    /// Returns the title of the axis that shows which share of the messages, or of the runs, took longer than
+    /// a time.
     pub fn share_axis(self) -> &'static str {
         match self.info().is_time_of_run {
             true => "share of runs that took longer",

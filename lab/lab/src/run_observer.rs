@@ -94,7 +94,7 @@ impl<'a> RunObserver<'a> {
         Self { waterfall: Some(WaterfallBuilder::default()), ..self }
     }
 
-    /// Makes the observer also summarise each of these classes of the records of `kind`.
+    /// Makes the observer also summarise the records of `kind`, separately for each of these classes.
     pub(crate) fn with_classes(self, kind: RecordKind, classes: Vec<SizeClass>) -> Self {
         let classes = classes.into_iter().map(|class| (class, Summarizer::default())).collect();
         Self { measured: kind, classes, ..self }

@@ -446,8 +446,8 @@ impl Source {
     }
 }
 
-/// Returns the text of a file. If it is not text, the error says which tool's file it is, if that is known, as the end of a sentence that
-/// begins with the file's name.
+/// Returns the text of a file. If the file is not text, the error continues a sentence that begins with the
+/// file's name; it names the tool that writes such files, if that is known.
 pub fn text_from_octets(octets: Vec<u8>) -> Result<String, &'static str> {
     String::from_utf8(octets).map_err(|wrong| {
         describe_other_tool(wrong.as_bytes()).unwrap_or("is not UTF-8 text; save it as UTF-8")

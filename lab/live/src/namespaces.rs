@@ -18,7 +18,8 @@ use crate::world::COST;
 /// The part after the colon in the world's name.
 pub const NAMESPACES: &str = "namespaces";
 
-/// The world of network namespaces. Runs take turns, because concurrent ones would disturb each other.
+/// The world whose hosts are network namespaces. Runs take turns, because concurrent runs would disturb each
+/// other.
 #[derive(Debug)]
 pub struct Namespaces {
     /// The program that runs in the namespaces.

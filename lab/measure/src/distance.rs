@@ -16,8 +16,8 @@ impl Distribution {
     }
 
     /// Returns the Wasserstein-1 distance in ms; `None` if one distribution has no completed message. It is
-    /// the average by which the latencies of completed messages would have to change to turn one distribution
-    /// into the other, and is never less than the difference of the means.
+    /// the smallest mean change of the latencies that turns one distribution into the other, and is never
+    /// less than the difference of the means.
     pub fn wasserstein_ms(&self, other: &Distribution) -> Option<f64> {
         let (n, m) = (self.completed() as f64, other.completed() as f64);
         let steps = self.steps(other);

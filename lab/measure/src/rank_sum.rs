@@ -18,7 +18,7 @@ pub struct RankSum {
 }
 
 impl RankSum {
-    /// Ranks the samples together; infinite samples rank last and are equal to each other.
+    /// Ranks the samples of both sides together; infinite samples rank last and count as equal.
     ///
     /// Equal samples share their ranks. For a small sample the probability is exact, ties included; otherwise
     /// it is the normal approximation with the ties in the variance.

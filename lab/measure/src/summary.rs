@@ -166,10 +166,10 @@ impl Summary {
         self.behind > MAX_BEHIND
     }
 
-    /// Returns whether the backlog in the transport's buffers grew. This is so if the messages of the later
-    /// half took more than a second, and either twice as long as those of the earlier half, or longer by a
-    /// twentieth of `schedule`, the time for which messages were due. A flow that carries nine tenths of its
-    /// load from the start is later by a twentieth.
+    /// Returns whether the backlog in the transport's buffers grew. It grew if the messages of the later half
+    /// took more than a second, and either twice as long as those of the earlier half, or longer by a
+    /// twentieth of `schedule`, the time for which messages were due. If a flow carries nine tenths of its
+    /// load from the start, the later half takes longer by a twentieth.
     pub fn backlog_grew(&self, schedule: Duration) -> bool {
         let limit = MAX_BEHIND.as_millis_f64();
         let grew = |(earlier, later): (f64, f64)| {

@@ -46,7 +46,7 @@ impl Variance {
         part.squares / self.total()
     }
 
-    /// Returns Fisher's F of `part`: the ratio of its mean square to the mean square of the error.
+    /// Returns Fisher's F of `part`: its mean square divided by that of the error.
     pub fn f(&self, part: VarianceComponent) -> f64 {
         (part.squares / part.freedom) / (self.error.squares / self.error.freedom)
     }

@@ -33,7 +33,8 @@ impl Separator {
         }
     }
 
-    /// Returns the cells of a row of a table with this number of columns. A separator at the end of the row is ignored.
+    /// Splits a row into the cells of a table with `columns` columns. A separator at the end of the row is
+    /// ignored.
     pub(crate) fn row(self, line: &str, columns: usize) -> Vec<Cow<'_, str>> {
         let mut cells = self.cells(line);
         if cells.len() == columns + 1 {

@@ -31,7 +31,7 @@ impl Channel {
         channels.into_values().map(|members| Self { last_member: members.len() - 1, members }).collect()
     }
 
-    /// Starts the due transmissions, in turns.
+    /// Starts the transmissions that are due; the links take turns.
     pub(crate) fn advance(&mut self, now: Time, links: &mut [Link], observer: &mut Observer<'_>) {
         while let Some(next) = self.next_sender(now, links) {
             self.last_member = next;

@@ -264,7 +264,8 @@ pub(crate) struct CodelQueue {
 }
 
 impl CodelQueue {
-    /// Creates a queue. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet.
+    /// Creates a queue. A link-layer header has `overhead` octets, and the longest packet has
+    /// `longest_packet` octets.
     pub(crate) fn new(spec: CodelSpec, overhead: u64, longest_packet: u64) -> Self {
         Self { codel: Codel::new(spec, longest_packet), packets: VecDeque::new(), octets: 0, overhead }
     }

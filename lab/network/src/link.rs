@@ -145,8 +145,8 @@ impl Link {
         self.transmitter.free_at().max(self.blocked_until)
     }
 
-    /// Returns the number of packets queued or in transmission, and of their octets, counted as by the limit of the
-    /// queue.
+    /// Returns the number of packets queued or in transmission, and the number of their octets, counted as
+    /// the limit of the queue counts them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.backlog();
         match self.transmitter.is_sending(now) {

@@ -191,8 +191,8 @@ pub(crate) struct PieQueue {
 }
 
 impl PieQueue {
-    /// Creates a queue. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet.
-    /// Draws derive from `seed`.
+    /// Creates a queue. A link-layer header has `overhead` octets, and the longest packet has
+    /// `longest_packet` octets. Draws derive from `seed`.
     pub(crate) fn new(spec: PieSpec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let pie = Pie::new(spec, seed.rng());
         Self { pie, queued: VecDeque::new(), octets: 0, overhead, min_backlog: 2 * longest_packet, marked: 0 }

@@ -26,8 +26,8 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Number of parts of a token: bits per octet times nanoseconds per second, so that each nanosecond adds a whole
-    /// number of parts.
+    /// Number of parts of a token: bits per octet times nanoseconds per second. With this number each
+    /// nanosecond adds a whole number of parts.
     pub const PARTS_PER_TOKEN: u64 = 8 * 1_000_000_000;
     /// Maximum size of a bucket in octets, whose parts fit into 63 bits.
     pub const MAX_OCTETS: u64 = 1_000_000_000;

@@ -5,7 +5,7 @@ use hol_measure::TransferTimes;
 
 use crate::delivery_history::Arrival;
 
-/// The times of the octets of one direction of a stream.
+/// The times of all octets in one direction of a stream.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     /// The end of each part, and when it was first sent.

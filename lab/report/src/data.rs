@@ -180,7 +180,7 @@ impl Cell {
         self.runs.iter().map(|run| run.offered).sum()
     }
 
-    /// Returns the name of each class of message sizes, and the point restricted to the messages of this class.
+    /// Returns the name of each size class, and the point restricted to the messages of this class.
     pub fn by_class(&self) -> Vec<(&str, Self)> {
         let of_class = |runs: &Vec<Summary>| {
             let mut latency = Distribution::default();

@@ -54,7 +54,7 @@ pub(crate) trait Opener {
         Ok((peer, self.transceiver(socket, &client)))
     }
 
-    /// Returns whether the thread must be in the server's network to accept.
+    /// Returns whether the thread must be in the server's network namespace to accept.
     fn accepts_in_server_network(&self) -> bool {
         false
     }

@@ -275,8 +275,8 @@ fn not_negative(word: &Word) -> Result<f64, WordError> {
 }
 
 impl Agent {
-    /// Returns an error for an attribute that affects the packets that are sent, if the script sets it to a
-    /// value other than ns's default and it is not supported.
+    /// Returns an error for an attribute that is not supported. An attribute matters only if it affects the
+    /// packets and the script sets it to a value other than ns's default.
     pub fn check(&self) -> Result<(), WordError> {
         for (name, value) in &self.attributes {
             // Other variables are the script's own and have no effect.

@@ -7,7 +7,7 @@ use hol_base::Duration;
 use crate::detection::Detection;
 use crate::{Recovery, Transfer};
 
-/// A step in the distribution of `X`, the delay of a packet because of losses of its own transmissions.
+/// A step in the distribution of `X`, the delay that a packet suffers from losses of its own transmissions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Level {
     /// Delay in addition to the one-way delay, in ns.

@@ -7,8 +7,8 @@ use hol_base::{Duration, Time};
 
 use crate::ConnectionId;
 
-/// The session setups that have no reply. On an unreliable transport each is repeated after a second, then
-/// after twice that time, and so on (RFC 8085 section 3.1.1).
+/// The session setups that have no reply. On an unreliable transport each is repeated after one second, then
+/// two, four and so on (RFC 8085 section 3.1.1).
 #[derive(Debug)]
 pub(crate) struct SessionSetups {
     /// Maximum number of attempts per connection.

@@ -114,7 +114,7 @@ impl Audit {
         }
     }
 
-    /// Logs the ends of rules among these changes.
+    /// Logs the rules that end with these changes.
     pub fn write_ends(&mut self, now: Time, changes: &[Change], policy: &Policy, log: &mut Log) {
         let max_burst = self.max_burst();
         for change in changes {

@@ -32,7 +32,8 @@ pub(crate) struct Connection {
     pub has_notifications: bool,
     /// When the connection is closed for inactivity.
     pub deadline: Option<Time>,
-    /// The share of the connection in the sum of held octets, and its time in the timers of transports.
+    /// How many octets this connection adds to the sum of held octets, and its time in the timers of
+    /// transports.
     pub accounted: (usize, Time),
 }
 

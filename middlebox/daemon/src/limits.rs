@@ -20,7 +20,7 @@ pub struct Limits {
     /// Maximum number of octets in memory for all agents together: queued messages, and received data of SCTP
     /// over UDP. If there are more, the agents with the most octets are disconnected.
     pub backlog: usize,
-    /// Maximum time for which an agent may read none of its queued octets.
+    /// Maximum time for which an agent may leave its queued octets unread.
     pub patience: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Limits {
     const OTHER_FILES: u64 = 64;
     /// Octets of answers that end a turn, so that other agents need not wait longer.
     const MAX_TURN_OCTETS: usize = 1 << 20;
-    /// Cost after which the requests of a turn are answered, in units of about a nanosecond.
+    /// The work after which a turn ends and its requests are answered, in units of about a nanosecond.
     ///
     /// The last request may add the maximum elements of a rule, which take 5.1 ms. Thus a turn costs at most
     /// 10 ms, unless its last request exchanges as many elements (a new lifetime), is compared with 50,000

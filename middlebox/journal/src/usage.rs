@@ -43,7 +43,7 @@ impl Usage {
     }
 }
 
-/// Returns the number of free octets of the file system of this directory; unlimited if that is unknown.
+/// Returns the number of free octets in the file system of `directory`; `u64::MAX` if that is unknown.
 pub(crate) fn free_space(directory: &Path) -> u64 {
     statvfs(directory).map_or(u64::MAX, |disk| disk.blocks_available() * disk.fragment_size())
 }

@@ -180,7 +180,7 @@ impl Batch {
         Self { max_work: max, share_work: share, share_end: share, ..self }
     }
 
-    /// Returns the cost of the batch in units of about a nanosecond of processor time.
+    /// Returns how much work the batch is, in units of about a nanosecond of processor time.
     pub fn work(&self) -> u64 {
         self.work
     }
@@ -195,7 +195,7 @@ impl Batch {
         &self.changes
     }
 
-    /// Returns the changes of the last step: of one request, or the end of one rule.
+    /// Returns the changes of the last step, which is one request or the end of one rule.
     pub fn last_step(&self) -> &[Change] {
         let first = self.steps.last().map_or(0, |step| step.first_change);
         &self.changes[first..]

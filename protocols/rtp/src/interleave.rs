@@ -58,8 +58,8 @@ impl Interleaver {
         Self { order, cycle: 0, waiting: Vec::new() }
     }
 
-    /// Takes the next ADU frame; returns the frames of the cycle in the order of transmission when it is full, else
-    /// none.
+    /// Takes the next ADU frame. If the cycle is then full, returns its frames in the order of transmission;
+    /// otherwise returns none.
     ///
     /// # Errors
     /// If the ADU frame has no header.

@@ -66,8 +66,8 @@ impl FrameHeader {
         self.bits(frame, 0, 9)
     }
 
-    /// Returns the number of octets of main data of the frame's unit: the `part2_3_length` of all granules and
-    /// channels.
+    /// Returns how many octets of main data the frame's unit has: the sum of `part2_3_length` over all
+    /// granules and channels.
     pub fn main_data_length(self, frame: &[u8]) -> usize {
         self.lengths().map(|at| self.bits(frame, at, 12)).sum::<usize>().div_ceil(8)
     }

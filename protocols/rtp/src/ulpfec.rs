@@ -19,7 +19,7 @@ const HEADER_LENGTH: usize = 10;
 /// Octets of the protection length before the mask.
 const LENGTH_FIELD_OCTETS: usize = 2;
 
-/// Returns the number of octets by which the parity packet of `k` packets is longer than the longest of these packets.
+/// Returns by how many octets the parity packet of `k` packets is longer than the longest of them.
 pub const fn overhead(k: u8) -> usize {
     HEADER_LENGTH + LENGTH_FIELD_OCTETS + mask_octets(k > SHORT_MASK_BITS)
 }

@@ -173,8 +173,8 @@ impl TransportSpec {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }
 
-    /// Returns the number of streams for a workload's messages. It is the number of streams of all SCTP
-    /// associations or QUIC connections, or the number of TCP connections.
+    /// Returns on how many streams a workload's messages can be sent: all streams of all SCTP associations or
+    /// QUIC connections, or all TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. }

@@ -255,8 +255,8 @@ impl AccurateEcn {
         (self.agreed && self.has_option).then(|| Box::new(EcnOctets::first_option()))
     }
 
-    /// Returns the number of counters that fit into `space` octets of options together with `blocks` SACK blocks, and
-    /// the remaining number of blocks. `None` if the segment has no such option.
+    /// Returns how many counters fit into `space` octets of options together with `blocks` SACK blocks, and
+    /// how many of the blocks remain. `None` if the segment has no such option.
     pub(crate) fn counters_that_fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         let is_due = self.agreed && self.has_option && self.octets.peer_sends_it();
         if is_due { self.octets.counters_that_fit(space, blocks) } else { None }

@@ -107,7 +107,7 @@ pub enum Reliability {
     /// The sender tries until the association fails.
     #[default]
     Full,
-    /// The message is abandoned after this time since the application sent it.
+    /// The message is abandoned when this time has passed since the application sent it.
     Lifetime(Duration),
     /// The message is abandoned instead of being retransmitted more often than this.
     Retransmissions(u32),
@@ -260,7 +260,7 @@ impl Received {
 }
 
 impl DeliveryTimes {
-    /// Returns the times of data in a single packet.
+    /// Returns the times of data that arrived in a single packet.
     pub fn new(stamp: SendTimes, arrived: Time) -> Self {
         Self { first_sent: stamp.first_sent, sent: stamp.sent, arrived }
     }

@@ -49,7 +49,7 @@ pub(super) struct LinuxPlayer<'a> {
     pub(super) world: &'a str,
     /// The program packetdrill.
     pub(super) program: &'a Path,
-    /// Number of runs of each script over each version of IP.
+    /// How often each script runs over each version of IP.
     pub(super) repetitions: usize,
     pub(super) jobs: Option<usize>,
     /// The user's own options of packetdrill.

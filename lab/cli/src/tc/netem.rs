@@ -114,9 +114,9 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
     Ok(())
 }
 
-/// Returns netem's options after a change (net/sched/sch_netem.c, netem_change). They are the options of the
-/// change, and those earlier ones that it keeps unless it names them: rate, corruption and, if the delay
-/// still varies, its correlation and distribution.
+/// Returns netem's options after a change (net/sched/sch_netem.c, netem_change). A change replaces all
+/// options, except that netem keeps its rate and corruption unless the change names them. If the delay still
+/// varies, netem also keeps the correlation and the distribution of the delay.
 pub(super) fn keep_attributes(before: &ShapedDirection, mut changed: ShapedDirection) -> ShapedDirection {
     let varies = changed.keys.iter().any(|(key, _)| *key == "jitter");
     for (key, value) in &before.keys {

@@ -77,7 +77,7 @@ impl Ring {
         Ok(Self { _socket: socket, memory, shape })
     }
 
-    /// Returns the number of frames.
+    /// Returns how many frames the ring holds.
     pub(super) fn frame_count(&self) -> usize {
         self.shape.frames()
     }

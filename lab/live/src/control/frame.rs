@@ -13,7 +13,7 @@ use super::ControlError;
 /// The octets of a key and of a MAC. RFC 2104, RFC 6234
 pub(crate) type Key = [u8; 32];
 
-/// Maximum number of octets of a message, enough for a ledger of some million messages.
+/// Maximum number of octets of a message. A ledger of some million messages fits.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 
 /// Returns HMAC-SHA-256 over all parts, each preceded by its length to prevent confusion.

@@ -56,8 +56,8 @@ impl CaptureClock {
         self.now
     }
 
-    /// Returns the time for measurements in ns. It jumps at each packet whose time is before that of an
-    /// earlier one, so that no delay is measured across such a packet.
+    /// Returns the time for measurements in ns. If a packet's time is before that of an earlier packet, this
+    /// time jumps, so that no delay is measured across the two.
     pub fn for_measurement(&self) -> u64 {
         self.now.saturating_add(self.gaps.saturating_mul(GAP))
     }

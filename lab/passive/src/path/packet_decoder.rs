@@ -102,7 +102,8 @@ impl PacketDecoder {
         Some(DecodedPacket { at: now, measured: self.clock.for_measurement(), sockets, parsed_packet })
     }
 
-    /// Returns the number of packets that could not be parsed, and of fragments of packets that are not complete.
+    /// Returns how many packets could not be parsed, together with the fragments whose packets are not
+    /// complete.
     pub fn unread(&self) -> u64 {
         self.unread + self.fragments.incomplete()
     }

@@ -279,8 +279,8 @@ impl SenderTrace {
         filled
     }
 
-    /// Handles an acknowledgement of everything below `next`, of blocks and of duplicates. If the acknowledgement
-    /// `answers` with new data, the receiver did not delay it; a requesting side sends its next request at any time.
+    /// Handles an acknowledgement, with its blocks and duplicates. If it `answers` with new data, the
+    /// receiver did not delay it; a requesting side sends its next request at any time.
     pub fn acknowledge(&mut self, at: u64, fields: &SequenceFields, answers: bool) {
         let Some(next) =
             fields.acknowledged.and_then(|next| u64::try_from(self.positions.position(next)).ok())

@@ -31,7 +31,8 @@ impl Verdict {
         Self::NotDecidable,
     ];
 
-    /// Derives the verdict from the results, the current stack first; `all_measured`: no stack is missing.
+    /// Derives the verdict from the results, the current stack first; `all_measured` says that no stack is
+    /// missing.
     pub(super) fn of(findings: &[(String, Finding)], all_measured: bool) -> Self {
         let mut holds = findings.iter().map(|(_, finding)| finding.holds);
         let today = holds.next().flatten();

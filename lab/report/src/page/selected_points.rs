@@ -17,8 +17,8 @@ pub fn selected_points<'r>(report: &'r Report, chosen: &'r [Filter]) -> Vec<(Str
     chosen.iter().map(|filter| (describe_filter(filter), filter)).chain(conditions).collect()
 }
 
-/// Returns the drawings of a study below each other. The drawings of a survey are shown one at a time, as a
-/// choice.
+/// Returns the drawings of a study one below the other. The drawings of a survey are shown one at a time, as
+/// a choice.
 pub fn side_by_side(report: &Report, figures: &[(String, String)]) -> String {
     if report.surveys.is_empty() {
         figures.iter().map(|(_, figure)| figure.as_str()).collect()

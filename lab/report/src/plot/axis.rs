@@ -9,7 +9,7 @@ pub struct Axis {
     pub scale: Scale,
     /// The quantity and its unit.
     pub label: String,
-    /// Size of the label's unit in the unit of the values: 1000 if the axis of values in kbit/s shows
+    /// How many units of the values make one unit of the label: 1000 if an axis for values in kbit/s shows
     /// Mbit/s.
     pub unit: f64,
 }

@@ -9,7 +9,8 @@ use super::{ComparedPoint, Validation};
 use crate::testing::summary;
 use hol_lab::Metric;
 
-/// Returns the only point of the experiment `text`, with repetitions of one message that took these ms in each world.
+/// Returns the only point of the experiment `text`. In each repetition one message took the given time, in
+/// ms.
 pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> ComparedPoint {
     let [kernel, model] = [kernel_ms, model_ms].map(|millis| measured("test", text, millis).remove(0));
     ComparedPoint::of(&kernel, &model, Metric::ResponseTime)

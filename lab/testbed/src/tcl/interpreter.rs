@@ -241,7 +241,7 @@ impl<H: Host> Interpreter<H> {
         self.host.report_unknown(WordError { at, problem }).map_err(Stop::Limit)
     }
 
-    /// Executes a command of the host about an attribute of one of its objects.
+    /// Executes a command of the host that reads or sets an attribute of `object`.
     pub(super) fn attribute_command(&mut self, at: usize, object: &str, rest: &[&str]) -> Outcome {
         let word = |text: &str| Word { text: text.to_owned(), at, verbatim: None };
         let words: Vec<Word> = [object].iter().chain(rest).map(|text| word(text)).collect();

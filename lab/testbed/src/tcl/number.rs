@@ -57,8 +57,8 @@ impl Number {
         Err(WordError { at, problem }.into())
     }
 
-    /// Refuses a text that is a number in Tcl but not here: one of more than 64 bits, infinity, NaN, or a
-    /// value that is known only during a run.
+    /// Refuses a text that is a number in Tcl but not here. Such numbers have more than 64 bits, are infinity
+    /// or NaN, or are known only during a run.
     pub fn refuse_unsupported(text: &str, at: usize) -> Result<(), Stop> {
         let is_odd = |text: &str| text.parse().is_ok_and(|real: f64| !real.is_finite());
         let problem = match trimmed(text) {

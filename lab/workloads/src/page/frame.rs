@@ -33,7 +33,7 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 
 impl Frame {
-    /// Minimum number of octets of a frame: the header, and the size of a file.
+    /// Minimum number of octets of a frame: a header and the size of a file.
     pub(crate) const MIN: u64 = 16;
     /// Maximum number of octets after the header. RFC 9113 section 4.2.
     pub(crate) const MAX: u64 = 1 << 14;

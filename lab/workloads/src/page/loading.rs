@@ -121,7 +121,7 @@ impl PageLoad {
         Some((self.waiting_files.pop_front()?, track as u16))
     }
 
-    /// Records the request of a file on a track; returns the number of octets of the file, and whether this is its
+    /// Records that a file is requested on a track. Returns the octets of the file, and whether this is its
     /// first request.
     pub(super) fn note_request(
         &mut self,

@@ -23,7 +23,8 @@ const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 
-/// A chain of the table: the rules of `begin`, then a lookup in each set with one of the `roles`, then the `end`.
+/// A chain of the table. It has the rules of `begin`, then a lookup in each set with one of the `roles`, then
+/// the `end`.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     name: &'static str,

@@ -5,7 +5,7 @@ use hol_base::Time;
 
 use super::bandwidth::Bandwidth;
 
-/// Number of round trips in each of the two windows of the max filter: bbr_extra_acked_win_rtts.
+/// How many round trips each of the max filter's two windows lasts: bbr_extra_acked_win_rtts.
 pub(crate) const ROUNDS_PER_WINDOW: u32 = 5;
 /// An epoch ends after this many acknowledged segments: bbr_ack_epoch_acked_reset_thresh.
 const MAX_EPOCH: u32 = 1 << 20;

@@ -71,7 +71,8 @@ impl Policer {
         (self.start, self.rounds) = (tally, 0);
     }
 
-    /// Handles an acknowledgment; `cruising`: whether the gains are cycled. Returns `true` if the detected bandwidth has expired.
+    /// Handles an acknowledgment; `cruising` says whether the gains are cycled. Returns `true` if the
+    /// detected bandwidth has expired.
     pub(crate) fn observe(&mut self, turn: PolicerUpdate, cruising: bool) -> bool {
         if self.in_use {
             self.rounds += u32::from(cruising && turn.round_began);

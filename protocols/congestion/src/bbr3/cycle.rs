@@ -127,7 +127,8 @@ impl Bbr3 {
         self.full.now_reached
     }
 
-    /// Returns inflight_longterm less the headroom, in units; `None`: unlimited. BBRInflightWithHeadroom.
+    /// Returns inflight_longterm less the headroom, in units; `None` if unlimited. Draft:
+    /// BBRInflightWithHeadroom.
     pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
         let max = self.model.long_term_in_flight?;
         let headroom = scaled(max, HEADROOM).max(self.quantum);

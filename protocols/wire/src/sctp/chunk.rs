@@ -148,7 +148,7 @@ impl Chunk {
     /// Octets of a chunk header.
     pub const HEADER: usize = tlv::HEADER;
 
-    /// Returns the number of octets of the chunk on the wire, including padding to a multiple of four.
+    /// Returns how many octets the chunk occupies on the wire, including padding to a multiple of four.
     #[inline]
     pub fn length(&self) -> usize {
         match self {

@@ -201,8 +201,8 @@ impl Process {
         has(self.stdout()) || has(self.stderr())
     }
 
-    /// Returns a clause for an error message. It says that the program exceeded the memory of its node, or
-    /// contains the last lines of its standard error, or of its standard output if standard error is empty.
+    /// Returns the end of an error message. It says that the program exceeded the memory of its node, or
+    /// quotes the last lines of its standard error, or of its standard output if standard error is empty.
     pub(super) fn last_lines(&self) -> String {
         if self.was_out_of_memory() {
             return "; it exceeded the memory of its node".to_owned();
