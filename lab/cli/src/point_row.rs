@@ -62,7 +62,7 @@ pub struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    /// Returns the results of a point.
+    /// Creates the row of a point from its results.
     pub fn of(result: &'r PointResult) -> Self {
         let point = &result.point;
         let latency = result.latency();
@@ -151,7 +151,7 @@ pub struct SweepRow<'r> {
 }
 
 impl<'r> SweepRow<'r> {
-    /// Returns the results of a point.
+    /// Creates the row of a point from its results.
     pub fn of(result: &'r PointResult) -> Self {
         let point = &result.point;
         let axes = point.axes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();

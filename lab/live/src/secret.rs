@@ -77,7 +77,7 @@ impl Secret {
         hmac(&self.0, &[b"headofline live run", run])
     }
 
-    /// Returns the octets of the secret.
+    /// Returns the secret as octets.
     pub(crate) fn octets(&self) -> &[u8] {
         &self.0
     }

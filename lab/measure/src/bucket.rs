@@ -10,7 +10,7 @@ const SIGNIFICANT_BITS: u32 = 15;
 pub(crate) struct Bucket(pub u32);
 
 impl Bucket {
-    /// Returns the bucket that contains `latency`.
+    /// Returns the bucket to which `latency` belongs.
     pub fn containing(latency: Duration) -> Self {
         let nanos = latency.as_nanos();
         let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(SIGNIFICANT_BITS);

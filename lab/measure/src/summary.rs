@@ -97,7 +97,7 @@ pub struct Summarizer {
     bytes: u64,
 }
 
-/// Returns the summary of records.
+/// Summarises the records of a run.
 pub fn summarize(records: &[Record]) -> Summary {
     let mut summarizer = Summarizer::default();
     records.iter().for_each(|record| summarizer.add(record));

@@ -19,7 +19,7 @@ pub struct Variance {
     pub error: VarianceComponent,
 }
 
-/// A component of the variance.
+/// The part of the variance that has one source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct VarianceComponent {
     /// Sum of squares.

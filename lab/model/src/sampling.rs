@@ -50,7 +50,7 @@ pub(crate) fn senders(
     });
 }
 
-/// Returns the sample of a queue.
+/// Creates the sample of a queue's backlog.
 pub(crate) fn queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
     let lost = Some(drops.total() - drops.queue);
     Sample {

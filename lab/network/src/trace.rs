@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for TraceSpec {
     }
 }
 
-/// An error in a trace.
+/// Why a trace is invalid, and in which line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TraceError {

@@ -14,7 +14,7 @@ use crate::cells::{self, Separator};
 use crate::event::LinkDirection;
 use crate::trace::{ChangeLimit, MAX_LINES, Step, TraceError, first_line, lines, trace_error};
 
-/// Reads columns without a header.
+/// Reads a table whose columns have no header.
 pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Result<Vec<Step>, TraceError> {
     match columns {
         1 => Err(trace_error(

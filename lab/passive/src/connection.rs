@@ -123,7 +123,7 @@ impl Connection {
         self.closed[direction] |= closes;
     }
 
-    /// Updates the times, for any packet of the connection.
+    /// Notes that a packet of the connection was seen in `direction` now.
     pub fn update_times(&mut self, direction: usize, now: Time) {
         self.span[1] = now;
         self.is_answered |= direction == 1;

@@ -6,7 +6,7 @@ use hol_wire::Packet;
 const SERVER_PORT: u16 = 7626;
 /// The first client port, in the dynamic range. RFC 6335 section 6.
 pub const FIRST_CLIENT_PORT: u16 = 49152;
-/// The number of client ports.
+/// How many ports clients can use.
 pub const CLIENT_PORTS: usize = (u16::MAX - FIRST_CLIENT_PORT) as usize + 1;
 
 /// Returns the server port of a flow. Each flow has its own, below all client ports.

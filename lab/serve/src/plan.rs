@@ -85,7 +85,7 @@ impl PlanAxis {
     }
 }
 
-/// Returns a point by its index.
+/// Returns the point at `index` of an experiment's plan.
 pub fn point_of(experiment: &Experiment, index: usize) -> Result<&Point, String> {
     let count = experiment.points.len();
     experiment

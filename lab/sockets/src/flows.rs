@@ -183,7 +183,7 @@ pub(crate) struct SharedRequests {
     pub(crate) wake_signal: Option<WakeSignal>,
 }
 
-/// Returns the shared requests by flow.
+/// Returns, for each flow, the requests that its applications share.
 pub(crate) fn shared_requests(scenario: &Scenario, flows: usize) -> io::Result<Vec<SharedRequests>> {
     let wake_signals = (0..flows).map(|_| WakeSignal::new()).collect::<io::Result<Vec<WakeSignal>>>()?;
     let background = flows - 1 - scenario.onward.len();

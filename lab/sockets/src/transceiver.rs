@@ -187,7 +187,7 @@ pub(crate) enum SendOutcome {
     WouldBlock,
 }
 
-/// An event of a socket.
+/// What has happened on a socket.
 #[derive(Debug)]
 pub(crate) enum SocketEvent {
     /// The following messages arrived at this time of the wall clock, in ns since 1970; `None`: unknown.

@@ -70,7 +70,7 @@ const FIXED_ATTRIBUTES: [(&str, &[&str]); 22] = [
 ];
 
 impl Queue {
-    /// Returns a queue of this class.
+    /// Creates a queue of an ns class.
     pub fn of(class: &Word) -> Result<Self, WordError> {
         let (kind, gentle) = match class.text.as_str() {
             "DropTail" => (Kind::DropTail, None),

@@ -27,7 +27,7 @@ pub(crate) struct DelayDistribution {
 }
 
 impl DelayDistribution {
-    /// Returns the distribution for a transfer.
+    /// Computes the distribution for a transfer.
     pub fn new(transfer: &Transfer) -> Self {
         let spacing = transfer.period().saturating_mul(transfer.streams.into());
         Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }

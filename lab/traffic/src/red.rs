@@ -8,7 +8,7 @@ use hol_network::{RedSpec, Settings};
 
 use crate::shaper::Refusal;
 
-/// The parameters of RED.
+/// The parameters of a RED queue, as Linux expects them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedParameters {
     /// Lower threshold in octets.

@@ -59,7 +59,7 @@ pub(crate) struct Receiver<A> {
 }
 
 impl<A: ReplySource> Receiver<A> {
-    /// Creates a receiver of `messages` messages.
+    /// Creates a receiver that expects at most `messages` messages.
     pub(crate) fn new(answers: A, messages: u64) -> Self {
         Self {
             answers,

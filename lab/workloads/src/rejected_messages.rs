@@ -41,7 +41,7 @@ impl RejectedMessages {
         self.messages.front()
     }
 
-    /// Returns the number of messages.
+    /// Returns the number of rejected messages.
     pub(crate) fn len(&self) -> usize {
         self.messages.len()
     }

@@ -180,7 +180,7 @@ impl WorkloadSpec {
         tls::with_tls(client.expect("a scenario is checked first"), lanes.handshake)
     }
 
-    /// Creates the server on a host.
+    /// Creates the server application, which runs on `host`.
     pub fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         tls::with_tls(self.kind.workload().server(lanes, messages, host), lanes.handshake)
     }

@@ -87,7 +87,7 @@ pub trait Workload {
         let _ = (lanes, client, seed);
         None
     }
-    /// Creates the server on its host.
+    /// Creates the server application, which runs on `host`.
     fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application>;
     /// Returns a short description with all non-default keys.
     fn describe(&self) -> String {

@@ -112,7 +112,7 @@ impl Connections {
         }
     }
 
-    /// Sets the agent of a connection.
+    /// Records which agent uses a connection.
     pub fn set_agent(&mut self, id: SessionId, agent: AgentId) {
         if let Some(connection) = self.all.get_mut(&id) {
             connection.agent = Some(agent);

@@ -121,7 +121,7 @@ impl Numbers {
         *self.shortages.entry(shortage.name()).or_default() += 1;
     }
 
-    /// Counts the time of a turn.
+    /// Counts a turn in the class of its duration.
     pub fn count_turn(&mut self, time: Duration) {
         self.turns.count(time.as_nanos());
     }

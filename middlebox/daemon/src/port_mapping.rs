@@ -468,7 +468,7 @@ impl PortMapper {
         &self.answers
     }
 
-    /// Returns the number of mappings.
+    /// Returns the number of granted mappings.
     pub fn mappings(&self) -> usize {
         self.table.len()
     }

@@ -48,7 +48,7 @@ pub(crate) struct FramePosition {
 }
 
 impl FramePosition {
-    /// Returns the first position of a segment.
+    /// Returns the position of the first frame of a segment.
     pub fn first_of_segment(segment: u64) -> Self {
         Self { sequence: 1, previous_checksum: crc32c::crc32c(&segment.to_be_bytes()) }
     }

@@ -176,7 +176,7 @@ impl Journal {
         self.usage
     }
 
-    /// Returns the path of the directory.
+    /// Returns the path of the journal's directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.dir
     }

@@ -82,8 +82,8 @@ impl<Id: Copy + Ord> Port<Id> {
         self.by_tag.get(&Tag::new(path, header.source_port, header.verification_tag)).copied()
     }
 
-    /// Handles a datagram of no association. `accepts`: whether there is room for another association. If not, INIT
-    /// and COOKIE ECHO are ignored, and the peer repeats them.
+    /// Handles a datagram of no association. `accepts` says whether there is room for another association. If
+    /// there is none, INIT and COOKIE ECHO are ignored, and the peer repeats them.
     pub fn answer(&mut self, now: Time, path: Path, octets: &[u8], accepts: bool) -> Answer {
         let Some(packet) = parse(octets) else { return Answer::None };
         let is_handshake = matches!(packet.chunks[0], Chunk::Init(_) | Chunk::CookieEcho(_));

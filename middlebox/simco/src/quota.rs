@@ -84,7 +84,7 @@ pub enum ExhaustedResource {
 }
 
 impl ExhaustedResource {
-    /// Returns the key in a policy's quota.
+    /// Returns the key of this resource in the quota of a policy file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",

@@ -28,7 +28,7 @@ fn sum_of_units(mut text: &str) -> Option<u32> {
     }
 }
 
-/// Formats a number of seconds.
+/// Formats a lifetime in seconds with units, such as `1h30m`.
 pub fn format(seconds: u32) -> String {
     let mut rest = seconds;
     let mut text = String::new();

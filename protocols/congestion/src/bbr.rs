@@ -239,7 +239,7 @@ impl Bbr {
         }
     }
 
-    /// Starts when the connection opens, with a window of `cwnd`. Draft, section 4.3.1.
+    /// Starts the controller when the connection opens, with a window of `cwnd`. Draft, section 4.3.1.
     pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
         let ConnectionStart { now, min_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, chance: seed.rng(), ..Self::new(self.quantum) };

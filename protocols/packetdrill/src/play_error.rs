@@ -66,7 +66,7 @@ impl PlayError {
         &self.problem
     }
 
-    /// Sets the line of the error.
+    /// Returns the error with the line of the script where it occurred.
     pub(crate) fn at(self, line: usize) -> Self {
         Self { line, ..self }
     }

@@ -40,7 +40,7 @@ pub trait PacketForm {
     fn on_stream_ended(&mut self, stream: u64);
 }
 
-/// An output of an endpoint.
+/// What an endpoint wants to be done next.
 #[derive(Debug)]
 pub enum EndpointOutput<P> {
     /// Send this packet.

@@ -38,7 +38,7 @@ impl FrameHeader {
         Ok(header)
     }
 
-    /// Returns the octets of the header.
+    /// Encodes the header as octets.
     pub const fn octets(self) -> [u8; 4] {
         self.0
     }

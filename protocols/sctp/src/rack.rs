@@ -154,7 +154,7 @@ impl Endpoint {
     }
 
     /// Searches for losses after a SACK, and processes an acknowledgement of the probe. RFC 8985 sections 6.2
-    /// and 7.4. `advanced`: whether the cumulative TSN advanced.
+    /// and 7.4. `advanced` says whether the cumulative TSN advanced.
     pub(crate) fn find_losses_by_time(&mut self, now: Time, sack: &Sack, advanced: bool) {
         let (cumulative, next) = (self.flight.cumulative(), self.flight.next_tsn());
         let probes = || self.paths.list.iter().filter_map(|path| path.rack.probe);

@@ -30,8 +30,9 @@ impl Probe {
 }
 
 impl Endpoint {
-    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress`: data were sent, or
-    /// the cumulative TSN has advanced; otherwise a running timer does not change. RFC 8985 section 7.2.
+    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress` says that data were
+    /// sent or the cumulative TSN has advanced; without progress a running timer does not change. RFC 8985
+    /// section 7.2.
     pub(crate) fn schedule_probe(&mut self, now: Time, path: usize, progress: bool) {
         let is_quiet = self.fast_recovery(path).is_none()
             && self.paths.list[path].rack.timed_out.is_none()

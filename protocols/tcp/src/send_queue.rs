@@ -143,7 +143,7 @@ impl SendQueue {
         self.fin == Fin::Queued && size == self.buffer.length()
     }
 
-    /// Removes exactly `size` octets, within a block, and the FIN if it is included.
+    /// Removes exactly `size` octets, all from the same block, and the FIN if `fin` is set.
     pub(crate) fn take(&mut self, size: usize, fin: bool) -> Bytes {
         if fin {
             self.fin = Fin::Sent;

@@ -40,7 +40,7 @@ pub trait Endpoint {
     }
 }
 
-/// An input of an endpoint.
+/// What an endpoint is told.
 #[derive(Debug)]
 pub enum Input {
     /// A packet arrived for this endpoint.
@@ -113,7 +113,7 @@ pub enum Reliability {
     Retransmissions(u32),
 }
 
-/// An output of an endpoint.
+/// What an endpoint wants to be done next.
 #[derive(Debug)]
 pub enum Output {
     /// Send this packet.

@@ -58,7 +58,7 @@ pub(super) struct LinuxPlayer<'a> {
     pub(super) is_quiet: bool,
 }
 
-/// The runs of a script.
+/// The results of all runs of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ScriptRuns {
     pub(super) runs: usize,

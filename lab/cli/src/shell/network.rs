@@ -79,7 +79,7 @@ impl Network {
         &self.steps
     }
 
-    /// Runs a line on a node.
+    /// Runs a line on a node as the next step.
     pub fn run(&mut self, node: &str, line: &str) -> Result<StepResult, StepError> {
         let ShellState { directory, variables } = self.shell_state(node);
         let program = Program {

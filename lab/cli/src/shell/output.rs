@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::terminal::{note, say};
 
-/// The format of the output.
+/// How the output of the shell is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
     /// As text, on standard output and standard error.

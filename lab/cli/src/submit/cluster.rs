@@ -22,7 +22,7 @@ const PART_SECONDS: f64 = 600.0;
 const MAX_PARTS: usize = 1000;
 
 #[derive(Debug, Args, Default, PartialEq, Eq)]
-/// Options of a cluster.
+/// Options for an experiment on a cluster.
 pub struct ClusterOptions {
     /// Number of parts [default: as many as make each take about ten minutes]
     #[arg(long, value_name = "N", value_parser = parse_positive_number)]

@@ -60,7 +60,7 @@ pub(crate) struct Task<'t> {
     pub(crate) limit: Duration,
 }
 
-/// The result of a task.
+/// What an engine returns after a task.
 #[derive(Debug)]
 pub(crate) struct TaskResult {
     /// Results of the guest.

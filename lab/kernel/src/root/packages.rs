@@ -74,7 +74,7 @@ impl Packages {
         self.packages.insert(name, Package { list, depends });
     }
 
-    /// Returns the package of a file.
+    /// Returns the name of the package to which a file belongs.
     pub(super) fn package_of_file(&self, path: &Path) -> Option<&str> {
         // On a system whose /bin is a link to /usr/bin, a file may be listed under either name.
         let below_usr = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(path));

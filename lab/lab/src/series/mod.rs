@@ -31,7 +31,7 @@ pub struct Row {
     numbers: [Option<u64>; VALUE_COLUMNS.len()],
 }
 
-/// An object that is sampled.
+/// An object whose values are sampled during a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SampledObject {
     /// One end of a connection, on the path to one address of its peer.

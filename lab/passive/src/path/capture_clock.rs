@@ -18,7 +18,7 @@ pub(crate) fn measured_delay(packet: u64, reply: u64) -> Option<u64> {
     reply.checked_sub(packet).filter(|delay| *delay <= MAX_DELAY && reply < u64::MAX)
 }
 
-/// Times of packets that never decrease.
+/// Converts the times of captured packets to times that never decrease.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureClock {
     /// The latest time so far, without steps.

@@ -73,7 +73,7 @@ pub fn gather(study: &StudyFigures, data: &Dataset) -> Vec<Figure> {
 }
 
 impl Figure {
-    /// Returns the drawing of the figure.
+    /// Draws the figure as SVG.
     pub fn draw(&self) -> Svg {
         draw::figure(self)
     }

@@ -21,7 +21,7 @@ const MAX_PENDING: usize = 1000;
 const LOCAL_SENDER: &str = "headofline <headofline@localhost>";
 const SMTP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The destination of mail.
+/// Where mail goes.
 #[derive(Debug, Clone, Default)]
 pub enum MailDestination {
     /// No mail is sent.

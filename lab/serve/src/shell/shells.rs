@@ -28,7 +28,7 @@ pub(super) struct ShellSession {
     pub process: Option<ShellProcess>,
 }
 
-/// The process of a shell.
+/// The running process of a shell.
 #[derive(Debug)]
 pub(super) struct ShellProcess {
     pub process: RunningProcess,

@@ -101,7 +101,7 @@ fn escaped(text: &str, ends: impl Fn(u8) -> bool) -> (Cow<'_, str>, &str) {
     }
 }
 
-/// Returns a list of these elements.
+/// Formats elements as a Tcl list.
 pub(super) fn list<'e>(elements: impl IntoIterator<Item = &'e str>) -> String {
     list_behind(false, elements)
 }

@@ -20,7 +20,7 @@ pub struct RequestMix {
     pub delete: u32,
 }
 
-/// The purpose of one request.
+/// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestPurpose {
     Enable,

@@ -14,7 +14,7 @@ use crate::{Config, FilterError, MAX_SHAPES};
 pub(super) struct Sets(BTreeMap<Shape, String>);
 
 impl Sets {
-    /// Returns the sets for these elements.
+    /// Returns a set for each shape of these elements.
     pub fn for_all(required: &RequiredElements) -> Result<Self, FilterError> {
         let sets: BTreeMap<Shape, String> = required.shapes().map(|shape| (shape, shape.name())).collect();
         if sets.len() > MAX_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }

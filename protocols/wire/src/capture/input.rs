@@ -9,7 +9,7 @@ pub(super) struct Input<R> {
     offset: u64,
 }
 
-/// The byte order of numbers.
+/// The order of the octets of a number in a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteOrder {
     Little,

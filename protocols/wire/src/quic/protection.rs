@@ -31,7 +31,7 @@ pub struct Secrets {
 pub enum Side {
     /// The side that opened the connection.
     Client,
-    /// The other side.
+    /// The side to which the connection was opened.
     Server,
 }
 
