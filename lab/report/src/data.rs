@@ -65,7 +65,7 @@ pub struct Cell {
     /// The metrics that are not in the summaries, including those that programs report, each with its value in every
     /// run.
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
-    /// The waterfall of a page of the first repetition, file by file.
+    /// The waterfall of one page in the first repetition, file by file.
     pub waterfall: Option<Waterfall>,
     /// The metrics of the point's flows, if messages go in one direction or there is background traffic.
     pub flows: Option<Flows>,

@@ -95,7 +95,7 @@ impl Overlaps {
 /// Thus one request does not make all others wait while a million rules are examined.
 #[derive(Debug)]
 pub(crate) struct Sweep {
-    /// The disable rule for which the sweep searches.
+    /// The disable rule that the found rules overlap.
     pub pid: Pid,
     internal: AddressTuple,
     external: AddressTuple,

@@ -163,8 +163,8 @@ impl EcnState {
         self.accurate.option_of_syn_ack()
     }
 
-    /// Returns the number of AccECN counters that fit into `space` octets together with `blocks` SACK blocks, and the
-    /// remaining number of blocks. `None` if the segment has no AccECN option.
+    /// Returns how many AccECN counters fit into `space` octets together with `blocks` SACK blocks, and how
+    /// many of the blocks remain. `None` if the segment has no AccECN option.
     pub(crate) fn fit_counters(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         self.accurate.counters_that_fit(space, blocks)
     }

@@ -22,7 +22,7 @@ struct WindowNeed {
     low_rtt: u64,
 }
 
-/// The state of right-sizing.
+/// What the receiver measures to right-size its buffer.
 #[derive(Debug, Default)]
 pub(crate) struct RightSizing {
     /// The receiver's estimate of the round-trip time, in eighths of a microsecond. Linux: rcv_rtt_est.rtt_us.

@@ -32,7 +32,8 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// Counts a password for `name`. Returns how many seconds must pass before the password may be checked.
+    /// Counts an attempt to log in as `name`. Returns how many seconds must pass before the password may be
+    /// checked.
     pub fn log_in(&mut self, network: &str, name: &str, now: i64) -> u32 {
         let excess = self.names.count_excess_event(&name_at_network(network, name), now);
         match excess.max(self.networks.count_excess_event(network, now)) {
