@@ -304,7 +304,8 @@ impl Source {
         Ok(ignored)
     }
 
-    /// Returns the SHA-256 of the experiment file and of each file that was read because it names it, by path; empty without a file.
+    /// Returns the SHA-256 of the experiment file and of each file that it names, by path; empty if the
+    /// experiment is not in a file.
     pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
         let Some(directory) = &self.directory else { return BTreeMap::new() };
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -114,7 +114,7 @@ impl Record {
         self.outcome.is_delivered().then(|| last.delivered.since(self.scheduled))
     }
 
-    /// Returns the number of octets in the direction that carries more, which a throughput counts.
+    /// Returns the number of octets in the direction that carries more; a throughput counts only these.
     pub fn octets(&self) -> u64 {
         self.size.max(self.reply_size).into()
     }

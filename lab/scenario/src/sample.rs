@@ -69,8 +69,8 @@ impl Sample {
     /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
-    /// Returns the sample with this flow index, and with its time on the run's clock, which started `late` before the
-    /// flow's.
+    /// Returns the sample with this flow index, and with its time on the run's clock, which started earlier
+    /// than the flow's clock by `late`.
     #[must_use]
     pub fn with_flow(self, flow: u32, late: Duration) -> Self {
         let value = match self.value {

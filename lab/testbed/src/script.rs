@@ -71,7 +71,8 @@ impl Script {
         Self::read_with(name, text, &|_| Err("this script has no directory".to_owned()), &|_| Ok(()))
     }
 
-    /// Parses a script, and the files that it reads with `source`, if its network passes a check.
+    /// Parses a script and the files that it reads with `source`. Returns an error if the network fails
+    /// `check`.
     pub fn read_with(
         name: &str,
         text: &str,

@@ -29,8 +29,8 @@ impl Batches {
         Self { batch, current: None }
     }
 
-    /// Returns the number of the current batch, to which the message belongs that comes due now. Starts a
-    /// batch if none has begun; `None` if the workload has no batches.
+    /// Returns the number of the current batch, which contains the message that comes due now. Starts a batch
+    /// if none has begun; `None` if the workload has no batches.
     pub(crate) fn number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.current.get_or_insert_with(|| {

@@ -34,7 +34,7 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the next message, whose number is `number`, and its turn, the number that selects its stream.
+    /// Returns the next message, which has the number `number`, and the turn that selects its stream.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
     /// Returns the head of message `number`, which is written separately before the rest, if it has one.

@@ -35,9 +35,9 @@ impl StreamLayout {
         lane / self.connections
     }
 
-    /// Returns the lane for the message with this `turn`, a number that counts messages: they use the lanes one after
-    /// the other. If the connection of that lane has no room, returns the next lane whose connection `has_room`. If no
-    /// connection has room, returns the message's own lane.
+    /// Returns the lane for a message. Messages use the lanes one after the other, so `turn`, which counts
+    /// them, determines the lane. If the connection of that lane has no room, returns the next lane whose
+    /// connection `has_room`. If no connection has room, returns the message's own lane.
     pub(crate) fn lane_of_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
         let (streams, connections) = (u32::from(self.streams), u32::from(self.connections));
         let lane = |skipped| ((turn % streams + skipped) % streams) as u16;

@@ -217,8 +217,8 @@ impl Journal {
     }
 
     /// Returns true if [`sync_mark`](Self::sync_mark) is due. A crash of the machine may then set the mark
-    /// back, so that the loss of the last records would not be noticed. It need not be called after each
-    /// batch.
+    /// back, so that the loss of the last records would not be noticed. The mark need not be synced after
+    /// each batch.
     pub fn needs_mark_sync(&self) -> bool {
         self.mark.as_ref().is_none_or(|mark| !mark.is_synced())
     }

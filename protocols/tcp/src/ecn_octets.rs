@@ -114,8 +114,9 @@ impl EcnOctets {
         is_reliable
     }
 
-    /// Returns the number of counters that fit into `space` octets together with `blocks` SACK blocks, and the
-    /// remaining number of blocks. `None` if the counters that must be sent do not fit. `tcp_options_fit_accecn`.
+    /// Returns how many counters fit into `space` octets together with `blocks` SACK blocks, and how many of
+    /// the blocks remain. `None` if the counters that must be sent do not fit. Linux:
+    /// `tcp_options_fit_accecn`.
     pub(crate) fn counters_that_fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
         let mut fields = COUNTERS;
         loop {

@@ -307,8 +307,8 @@ impl Scoreboard {
         self.segments[index].marked_by_rack = true;
     }
 
-    /// Returns the delivery state stored with each segment that was marked lost since the last call, its
-    /// sequence numbers, and the losses up to it.
+    /// Takes the segments that were marked lost since the last call. Returns the delivery state stored with
+    /// each, its sequence numbers, and the losses up to it.
     pub(crate) fn take_lost_departures(&mut self) -> Vec<LostDeparture> {
         std::mem::take(&mut self.lost_departures)
     }

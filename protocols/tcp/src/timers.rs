@@ -219,8 +219,8 @@ impl Timers {
     }
 
     /// Starts the timer of compressed acknowledgments. Linux does not stop the timer of a delayed
-    /// acknowledgment that is sent for another reason, and its expiry sends compressed ones:
-    /// tcp_delack_timer_handler.
+    /// acknowledgment that is sent for another reason. When that timer expires, it sends the compressed
+    /// acknowledgment: tcp_delack_timer_handler.
     pub(crate) fn start_compressed_ack(&mut self, now: Time, delay: Duration) {
         if self.compressed_ack.is_none() {
             let deadline = now + delay;
