@@ -20,7 +20,7 @@ const LAST_RUNS_SHARE: f64 = 0.99;
 /// Minimum number of remaining runs for an estimate by counting runs.
 const MIN_LAST_RUNS: u64 = 50;
 
-/// The form of progress output.
+/// Whether and how progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressOutput {
     /// No output.

@@ -24,7 +24,7 @@ const SIGNIFICANCE: f64 = 0.005;
 /// value (ms, kbit/s, messages), or if only one of them is finite.
 const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
-/// The result of a comparison.
+/// How the runs of a scenario were compared, and with which result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// The packets were compared, up to the first packet that depends on the seed.

@@ -29,7 +29,7 @@ const TEXT_OFFSET: u64 = 24;
 /// The largest fragment in octets.
 pub(crate) const MAX_FRAGMENT: usize = (SIZE - TEXT_OFFSET) as usize;
 
-/// The kind of a fragment.
+/// What a fragment contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FragmentKind {
     /// A step for the guest.

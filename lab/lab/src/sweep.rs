@@ -23,7 +23,7 @@ const REPORT_INTERVAL: f64 = 2.0;
 /// The result of a run, or its failure.
 pub type EndedRun<'r> = Result<&'r RunResult, &'r FailedRun>;
 
-/// The progress of a plan.
+/// How far the runs of a plan have progressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Number of runs that have ended.

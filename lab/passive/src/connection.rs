@@ -45,7 +45,7 @@ pub(crate) enum Protocol {
     Udp,
 }
 
-/// A part of a stream.
+/// A part of the data of a stream.
 #[derive(Debug)]
 pub(crate) struct Piece {
     /// Stream of the data; `None` for unordered messages, which have no position in a stream.

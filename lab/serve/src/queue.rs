@@ -26,7 +26,7 @@ pub struct QueuedExperiment {
     pub obstacle: Option<String>,
 }
 
-/// The decision about an experiment.
+/// What happens to a queued experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The experiment starts, and gets its cores.

@@ -75,7 +75,7 @@ pub(crate) trait Opener {
     }
 }
 
-/// One end of a connection.
+/// One end of a connection, which sends and receives messages.
 pub(crate) trait Transceiver {
     /// Returns the socket to watch.
     fn socket(&self) -> &Socket;

@@ -31,7 +31,7 @@ pub struct Flow {
     pub stop: Duration,
 }
 
-/// The traffic of an application.
+/// When an application sends, and how much.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlowLoad {
     /// FTP: as much as the transport takes.

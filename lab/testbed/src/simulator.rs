@@ -79,7 +79,7 @@ pub(crate) const MAX_OCTETS: usize = 64 << 20;
 /// Number of octets that is counted for a value, an end of a link or a change, in addition to its text.
 pub(crate) const ENTRY_OCTETS: usize = 128;
 
-/// The result of a command.
+/// What a command returns, or the error that it causes.
 pub(crate) type Outcome = Result<String, WordError>;
 
 impl Host for Simulator<'_> {

@@ -42,7 +42,7 @@ pub struct ChangingSettings {
     pub stops: bool,
 }
 
-/// A stage of a link.
+/// A discipline or filter through which the packets of a link pass.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
     /// Delays, loses or transmits.

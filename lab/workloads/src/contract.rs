@@ -18,7 +18,7 @@ use crate::ledger::{EntryId, Ledger};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
-/// An input of an application.
+/// What an application is told.
 #[derive(Debug)]
 pub enum Input {
     /// A connection that the application requested is open for sending.
@@ -86,7 +86,7 @@ pub struct DeliveryOptions {
     pub reliability: Reliability,
 }
 
-/// An output of an application.
+/// What an application wants to be done next.
 #[derive(Debug)]
 pub enum Output {
     /// Open a connection, which gets the next number. Only clients open connections.

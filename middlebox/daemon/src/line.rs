@@ -65,7 +65,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     }
 }
 
-/// The result of a read.
+/// What a read has returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
     /// Octets, framed as the transport does.

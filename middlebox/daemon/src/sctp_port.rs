@@ -22,7 +22,7 @@ pub(crate) struct SctpPort {
     strangers_left: usize,
 }
 
-/// The result of a datagram.
+/// What a datagram contained.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// A packet of this session.

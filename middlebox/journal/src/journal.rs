@@ -16,7 +16,7 @@ use crate::segment::{self, Start};
 use crate::usage::{self, Usage};
 use crate::{JournalError, TruncatedTail, compaction, entry, frame};
 
-/// When a record is safe.
+/// When a record counts as safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// On the disk: the record survives a crash of the machine.

@@ -16,7 +16,7 @@ pub(crate) const MAX_MESSAGE: usize = 1100;
 const MAP_LENGTH: usize = 36;
 const PEER_LENGTH: usize = 20;
 
-/// A request of a host.
+/// A request that a host sends to the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Lifetime in seconds; 0 deletes the mapping.

@@ -77,7 +77,7 @@ pub(crate) trait Sink {
     }
 }
 
-/// A sink that counts octets.
+/// A buffer that only counts the octets written to it.
 #[derive(Default)]
 pub(crate) struct Length(pub usize);
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{AgentId, Body, ExhaustedResource, Message, Pid, PortMapping, Refusal, Request, Rule, Tid, work};
 
-/// A connection to the middlebox.
+/// Identifies a connection to the middlebox and its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
@@ -41,7 +41,7 @@ impl Change {
     }
 }
 
-/// An action on a connection.
+/// What is to be done on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Sends the message.
@@ -119,7 +119,7 @@ pub(crate) struct Step {
     pub first_output: usize,
 }
 
-/// The cause of a step.
+/// What caused a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Cause {
     /// A request of an open session.

@@ -15,7 +15,7 @@ pub struct Message {
     pub body: Body,
 }
 
-/// The content of a message.
+/// What a message contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// A request of the agent.

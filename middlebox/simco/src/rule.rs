@@ -20,7 +20,7 @@ pub struct Rule {
     pub action: Action,
 }
 
-/// The effect of a rule.
+/// What a rule does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Reserves addresses: the state RESERVED.

@@ -3,7 +3,7 @@
 
 use crate::delivery_rate::is_beyond;
 
-/// The smoothed share of marked packets.
+/// Estimates the share of packets that are marked.
 #[derive(Debug, Clone)]
 pub(crate) struct Dctcp {
     /// DCTCP.Alpha, in 1024ths.

@@ -12,7 +12,7 @@ use crate::sysctl::Setting;
 use crate::tokens::{Tokens, number};
 use crate::{PlayError, PlayRules, shell};
 
-/// The action of a step.
+/// What is done in a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     /// The application makes a system call.
@@ -29,7 +29,7 @@ pub(crate) enum Action {
     Configure(Vec<Setting>),
 }
 
-/// An action and its time.
+/// A step of a script: an action and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     /// The line of the script.

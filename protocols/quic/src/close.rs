@@ -12,7 +12,7 @@ use quinn_proto::Side;
 use crate::packet_form::PacketForm;
 use crate::{Endpoint, clock};
 
-/// The progress of the close.
+/// How far the close of a connection has progressed.
 #[derive(Debug, Default)]
 pub(crate) struct CloseState {
     /// Whether the application has requested the close and has nothing more to send.

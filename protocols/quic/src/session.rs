@@ -33,7 +33,7 @@ mod extension {
     pub const GREASE: u16 = 0x0a0a;
 }
 
-/// Creates TLS sessions without keys.
+/// Creates TLS sessions that have no keys.
 pub(crate) struct SessionFactory {
     /// Octets of the server's flight after its ServerHello.
     pub(crate) flight: usize,

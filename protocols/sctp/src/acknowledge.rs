@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::tsn_map::MAX_DUPLICATES;
 use crate::{Config, Endpoint};
 
-/// The state of delayed SACKs.
+/// What determines when the next SACK is sent.
 #[derive(Debug)]
 pub(crate) struct Acknowledgements {
     /// Packets with DATA since the last SACK that was sent to acknowledge them. A SACK that is bundled with DATA, or

@@ -34,7 +34,7 @@ pub(crate) struct AuthOffer {
     pub(crate) hash: Hash,
 }
 
-/// The authentication of an association.
+/// The keys and hashes with which an association authenticates chunks.
 #[derive(Debug)]
 pub(crate) struct Authentication {
     /// The association shared key.

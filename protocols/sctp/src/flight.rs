@@ -56,7 +56,7 @@ pub(crate) struct SentChunk {
     /// Whether the chunk was sent to an address that the peer has deleted since, and was moved to `path`. It then
     /// counts in that path's `inherited_flight_size`.
     pub(crate) inherited: bool,
-    /// The number of transmissions.
+    /// How often the chunk has been sent.
     pub(crate) transmissions: u32,
     /// Number of miss indications: TSN.Missing.Report.
     pub(crate) missing_reports: u32,

@@ -13,7 +13,7 @@ use crate::tlp::Probe;
 /// Number of recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
 const PERSISTENT_RECOVERIES: u32 = 16;
 
-/// The purpose of the timer of RACK-TLP, which has one deadline. RFC 8985 section 8.
+/// What happens when the timer of RACK-TLP expires; there is only one such timer. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// To mark chunks as lost that have not been acknowledged when the timer expires.

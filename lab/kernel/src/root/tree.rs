@@ -20,7 +20,7 @@ pub(crate) const NODES_DIRECTORY: &str = "nodes";
 #[derive(Debug, Default)]
 pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
 
-/// An entry of the tree.
+/// What is at a path of the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// A directory with these permissions.

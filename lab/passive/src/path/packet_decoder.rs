@@ -42,7 +42,7 @@ pub(crate) struct DecodedPacket {
     pub parsed_packet: ParsedPacket,
 }
 
-/// The packets between two hosts.
+/// Counts the packets between two hosts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairPackets {
     /// Number of packets; fragments count separately.

@@ -2,7 +2,7 @@
 
 use super::scale::{Scale, Tick, number};
 
-/// A scale with its name.
+/// An axis: a scale with the name of its quantity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// The mapping from values to positions.

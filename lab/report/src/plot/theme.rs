@@ -22,7 +22,7 @@ pub enum Marker {
     Cross,
 }
 
-/// The look of a series.
+/// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesStyle {
     /// CSS class of the colour.

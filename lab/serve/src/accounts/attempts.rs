@@ -11,7 +11,7 @@ const MAX_DELAY: u32 = 30;
 /// Maximum number of characters of a name in a key; names of accounts are shorter.
 const MAX_NAME_LENGTH: usize = 100;
 
-/// The attempts of each network.
+/// Counts the logins and registrations that clients attempt, by network.
 #[derive(Debug)]
 pub struct Attempts {
     /// Wrong passwords by network and name.

@@ -51,7 +51,7 @@ pub enum MailError {
 #[derive(Debug)]
 pub struct Mailer(Option<Mutex<SyncSender<StateChangeMail>>>);
 
-/// A state change to report.
+/// A change of an experiment's state, to be reported by mail.
 #[derive(Debug)]
 pub struct StateChangeMail {
     /// Mail address of the owner; empty if there is none.

@@ -38,7 +38,7 @@ pub(super) struct ShellProcess {
     pub used_for: ShellUse,
 }
 
-/// The purpose of a shell.
+/// What a shell is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellUse {
     /// A terminal, independent of the runs of an experiment.

@@ -30,7 +30,7 @@ pub const DATABASE_FILE: &str = "lab.db";
 /// File name of the reserve, next to the database.
 const RESERVE_FILE: &str = "reserve";
 
-/// The database.
+/// The database of the server.
 #[derive(Debug)]
 pub struct Store {
     connection: Mutex<Connection>,

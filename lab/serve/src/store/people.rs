@@ -54,7 +54,7 @@ pub struct Member {
     pub is_admitted: bool,
 }
 
-/// The purpose of a key.
+/// What a key is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// A session of a browser, in a cookie.

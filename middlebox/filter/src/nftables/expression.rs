@@ -38,7 +38,7 @@ pub(super) const TRANSLATED_DESTINATION: u32 = 1 << 5;
 /// Labels of a connection: each is a bit, from the lowest bit of the first octet.
 pub(super) type Label = [u8; 16];
 
-/// The base of a `payload`.
+/// The header in which the expression `payload` finds its octets.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Header {
     Network = 1,
@@ -54,7 +54,7 @@ pub(super) enum Order {
     NotBelow = 5,
 }
 
-/// The verdict of a rule.
+/// What a rule does with a packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'a> {
     Accept,
