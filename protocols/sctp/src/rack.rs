@@ -16,9 +16,9 @@ const PERSISTENT_RECOVERIES: u32 = 16;
 /// What happens when the timer of RACK-TLP expires; there is only one such timer. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To mark chunks as lost that have not been acknowledged when the timer expires.
+    /// Chunks that have not been acknowledged by then are marked as lost.
     Reordering,
-    /// To send a tail loss probe.
+    /// A tail loss probe is sent.
     Probe,
 }
 
