@@ -259,7 +259,8 @@ impl ExperimentFile {
         }
     }
 
-    /// Makes the paths that the file names absolute; they are relative to the file.
+    /// Makes the paths that the file names absolute; they are relative to the file. Also reads its traces,
+    /// distributions and sizes.
     pub(crate) fn with_absolute_paths(
         mut self,
         written: &DeTable<'_>,

@@ -313,7 +313,8 @@ pub fn record_noun<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static st
     if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }
 }
 
-/// Returns the last part of a swept key: `interval` for `workload.interval`.
+/// Returns the last part of a swept key: `interval` for `workload.interval`. The exception is `competitors`
+/// for `background.count`.
 pub fn last_key_part(key: &str) -> &str {
     match key {
         "background.count" => "competitors",

@@ -153,7 +153,8 @@ impl Store {
         })
     }
 
-    /// Returns the user of the key with this `digest`.
+    /// Returns the user of the key with this `kind` and `digest`; `None` if there is no such key or it has
+    /// expired.
     pub fn user_of_key(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Requester>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
