@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for PoliceSpec {
     }
 }
 
-/// Decides for each packet whether it passes, in integers without rounding.
+/// Decides for each packet whether it passes. All numbers are integers, so nothing is rounded.
 #[derive(Debug)]
 pub(crate) struct Policer {
     bucket: TokenBucket,

@@ -100,7 +100,7 @@ impl Limit {
         }
     }
 
-    /// Returns whether a message sent `transmissions` times must be abandoned instead of sent.
+    /// Returns whether a message that was sent `transmissions` times must now be abandoned rather than sent.
     pub(crate) fn is_reached(self, transmissions: u32, now: Time) -> bool {
         match self {
             Self::None => false,
