@@ -122,7 +122,7 @@ impl HandoverSpec {
         changes
     }
 
-    /// Returns the routes that apply after the client has moved to the second path. By these routes each end
+    /// Returns the routes that apply once the client is attached to the second path. By these routes each end
     /// reaches the other's address on the first path.
     pub(crate) fn route_changes(&self, topology: &Topology) -> Vec<RouteChange> {
         let [old, new] = [OLD_PATH, NEW_PATH].map(|path| ends(topology, path));
