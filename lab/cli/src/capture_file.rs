@@ -83,7 +83,7 @@ fn other_tool(path: &Path) -> Option<&'static str> {
     hol_lab::describe_other_tool(&head)
 }
 
-/// Escapes the control characters in a text from a file, so that it fits in one line of a comment: a line feed becomes
+/// Escapes the control characters of a text, so that it fits in one line of a comment. A line feed becomes
 /// `\n`.
 pub fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()

@@ -147,7 +147,7 @@ impl ComparisonFlags {
         self.conditions.set_secret()
     }
 
-    /// Returns whether the user leaves the number of messages and repetitions to hol.
+    /// Returns whether `hol` chooses the number of messages and repetitions, because the user gave neither.
     pub fn leaves_count_open(&self) -> bool {
         let sets = |key: &str| self.conditions.sets(key);
         self.count.is_none()
@@ -284,7 +284,7 @@ pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
     Ok(source)
 }
 
-/// Applies `--set key=value` options.
+/// Applies the options `--set key=value` to the source.
 pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputError> {
     for setting in settings {
         let origin = format!("--set {setting}");

@@ -37,8 +37,8 @@ impl ComparisonSteps {
         with_repetitions(experiment, PILOT_MESSAGES, 2)
     }
 
-    /// Returns the first step, sized by the packets of the pilot runs; if these show that nothing is random, this step
-    /// is the only one.
+    /// Returns the first step, sized by the packets of the pilot runs. It is the only step if nothing in the
+    /// pilot runs was random.
     pub fn first_step(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
         let min = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
         if pilot.iter().all(is_deterministic) {

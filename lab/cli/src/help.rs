@@ -30,7 +30,7 @@ pub struct Help {
 }
 
 impl Help {
-    /// Prints the explanation.
+    /// Prints the explanation of the topic, or an overview without a topic.
     pub fn run(&self) -> Result<(), Failure> {
         let mut command = Cli::command();
         command.build();

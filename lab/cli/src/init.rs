@@ -112,7 +112,7 @@ const SWEEP_COMMENT: &str = "
 ";
 
 impl Init {
-    /// Writes the file.
+    /// Writes the experiment file, or prints it if no file is named.
     pub fn run(&self) -> Result<(), Failure> {
         self.flags.set_secret()?;
         let (file, text) = self.file()?;

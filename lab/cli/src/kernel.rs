@@ -74,7 +74,7 @@ impl PackageArgs {
 }
 
 impl Kernel {
-    /// Executes the subcommand.
+    /// Fetches, builds, selects or lists kernels.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.action {
             Action::Fetch { version, from } => {

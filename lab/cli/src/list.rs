@@ -75,7 +75,7 @@ fn topic(name: &str) -> Result<Topic, String> {
 }
 
 impl List {
-    /// Prints the list.
+    /// Prints the names of the chosen topic.
     pub fn run(&self) -> Result<(), Failure> {
         match (self.topic, self.json) {
             (Some(Topic::Options(kind)), true) => print_options_json(kind),

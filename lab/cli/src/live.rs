@@ -62,7 +62,7 @@ struct ListenArgs {
 }
 
 impl Live {
-    /// Executes the subcommand.
+    /// Serves as a peer, router or guardian until it is stopped.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.action {
             Action::Serve { listen_args, ports } => listen_args.serve("peer", || Ok(Service::Ends(*ports))),

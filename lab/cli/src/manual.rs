@@ -17,7 +17,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Prints the completions.
+    /// Prints the completion script of the chosen shell.
     pub fn run(&self) -> Result<(), Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "hol", &mut script);
@@ -34,7 +34,7 @@ pub struct Manual {
 }
 
 impl Manual {
-    /// Writes the manual.
+    /// Writes a page for `man` for each command to the directory.
     pub fn run(&self) -> Result<(), Failure> {
         let directory = self.directory.as_path();
         let failed = |error| Failure::failed(format!("{}: {error}", directory.display()));

@@ -31,8 +31,8 @@ impl Default for PointReporter {
 }
 
 impl PointReporter {
-    /// Handles the end of a run. From time to time writes the tables of the runs that were `finished` before, and
-    /// reports changed points on standard error, one JSON object per line.
+    /// Handles the end of a run. From time to time it writes the tables of the runs that had `finished`
+    /// before, and reports changed points on standard error, one JSON object per line.
     pub fn run_ended(
         &mut self,
         ended: Option<EndedRun<'_>>,

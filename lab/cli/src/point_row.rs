@@ -62,7 +62,7 @@ pub struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    /// Returns the results of a point.
+    /// Creates the row of a point from its results.
     pub fn of(result: &'r PointResult) -> Self {
         let point = &result.point;
         let latency = result.latency();
@@ -151,7 +151,7 @@ pub struct SweepRow<'r> {
 }
 
 impl<'r> SweepRow<'r> {
-    /// Returns the results of a point.
+    /// Creates the row of a point from its results.
     pub fn of(result: &'r PointResult) -> Self {
         let point = &result.point;
         let axes = point.axes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
@@ -363,8 +363,9 @@ fn interval(metric: Metric, interval: Option<Interval>) -> String {
 /// Up to this many warnings of a kind have a line each; of more warnings, only the first is shown.
 const MAX_WARNING_LINES: usize = 3;
 
-/// Returns the warnings about the results, such as runs that ended early and means that are less precise than
-/// requested: a line for each point, or one line for all if many points have the same kind of warning.
+/// Returns the warnings about the results, for example about runs that ended early or means that are less
+/// precise than requested. There is one line for each point, or one for all points if many have the same kind
+/// of warning.
 pub fn warnings(results: &[PointResult]) -> String {
     let kinds: [fn(&PointResult) -> Vec<String>; 5] = [
         |result| ended_early(result).into_iter().collect(),

@@ -20,7 +20,7 @@ const LAST_RUNS_SHARE: f64 = 0.99;
 /// Minimum number of remaining runs for an estimate by counting runs.
 const MIN_LAST_RUNS: u64 = 50;
 
-/// The form of progress output.
+/// Whether and how progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressOutput {
     /// No output.
@@ -75,7 +75,7 @@ impl Progress {
         Self { earlier, ..self }
     }
 
-    /// Shows the current progress.
+    /// Shows the progress, with the remaining time if it is known.
     pub fn show(&mut self, now: hol_lab::Progress) {
         let elapsed = self.stopwatch.seconds();
         let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };
@@ -112,7 +112,7 @@ impl Progress {
         }
     }
 
-    /// Removes the bar.
+    /// Removes the bar from the terminal.
     pub fn finish(&self) {
         if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();

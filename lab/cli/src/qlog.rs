@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 /// The interval at which congestion windows and round-trip times are read.
 const SAMPLING_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Collects a trace for each end of each connection of the measured flow: first the packets of the run, then the
-/// samples of the same run, which is performed again.
+/// Collects a trace for each end of each connection of the measured flow. The packets come first, then the
+/// samples, for which the run is repeated.
 pub struct Qlog {
     /// The nodes of client and server.
     hosts: [String; 2],

@@ -227,8 +227,8 @@ fn print_part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Res
     check_no_failures(results, out)
 }
 
-/// Describes the points and the approximate time that they take: from the minimum number of repetitions to the maximum
-/// that the key `precision` may require.
+/// Describes the points and the approximate time that they take. The time ranges from the minimum number of
+/// repetitions to the maximum that the key `precision` may require.
 pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
     if is_json {
         return plan

@@ -49,7 +49,7 @@ pub struct RunOptions {
     pub extends: bool,
 }
 
-/// Performs the missing runs of `manifest` in `dir`, and writes the tables. Failed runs are missing in the
+/// Performs the missing runs of `manifest` in `dir`, and writes the tables. Failed runs are missing from the
 /// tables; [`check_no_failures`] returns an error about them.
 pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions) -> Result<Results, Failure> {
     let RunOptions { jobs, progress_output, extends } = options;
@@ -145,8 +145,8 @@ pub fn warn_of_engine(finished: &RunResults) {
     warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| note!("warning: {warning}"));
 }
 
-/// Returns an error if runs of the directory failed: the number of failed runs, the place of their logs, and the
-/// remedy.
+/// Returns an error if runs of the directory failed. The error tells how many, where their logs are, and what
+/// to do.
 pub fn check_no_failures(results: &Results, dir: &Path) -> Result<(), Failure> {
     let Some(first) = results.failed.first() else { return Ok(()) };
     Err(Failure::Failed(format!(

@@ -33,8 +33,8 @@ impl Service {
         self.server.is_some() || !self.files.is_empty()
     }
 
-    /// Returns the programs as TOML: that of the server, if there is one, and that of the client. `client` contains
-    /// keys of the client's `[[program]]`.
+    /// Returns the programs as TOML: the server's program, if there is one, and the client's. `client`
+    /// contains keys of the client's `[[program]]`.
     pub fn programs(&self, client: Table) -> Result<Vec<Value>, Failure> {
         let files = self.files.iter().map(|file| parse_file(file)).collect::<Result<Table, Failure>>()?;
         let program = |node: &str, keys: Table| {

@@ -24,13 +24,13 @@ const SIGNIFICANCE: f64 = 0.005;
 /// value (ms, kbit/s, messages), or if only one of them is finite.
 const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
-/// The result of a comparison.
+/// How the runs of a scenario were compared, and with which result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// The packets were compared, up to the first packet that depends on the seed.
     Packets {
-        /// The first packet that differs between the worlds in content or time, although each world sends the same
-        /// packets up to there with every seed; `None` if no packet differs.
+        /// The first packet that differs between the worlds in content or time; `None` if no packet differs.
+        /// Up to this packet each world sends the same packets with every seed.
         difference: Option<Box<Difference>>,
         /// Whether the values of both runs, such as latency and throughput, agree ([`RunValues::agree`]).
         values_agree: bool,
@@ -68,13 +68,13 @@ pub struct Comparison {
     pub scenario: RandomScenario,
     /// The result.
     pub verdict: Verdict,
-    /// The values in both worlds, if both ran the scenario: those of one run each, or the medians of several
-    /// runs.
+    /// The values in both worlds, if both ran the scenario: the values of one run each, or the medians of
+    /// several runs.
     pub values: Option<[RunValues; 2]>,
 }
 
-/// Runs a scenario in both worlds and compares them: by their packets if these do not depend on the seed,
-/// otherwise by the ranks of several runs.
+/// Runs a scenario in both worlds and compares the results. The packets are compared if they do not depend on
+/// the seed, otherwise the ranks of several runs.
 pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World) -> Comparison {
     // A failed assertion is a result too, and the comparison continues.
     let outcome = catch_unwind(AssertUnwindSafe(|| compare_runs(scenario, first, second)));

@@ -15,7 +15,7 @@ pub struct Coverage {
     pairs: BTreeSet<(String, String)>,
 }
 
-/// Counts over the scenarios with a key.
+/// Numbers of the scenarios that contain a key, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Number of scenarios that both worlds ran.

@@ -39,9 +39,9 @@ pub struct Generator<'w> {
 }
 
 impl<'w> Generator<'w> {
-    /// Creates a generator of scenarios that all `worlds` support. `only` restricts them to one transport or workload,
-    /// or to a queue that drops or marks early (`discipline`), a path that changes during the run (`events`), or other
-    /// flows (`background`).
+    /// Creates a generator of scenarios that all `worlds` support. `only` is the name of the only transport
+    /// or workload, or one of three words: `discipline` for a queue that drops or marks early, `events` for a
+    /// path that changes during the run, `background` for other flows.
     pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
         Self { space: KeySpace::new(), seed, only, worlds }
     }

@@ -165,7 +165,7 @@ fn vary(value: &toml::Value, rng: &mut Rng) -> Option<String> {
     }
 }
 
-/// Returns a random element.
+/// Returns a random element; `None` if there are none.
 pub(crate) fn pick<'c, T>(rng: &mut Rng, choices: &'c [T]) -> Option<&'c T> {
     let count = choices.len() as u64;
     (count > 0).then(|| &choices[rng.below(count) as usize])

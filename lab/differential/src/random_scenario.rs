@@ -8,8 +8,9 @@ use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 const PACKET_MEMORY_OPTIONS: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
-/// Returns the options that the model needs for a comparison with the world called `other`: the stack of its
-/// kernel; for the kernel of a distribution, the memory of a packet; for User-Mode Linux, no time to wake a program.
+/// Returns the options that the model needs for a comparison with the world called `other`. They are the
+/// stack of that world's kernel and, for distribution kernels, the memory of a packet or, for User-Mode
+/// Linux, a wake-up time of zero.
 pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'static str)> {
     let Some(kernel) = other.strip_prefix("kernel:") else { return Vec::new() };
     let mut options = Vec::new();
@@ -27,8 +28,8 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
     options
 }
 
-/// Returns the point of the model with the options that it needs for a comparison with the world called `other`;
-/// options that the user set keep their values.
+/// Returns a point of the model with the options that a comparison with the world called `other` needs.
+/// Options that the user set keep their values.
 pub fn point_to_compare(point: &Point, other: &str) -> Point {
     let mut transport = point.transport.to_string();
     let named: Vec<String> =
@@ -99,8 +100,8 @@ impl RandomScenario {
         self.value("workload.kind").unwrap_or("simco").trim_matches('"')
     }
 
-    /// Returns whether the packets depend on the seed: because the scenario sets a probability, because its path is a
-    /// named one, which has jitter or loss, or because its transport is MPTCP, whose options have random keys.
+    /// Returns whether the packets depend on the seed. They do if the scenario sets a probability, if its
+    /// path is a named one (with jitter or loss), or if its transport is MPTCP (with random keys).
     pub fn has_randomness(&self) -> bool {
         let is_by_chance = |(key, value): &(String, String)| {
             key == "network.path" || value.contains('%') || value.contains("poisson")

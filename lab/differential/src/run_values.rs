@@ -30,8 +30,8 @@ impl RunValues {
         Self { median_ms: ms(0.5), p99_ms: ms(0.99), throughput_kbps, failed }
     }
 
-    /// Returns whether the values of two runs without randomness agree: medians within 3 % or 0.5 ms, 99th percentiles within 5 % or 1 ms,
-    /// throughputs within 3 %, and equal numbers of failures.
+    /// Returns whether the values of two runs without randomness agree. The tolerances are 3 % or 0.5 ms for
+    /// medians, 5 % or 1 ms for 99th percentiles and 3 % for throughputs; numbers of failures must be equal.
     pub fn agree(&self, other: &Self) -> bool {
         agree_within(self.median_ms, other.median_ms, 0.03, 0.5)
             && agree_within(self.p99_ms, other.p99_ms, 0.05, 1.0)

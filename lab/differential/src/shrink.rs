@@ -8,8 +8,8 @@ use crate::random_scenario::RandomScenario;
 /// Maximum number of scenarios tried.
 const MAX_SCENARIOS: usize = 40;
 
-/// Removes settings and messages as long as the worlds differ in the same way, in their values or only in their
-/// packets, and returns the comparison of the smallest scenario found.
+/// Finds the smallest scenario that still differs in the same way, in its values or only in its packets, and
+/// returns its comparison. It removes settings and messages one after the other.
 pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Comparison {
     let wanted = kind(&found.verdict);
     let mut smallest = found;

@@ -13,7 +13,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::relative_numbers::RelativeNumbers;
 
-/// Two packets are sent at the same time if their times differ by at most this.
+/// The largest difference between two times that count as the same.
 pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
 /// A packet this close to the end of a run may come after the end in the other world.
 const NEAR_END: Duration = Duration::from_millis(1);
@@ -196,14 +196,14 @@ impl Trace {
         self.sent.iter().filter(move |sent| sent.interface == interface)
     }
 
-    /// Returns the first packet that differs in content, outcome or time. Each interface is compared by
-    /// itself, because packets that two hosts send at the same time have no order.
+    /// Returns the first packet that differs in content, outcome or time. Each interface is compared
+    /// separately, because packets that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
         self.first_difference_by(other, |a, b| a.matches(b) && a.is_in_time(b))
     }
 
-    /// Returns the first packet that differs in content or outcome, whatever the times: for a world in which
-    /// computation takes time.
+    /// Returns the first packet that differs in content or outcome, whatever the times. It is for a world in
+    /// which computation takes time.
     pub fn first_difference_in_order(&self, other: &Self) -> Option<Difference> {
         self.first_difference_by(other, SentPacket::matches)
     }
@@ -373,8 +373,9 @@ fn without_window(packet: &str) -> String {
     words.join(" ")
 }
 
-/// Prints both times in ms, the sender and the packet; `=`: equal, `~`: different times, `!`: different windows, `x`: lost or marked in
-/// one run.
+/// Formats the times of both runs in ms, the sender and the packet. The first character is `=` for equal
+/// packets, `~` for different times, `!` for different windows, `x` for a packet that was lost or marked in
+/// one run, and `-` or `+` for a packet of only the first or the second run.
 impl fmt::Display for TraceRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |sent: &SentPacket| format!("{:.3}", sent.time.as_secs_f64() * 1e3);

@@ -21,7 +21,7 @@ pub(crate) struct Function<F> {
 }
 
 impl<F: Copy> Function<F> {
-    /// Returns the C library's function of this name, which this library's function of the same name replaces.
+    /// Returns the function called `name` of the C library. This library replaces it.
     ///
     /// # Safety
     /// `F` must be the type of the function with this name.

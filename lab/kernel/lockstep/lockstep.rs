@@ -10,8 +10,9 @@
 //! waits with the lock held: the processor thread announces that it leaves the guest before it queues for the lock, so there is no
 //! deadlock. `jump` makes it rarely necessary for the main thread to take the lock.
 //!
-//! The processor thread is recognised by its name (`-name …,debug-threads=on`), the big lock as the one with which that thread goes to
-//! sleep. If a function of QEMU is missing, nothing of this is used: QEMU works as it does without this library, and `report` reports it.
+//! The processor thread is recognised by its name (`-name …,debug-threads=on`), the big lock as the one with
+//! which that thread goes to sleep. If a function of QEMU is missing, none of this is used: QEMU works as it
+//! does without this library, and `report` reports it.
 //!
 //! A thread acquires a lock in four ways: pthread_mutex_lock, pthread_mutex_trylock, and the return from pthread_cond_wait and
 //! pthread_cond_timedwait. Counted in QEMU 7.2, a run of 2,000 messages takes the big lock 127,000 times by the first, never by the second

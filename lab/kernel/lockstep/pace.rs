@@ -93,8 +93,8 @@ fn requested_shift() -> Option<u32> {
     Some(*digit as u32 - u32::from(b'0'))
 }
 
-/// Keeps the clock from going back; called before the processor resumes a guest that has booted at one
-/// instruction per nanosecond, so that the instructions counted so far took a nanosecond each.
+/// Keeps the clock from going back when the processor's speed changes. It is called before the processor
+/// resumes a guest that has booted at one instruction per nanosecond.
 pub(crate) fn continue_time() {
     // SAFETY: this is its declaration in QEMU 7.2.
     static COUNT: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get_raw") };

@@ -1,6 +1,6 @@
 //! Archives in the kernel's initramfs format: cpio, "newc". Documentation/driver-api/early-userspace/buffer-format.
 
-/// An archive under construction.
+/// An archive to which files are being added.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
     octets: Vec<u8>,
@@ -32,7 +32,7 @@ impl Archive {
         self.entry(path, mode::CHARACTER_DEVICE, (major, minor), &[]);
     }
 
-    /// Returns the archive.
+    /// Appends the trailer and returns the octets of the archive.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, (0, 0), &[]);
         self.octets

@@ -40,7 +40,7 @@ pub(crate) fn pack(out: &mut Vec<u8>, time: Time, interface: u16, received: bool
     out.extend_from_slice(octets);
 }
 
-/// Passes the TLS secrets and then all packets to the `observer`; `names` are those of the interfaces.
+/// Passes the TLS secrets and then all packets to the `observer`; `names` are the names of the interfaces.
 pub(crate) fn pass_to_observer(
     PacketCapture { packets, secrets }: PacketCapture,
     names: &[String],

@@ -89,7 +89,7 @@ pub enum KernelError {
         action: &'static str,
         /// The error of the operating system.
         source: io::Error,
-        /// The remedy; empty, or starting with "; ".
+        /// The remedy; either empty or preceded by a semicolon and a space.
         cure: &'static str,
     },
     /// The kernel does not support a key of the scenario.

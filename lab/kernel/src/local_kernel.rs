@@ -1,5 +1,5 @@
-//! Runs jobs on this machine's own kernel and real clock: a process does what a guest does, in network namespaces that
-//! end with the process. The process changes nothing else on the machine.
+//! Runs jobs on this machine's own kernel and real clock. A process does the work of a guest, in network
+//! namespaces that end with the process; it changes nothing else on the machine.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -27,7 +27,8 @@ use crate::{KernelError, check, netem};
 /// The interval at which an observer is asked whether a run continues.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Returns an error that names the first feature that no kernel supports, or that would change this machine.
+/// Returns an error that names the first unsupported feature. A feature is unsupported if no kernel has it,
+/// or if it would change this machine.
 pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     let unsupported = |what: String, why: String| Err(KernelError::Unsupported { what, why });
     if let Some(program) = scenario.programs.first() {

@@ -1,4 +1,4 @@
-//! The kernel modules of a guest, in the order in which they are loaded.
+//! The kernel modules of a guest, in loading order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ const TUN: &str = "tun";
 /// The module of the discipline DualPI2.
 pub(crate) const DUALPI2: &str = "sch_dualpi2";
 
-/// The module of SCTP.
+/// The name of the kernel module of SCTP.
 pub(crate) const SCTP: &str = "sctp";
 
 /// The file in which a kernel lists its built-in modules.
@@ -82,7 +82,7 @@ pub(crate) fn at_boot() -> impl Iterator<Item = String> {
     MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != FIRMWARE_CONFIG).map(file)
 }
 
-/// Returns the file names of the modules of nftables, in the order in which they are loaded.
+/// Returns the file names of the modules of nftables, in loading order.
 pub(crate) fn nftables_modules() -> impl Iterator<Item = String> {
     NFTABLES_MODULES.into_iter().map(file)
 }
@@ -134,8 +134,8 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
     Ok(modules)
 }
 
-/// Returns a module without the signature at its end, so that the kernel need not verify it, which takes as long as four hundred messages.
-/// linux/module_signature.h
+/// Returns a module without the signature at its end (linux/module_signature.h). The kernel then need not
+/// verify it, which would take as long as four hundred messages.
 pub(crate) fn without_signature(module: &[u8]) -> &[u8] {
     const SIGNATURE_MAGIC: &[u8] = b"~Module signature appended~\n";
     /// The size of the trailer: algorithm, hash, type, length of the signer's name, length of the key's name, three octets of padding,

@@ -24,7 +24,8 @@ pub(crate) struct BuildableNetwork {
 }
 
 impl BuildableNetwork {
-    /// Returns the changes of a run with `seed`: those of the experiment, and those that the bursts of its losses cause.
+    /// Returns all changes of a run with `seed`: the changes of the experiment, and those that loss bursts
+    /// cause.
     pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
         delay_stage_changes(&self.links, &self.network.changes_of_run(seed))
             .expect("the plan was checked, and bursts are random loss")

@@ -34,7 +34,7 @@ pub enum StepExactness {
 }
 
 impl Provenance {
-    /// Returns what it means for results if stepping is not exact, and how to avoid that; `None` if it is exact.
+    /// Returns a warning if stepping is not exact: what that means for the results, and how to avoid it.
     pub fn warning(&self) -> Option<String> {
         let Self { engine, version, stepping: StepExactness::Absent(reason), .. } = self else { return None };
         let snapshots = cache().join("snapshots");

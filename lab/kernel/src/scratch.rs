@@ -7,7 +7,8 @@ use tempfile::TempDir;
 
 use crate::KernelError;
 
-/// Creates a directory in `place`, named after `purpose` and this process, and removes those of processes that no longer exist.
+/// Creates a directory in `place`, named after `purpose` and this process. Removes the directories of
+/// processes that no longer exist.
 pub(crate) fn directory(place: &Path, purpose: &str) -> Result<TempDir, KernelError> {
     fs::create_dir_all(place).map_err(|e| KernelError::file("create", place, e))?;
     sweep(place, purpose);

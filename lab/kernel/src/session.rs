@@ -46,12 +46,12 @@ impl Session {
         Ok(Self { guest, interfaces, root: root.map(|root| root.digest()) })
     }
 
-    /// Returns whether the guest's root file system is the one that the programs of `scenario` need.
+    /// Returns whether the guest has the root file system that the programs of `scenario` need.
     pub fn provides_programs_of(&self, scenario: &Scenario) -> Result<bool, KernelError> {
         Ok(Root::of(scenario)?.map(|root| root.digest()) == self.root)
     }
 
-    /// Performs a step.
+    /// Performs a step in the guest and returns its result.
     pub fn perform(
         &mut self,
         step: &Step,

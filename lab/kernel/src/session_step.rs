@@ -67,14 +67,14 @@ pub struct ShellState {
 
 /// Receives the messages of a guest during a step, and can interrupt the step.
 pub trait SessionObserver {
-    /// Receives a message of the guest.
+    /// Receives a message that the guest sends during a step.
     fn receive(&mut self, message: &GuestMessage);
 
     /// Returns whether the step continues. Called about a thousand times per second.
     fn next_control(&mut self) -> StepControl;
 }
 
-/// Whether a step continues.
+/// Whether a step goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepControl {
     /// The step continues.

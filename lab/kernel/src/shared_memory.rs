@@ -1,5 +1,5 @@
-//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file of the
-//! host. Host and guest take turns; the content is what the one with the last turn has written.
+//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file
+//! of the host. Host and guest take turns, and each overwrites what the other has written.
 //!
 //! A guest that has written a message writes to a gate, a pipe that stays full until the host has read the message: QEMU blocks in the
 //! middle of that instruction. Pausing the machine would not do: before QEMU's main thread handles the pause, it may consider the guest
@@ -29,7 +29,7 @@ const TEXT_OFFSET: u64 = 24;
 /// The largest fragment in octets.
 pub(crate) const MAX_FRAGMENT: usize = (SIZE - TEXT_OFFSET) as usize;
 
-/// The kind of a fragment.
+/// What a fragment contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FragmentKind {
     /// A step for the guest.
@@ -78,7 +78,7 @@ impl SharedMemory {
         Ok(Some((kind, text)))
     }
 
-    /// Interrupts the guest.
+    /// Interrupts the guest's current step.
     pub(crate) fn interrupt(&self) -> io::Result<()> {
         self.put(INTERRUPTS_OFFSET, self.interrupts()?.wrapping_add(1))
     }

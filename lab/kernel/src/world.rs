@@ -49,7 +49,8 @@ impl Kernel {
         Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
     }
 
-    /// Returns a warning about the mode in which the kernel runs on this host, and how to avoid it.
+    /// Returns a warning about the mode in which the kernel runs on this host, with advice on how to avoid
+    /// it.
     pub fn warning(&self) -> Result<Option<String>, KernelError> {
         Ok(engine::engine_for(&self.image).provenance(&self.image, true)?.warning())
     }
@@ -171,7 +172,8 @@ impl World for Kernel {
     }
 }
 
-/// Returns a transport, and those of its settings that the kernel of release `kernel` or this project's own endpoint applies.
+/// Returns a transport with its effective settings: those that the kernel of release `kernel`, or this
+/// project's own endpoint, applies.
 pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Value; 2] {
     let settings = hol_sockets::sysctls(transport, kernel).unwrap_or_default();
     let settings = if transport.is_userspace() {

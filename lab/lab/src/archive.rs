@@ -60,7 +60,7 @@ impl Archive {
         Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES_DIRECTORY)) }
     }
 
-    /// Creates an archive that keeps nothing. The interval must be the one of the runs that are compared, because
+    /// Creates an archive that keeps nothing. `interval` must be that of the runs to compare with, because
     /// sampling a kernel takes time.
     pub(crate) fn discarding(interval: Option<Duration>) -> Self {
         Self { interval, ..Self::default() }

@@ -100,7 +100,7 @@ fn is_called(element: &Spanned<DeValue<'_>>, name: &str) -> bool {
     own == Some(name)
 }
 
-/// Returns the span of the first key of the table `at` that a problem names in backquotes.
+/// Returns the span of the first key that `problem` names in backquotes and that the table `at` has.
 pub(crate) fn span_of_named_key(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(inner) = table.get(at)?.get_ref() else { return None };
     problem.split('`').skip(1).step_by(2).find_map(|key| Some(inner.get(key)?.span()))

@@ -27,7 +27,7 @@ use crate::worlds::WorldName;
 /// An experiment: networks, transports, workload, and the number of repetitions.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// Name of the experiment: that of its file without the extension.
+    /// Name of the experiment: the name of its file without the extension.
     pub name: String,
     /// Title of the experiment, one line.
     pub title: String,

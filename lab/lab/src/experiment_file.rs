@@ -166,7 +166,7 @@ fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
 }
 
 impl ExperimentFile {
-    /// Shares the options of transports that are the same in `other`; they would occupy most of the memory of a file.
+    /// Shares with `other` the options of equal transports, which would occupy most of the memory of a file.
     pub(crate) fn share_transports(&mut self, other: &Self) {
         for (own, other) in self.transports.get_mut().iter_mut().zip(other.transports.get_ref()) {
             if own.spec == other.spec {
@@ -258,7 +258,8 @@ impl ExperimentFile {
         }
     }
 
-    /// Makes the paths that the file names absolute; they are relative to the file.
+    /// Makes the paths that the file names absolute; they are relative to the file. Also reads its traces,
+    /// distributions and sizes.
     pub(crate) fn with_absolute_paths(
         mut self,
         written: &DeTable<'_>,
@@ -337,8 +338,8 @@ impl ExperimentFile {
         before.collect()
     }
 
-    /// Returns the error for keys that contradict each other, at the position of the first of these keys or of their
-    /// table.
+    /// Returns the error for keys that contradict each other. Its position is the first of these keys, or
+    /// their table.
     pub(crate) fn why_unsupported(
         &self,
         error: &ScenarioError,
@@ -401,7 +402,8 @@ impl ExperimentFile {
         self.messages.as_ref().map_or(usual, |given| *given.get_ref())
     }
 
-    /// Multiplies the number of messages, which is that of one repetition, by the number of repetitions.
+    /// Multiplies the number of messages by the number of repetitions, because the file gives the number for
+    /// one repetition.
     pub(crate) fn multiply_messages(&mut self) {
         let repetitions = u64::from(self.repetitions.get_ref().min);
         if let Some(messages) = &mut self.messages {

@@ -48,8 +48,8 @@ impl PointResult {
     }
 }
 
-/// Returns the rate of the octets of completed requests from the first message sent to the last one delivered, in kbit/s; `None` if the run
-/// ended early, because its deliveries are not representative.
+/// Returns the throughput of completed requests in kbit/s, from the first message sent to the last one
+/// delivered. `None` if the run ended early, because its deliveries are not representative.
 pub(crate) fn throughput(run: &RunResult) -> Option<f64> {
     kbps(run, run.summary.bytes).filter(|_| run.stop_reason.is_none())
 }

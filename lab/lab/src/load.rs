@@ -38,9 +38,11 @@ pub struct CollapseRule {
 }
 
 impl CollapseRule {
-    /// Creates the rule for a point with `rate` messages per second; zero if messages are sent as fast as the transport
-    /// accepts them, so that none can be late. On a path whose rate changes, a run may fall behind for a time and recover,
-    /// so lateness does not count there if the load is known not to exceed the mean rate of the path.
+    /// Creates the rule for a point with `rate` messages per second. The rate is zero if messages are sent as
+    /// fast as the transport accepts them, so that none can be late.
+    ///
+    /// On a path whose rate changes, a run may fall behind for a time and recover. Lateness therefore does
+    /// not count there if the load is known not to exceed the mean rate of the path.
     pub fn new(path_changes: bool, rate: f64, load: Option<Load>) -> Self {
         Self {
             counts_lateness: rate > 0.0 && (!path_changes || load.is_none_or(|load| load.exceeds_path())),
@@ -57,8 +59,9 @@ impl CollapseRule {
 }
 
 impl PointResult {
-    /// Returns the offered and the delivered load, if all messages have one size and are due at a rate. `None` on a
-    /// path that changes and has no mean rate, because the load that a run carried then says nothing about other times.
+    /// Returns the offered and the delivered load, if all messages have the same size and are scheduled at a
+    /// fixed rate. `None` on a path that changes and has no mean rate, because the load that a run carried
+    /// then says nothing about other times.
     pub fn load(&self) -> Option<Load> {
         let (point, workload) = (&self.point, &self.point.workload);
         let each = 8e-6 * workload.size()? as f64;

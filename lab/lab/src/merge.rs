@@ -18,7 +18,7 @@ use crate::shard::{Shard, divide_runs};
 use crate::store::{Store, is_result_directory, load};
 use crate::verify::differences;
 
-/// The result of a merge.
+/// What a merge of parts produced.
 #[derive(Debug)]
 pub struct MergeResult {
     /// The joined result directory.

@@ -99,7 +99,7 @@ pub struct MetricInfo {
 pub struct MetricRequirement {
     /// Returns whether a point meets the condition.
     pub is_met: fn(&Point) -> bool,
-    /// The change to an experiment after which points have the metric.
+    /// How to change an experiment so that its points have the metric.
     pub cure: &'static str,
 }
 
@@ -533,7 +533,8 @@ impl Metric {
         }
     }
 
-    /// Returns the title of the axis of the share of messages above a time.
+    /// Returns the title of the axis that shows which share of the messages, or of the runs, took longer than
+    /// a time.
     pub fn share_axis(self) -> &'static str {
         match self.info().is_time_of_run {
             true => "share of runs that took longer",

@@ -16,9 +16,9 @@ use crate::axes::Assignment;
 use crate::error::InputError;
 use crate::source::Source;
 
-/// A transport to compare: `"sctp:streams=8"`, or `{ spec = "sctp:streams=8", label = "SCTP-8", workload = {
-/// sources = 8 } }`. Keys of `workload` override those of `[workload]` for this transport, for example to
-/// have a source for each stream.
+/// A transport to compare: `"sctp:streams=8"`, or
+/// `{ spec = "sctp:streams=8", label = "SCTP-8", workload = { sources = 8 } }`. For this transport the keys
+/// of `workload` override those of `[workload]`, for example to have a source for each stream.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedTransport {
     pub(crate) spec: TransportSpec,

@@ -81,8 +81,8 @@ pub fn compression(octets: &[u8]) -> Option<&'static str> {
     COMPRESSED_FORMATS.iter().find(|(magic, ..)| octets.starts_with(magic)).map(|(_, program, _)| *program)
 }
 
-/// Returns which other tool's file this is and what to do with it, as the end of a sentence that begins with the file's name; `None` if the
-/// tool is unknown.
+/// Describes which other tool's file this is and what to do with it; `None` if the tool is unknown. The text
+/// is the end of a sentence that begins with the file's name.
 pub fn describe_other_tool(octets: &[u8]) -> Option<&'static str> {
     let compressed = COMPRESSED_FORMATS.iter().map(|(magic, _, sentence)| (magic, sentence));
     let mut binary = compressed.chain(BINARY_FORMATS.iter().map(|(magic, sentence)| (magic, sentence)));

@@ -48,8 +48,8 @@ impl Plan {
         Self { points, share }
     }
 
-    /// Returns the approximate processor time, in µs, of each of `part_count` parts of the plan, for the smallest number of
-    /// repetitions.
+    /// Divides the plan into `part_count` parts and returns the approximate processor time of each, in µs,
+    /// for the smallest number of repetitions.
     pub fn work_of_parts(&self, part_count: usize) -> Vec<u64> {
         divide_runs(&self.points, part_count).iter().map(Share::work).collect()
     }
@@ -64,7 +64,7 @@ impl Plan {
         &self.points
     }
 
-    /// Returns the number of messages of all points, for the smallest number of repetitions.
+    /// Returns how many messages all points send with the smallest number of repetitions.
     pub fn message_count(&self) -> u64 {
         self.next_runs(&RunResults::default()).iter().map(Job::message_count).fold(0, u64::saturating_add)
     }
@@ -80,8 +80,9 @@ impl Plan {
         points.map(of).fold(0, u64::saturating_add).max(self.message_count())
     }
 
-    /// Returns the runs to perform next, the longest first; among equally long runs the first repetitions, so that an
-    /// interrupted sweep has results of every point. Empty when every point is precise enough.
+    /// Returns the runs to perform next, the longest first; empty if every point is precise enough. Among
+    /// equally long runs the first repetitions come first, so that an interrupted sweep has results of every
+    /// point.
     pub fn next_runs(&self, finished: &RunResults) -> Vec<Job<'_>> {
         let mut seen = BTreeSet::new();
         let mut jobs = Vec::new();

@@ -103,7 +103,8 @@ impl Point {
         self
     }
 
-    /// Returns the point with the full name and the provenance of `world`, or an error if that world is missing or does not support it.
+    /// Returns the point with the full name and the provenance of `world`. Fails if that world is missing or
+    /// does not support the point.
     pub fn in_named_world(mut self, world: &WorldName) -> Result<Self, RunError> {
         let there = world.open()?;
         self.world = WorldName::of(&there.name(), "");
@@ -204,7 +205,8 @@ impl Point {
         self.network.is_disrupted()
     }
 
-    /// Returns the number of background flows that last as long as the workload, without those with a fixed number of messages.
+    /// Returns the number of background flows that last as long as the workload. Flows with a fixed number of
+    /// messages do not count.
     pub fn competitors(&self) -> usize {
         let lasting = self.background.iter().filter(|entry| entry.messages.is_none());
         lasting.map(|entry| usize::from(entry.count)).sum()

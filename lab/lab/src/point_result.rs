@@ -35,7 +35,7 @@ pub struct ClassResult {
 }
 
 impl PointResult {
-    /// Creates the result of a point from its first `needed` runs, as far as they are finished.
+    /// Creates the result of a point from the finished runs among its first `needed` ones.
     pub(crate) fn new(point: &Point, needed: u32, finished: &RunResults) -> Self {
         let runs: Vec<Arc<RunResult>> = finished.runs_of(point.id).take(needed as usize).cloned().collect();
         Self { point: point.clone(), complete: runs.len() == needed as usize, runs }
@@ -52,8 +52,8 @@ impl PointResult {
         Interval::of(&means, CONFIDENCE)
     }
 
-    /// Returns the mean latency over the repetitions, in ms, with an interval that accounts for their skewness and for timeouts too rare to
-    /// have occurred; `None` if no message was completed.
+    /// Returns the mean latency over the repetitions, in ms; `None` if no message was completed. Its interval
+    /// accounts for skewed repetitions, and for timeouts that are too rare to have occurred.
     pub fn shaped_mean_ms(&self) -> Option<Bounds> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
         let bounds = Metric::ResponseTime.limit(Bounds::of_mean(&means, CONFIDENCE)?);
@@ -74,8 +74,8 @@ impl PointResult {
         Bounds::of_median(&self.sorted_means_ms(), CONFIDENCE)
     }
 
-    /// Returns whether longer runs would have the same mean latency, as far as the results show. True for
-    /// programs, which are finite.
+    /// Returns whether longer runs would have the same mean latency, by the evidence of these results. True
+    /// for programs, which are finite.
     pub fn is_steady(&self) -> bool {
         if self.point.workload.is_programs() {
             return true;
@@ -98,7 +98,7 @@ impl PointResult {
         all
     }
 
-    /// Returns the results of each class of message sizes, by name; none if all sizes are the same, or if an
+    /// Returns the results of each class of message sizes, by name. Empty if all sizes are the same, or if an
     /// older version wrote the runs.
     pub fn classes(&self) -> Vec<(String, ClassResult)> {
         let of_class = |(index, class): (usize, SizeClass)| {

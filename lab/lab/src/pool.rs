@@ -7,8 +7,8 @@ use std::sync::mpsc;
 /// which returns false once they are no longer received. Passes the reports about an item, and then its result, to
 /// `take` on this thread.
 ///
-/// Once `stop` is set no further item is started; items that were started are finished, and their results passed on. An error of `take`
-/// ends the work.
+/// Once `stop` is set, no further item is started. Items in progress are finished, and their results are
+/// passed on. An error of `take` ends the work.
 pub(crate) fn for_each<T: Sync, R: Send, E>(
     items: &[T],
     threads: usize,

@@ -37,8 +37,8 @@ pub(crate) fn resolve_root(root: &mut Spanned<Root>, source: &Source) -> Result<
     Ok(())
 }
 
-/// Returns the workload of programs, between the nodes of the first program that is not a service and of the first service; `None`
-/// without programs.
+/// Returns the workload of programs; `None` without programs. Its ends are the nodes of the first program
+/// that is not a service and of the first service.
 pub(crate) fn workload(programs: &[Spanned<Program>]) -> Option<WorkloadSpec> {
     programs.first()?;
     let node_of = |is_awaited| {

@@ -42,8 +42,9 @@ impl Quantity {
         time().or_else(rate).or_else(size).or_else(share).or_else(often).or_else(packets).or_else(plain)
     }
 
-    /// Returns the number that a table of results has in addition to the `value` of a swept key, with the
-    /// suffix of its column; `None` for a plain number.
+    /// Converts the `value` of a swept key to a number for an additional column in a table of results, and
+    /// returns it with the suffix of that column. `None` for a plain number, which needs no additional
+    /// column.
     pub(crate) fn numeric_cell(value: &str) -> Option<(&'static str, f64)> {
         let (quantity, number) = Self::read(value)?;
         let (ending, unit) = match quantity {

@@ -1,5 +1,6 @@
-//! Records of single messages of every flow: a Parquet file for each run (docs/results.md), readable by pandas, polars, DuckDB and R.
-//! Column names contain units; each row contains its point.
+//! Records of single messages: a Parquet file for each run, with the messages of every flow
+//! (docs/results.md). pandas, polars, DuckDB and R can read it. Column names contain units; each row contains
+//! its point.
 
 use std::path::PathBuf;
 
@@ -94,7 +95,7 @@ impl RecordsFile {
         if waiting.len() < ROWS_PER_GROUP { Ok(()) } else { self.write_group(flow) }
     }
 
-    /// Writes the remaining records.
+    /// Writes the records that have not been written yet.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         for flow in 0..self.flows.len() {
             let UnwrittenRecords { records, groups } = &self.flows[flow];

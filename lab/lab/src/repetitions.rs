@@ -22,7 +22,7 @@ pub struct Repetitions {
 const MAX_REPETITIONS: u32 = 1_000_000;
 
 impl Repetitions {
-    /// Creates a fixed number of repetitions.
+    /// Creates a number of repetitions that does not depend on the results.
     pub const fn fixed(count: u32) -> Self {
         Self { min: count, max: count }
     }

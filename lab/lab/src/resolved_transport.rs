@@ -1,5 +1,5 @@
-//! Writes a transport with every option of its stack, so that a result contains all settings with which it
-//! was measured.
+//! Writes a transport with every option of its stack, so that a result contains all settings of its
+//! transport.
 
 use hol_stack::TransportSpec;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};

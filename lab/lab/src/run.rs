@@ -14,7 +14,7 @@ use crate::run_observer::RunObserver;
 use crate::run_result::RunResult;
 use crate::stopwatch::Stopwatch;
 
-/// The outcome of a run.
+/// How a run ended.
 pub(crate) enum Outcome {
     /// The run completed with this result.
     Done(Box<RunResult>),

@@ -48,7 +48,7 @@ struct Kind {
 
 /// The summaries of a run's records.
 pub(crate) struct RecordSummaries {
-    /// Summary of the kind of records by which the workload is measured.
+    /// Summary of the records that measure the workload.
     pub(crate) summary: Summary,
     /// Time from the first of the measured messages sent to the last one delivered.
     pub(crate) span: Duration,
@@ -94,7 +94,7 @@ impl<'a> RunObserver<'a> {
         Self { waterfall: Some(WaterfallBuilder::default()), ..self }
     }
 
-    /// Makes the observer also summarise each of these classes of the records of `kind`.
+    /// Makes the observer also summarise the records of `kind`, separately for each of these classes.
     pub(crate) fn with_classes(self, kind: RecordKind, classes: Vec<SizeClass>) -> Self {
         let classes = classes.into_iter().map(|class| (class, Summarizer::default())).collect();
         Self { measured: kind, classes, ..self }

@@ -130,7 +130,7 @@ impl RunResult {
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
     }
 
-    /// Returns the longest time without a delivery around a disruption, in ms; `None` if there was no
+    /// Returns the longest time without a delivery around a disruption, in ms. `None` if there was no
     /// disruption, or if nothing was delivered after one.
     pub fn outage_ms(&self) -> Option<f64> {
         let longest = self.outages.iter().map(|outage| outage.longest).max()?;

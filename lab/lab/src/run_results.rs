@@ -7,7 +7,7 @@ use crate::failed_runs::FailedRun;
 use crate::point::{PointId, RunKey};
 use crate::run_result::RunResult;
 
-/// Completed and failed runs.
+/// The results of completed runs, and the runs that failed.
 #[derive(Debug, Clone, Default)]
 pub struct RunResults {
     runs: BTreeMap<RunKey, Arc<RunResult>>,

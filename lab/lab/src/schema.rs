@@ -89,7 +89,7 @@ pub struct Section {
     pub inherited: Vec<String>,
 }
 
-/// A key of a table.
+/// A key of a table in an experiment file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// Name of the key.

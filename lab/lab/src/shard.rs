@@ -23,7 +23,7 @@ pub struct Shard {
 /// The largest number of parts; more are considered a mistake.
 const MAX_PARTS: usize = 100_000;
 
-/// The runs of one part.
+/// The runs that belong to one part of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Share {
     /// Points of which this part has all repetitions, because the number of repetitions depends on the first results.

@@ -182,8 +182,9 @@ impl Source {
         Ok(())
     }
 
-    /// Returns whether the number of messages in the text is that of each repetition: the text is the traffic of a script, which each
-    /// repetition plays as a whole, and the command line sets no number.
+    /// Returns whether the number of messages in the text applies to each repetition. This is so if the text
+    /// is the traffic of a script, which each repetition plays as a whole, and if the command line sets no
+    /// number.
     pub(crate) fn has_messages_per_repetition(&self) -> bool {
         self.plays_script && !self.is_set(&["messages".to_owned()])
     }
@@ -303,7 +304,8 @@ impl Source {
         Ok(ignored)
     }
 
-    /// Returns the SHA-256 of the experiment file and of each file that was read because it names it, by path; empty without a file.
+    /// Returns the SHA-256 of the experiment file and of each file that it names, by path; empty if the
+    /// experiment is not in a file.
     pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
         let Some(directory) = &self.directory else { return BTreeMap::new() };
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -445,8 +447,8 @@ impl Source {
     }
 }
 
-/// Returns the text of a file. If it is not text, the error says which tool's file it is, if that is known, as the end of a sentence that
-/// begins with the file's name.
+/// Returns the text of a file. If the file is not text, the error continues a sentence that begins with the
+/// file's name; it names the tool that writes such files, if that is known.
 pub fn text_from_octets(octets: Vec<u8>) -> Result<String, &'static str> {
     String::from_utf8(octets).map_err(|wrong| {
         describe_other_tool(wrong.as_bytes()).unwrap_or("is not UTF-8 text; save it as UTF-8")

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts a stopwatch.
+    /// Starts a stopwatch of wall-clock time.
     pub fn start() -> Self {
         Self(Instant::now())
     }
@@ -27,7 +27,7 @@ impl Stopwatch {
 pub(crate) struct ThreadTimer(Timespec);
 
 impl ThreadTimer {
-    /// Starts a timer.
+    /// Starts a timer of the processor time of this thread.
     pub(crate) fn start() -> Self {
         Self(clock_gettime(ClockId::ThreadCPUTime))
     }

@@ -23,22 +23,22 @@ const REPORT_INTERVAL: f64 = 2.0;
 /// The result of a run, or its failure.
 pub type EndedRun<'r> = Result<&'r RunResult, &'r FailedRun>;
 
-/// The progress of a plan.
+/// How far the runs of a plan have progressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Number of runs that have ended.
     pub runs: u64,
-    /// Number of runs needed, as far as is known.
+    /// Number of runs needed, as known so far.
     pub runs_wanted: u64,
     /// Number of runs that failed, which `runs` includes.
     pub failed: u64,
     /// Number of settled messages, including messages of runs in progress.
     pub messages: u64,
-    /// Number of messages in all runs needed, as far as is known.
+    /// Number of messages in all runs needed, as known so far.
     pub messages_wanted: u64,
     /// Approximate processor time of the completed work, in µs.
     pub work: u64,
-    /// Approximate processor time of all runs needed, as far as is known, in µs.
+    /// Approximate processor time of all runs needed, as known so far, in µs.
     pub work_wanted: u64,
 }
 
@@ -59,10 +59,12 @@ struct Step {
     work: u64,
 }
 
-/// Performs the runs of `plan` that are not in `finished`, on `threads` threads. `stop` ends the work, and interrupts
-/// runs that can be interrupted. The records of each run go to the `archive`. `done` is called on this thread with each
-/// result, in the order in which runs end; results do not depend on that order. When a run has progressed, `done` is
-/// called without a result. Its last argument holds the runs that ended before. A failed run is not repeated.
+/// Performs the runs of `plan` that are not in `finished`, on `threads` threads.
+///
+/// `stop` ends the work, and interrupts runs that can be interrupted. The records of each run go to the
+/// `archive`. `done` is called on this thread with each result, in the order in which runs end; results do
+/// not depend on that order. It is also called without a result when a run has progressed. Its last argument
+/// holds the runs that ended before. A failed run is not repeated.
 pub fn execute(
     plan: &Plan,
     finished: &mut RunResults,

@@ -65,7 +65,7 @@ pub fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     from_table(table.get_ref())
 }
 
-/// Reads a table.
+/// Deserializes a value from a parsed table.
 pub(crate) fn from_table<'de, T: Deserialize<'de>>(table: &'de DeTable<'de>) -> Result<T, ReadError> {
     T::deserialize(Reader { node: Node::Table(table), span: 0..0 })
 }

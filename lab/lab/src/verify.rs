@@ -31,8 +31,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Repeats all runs of [repeatable](check_repeatable) worlds, or `sample` of them spread evenly; returns the number of
-/// repeated runs, and those that differ.
+/// Repeats all runs of [repeatable](check_repeatable) worlds, or `sample` of them spread evenly. Returns the
+/// number of repeated runs, and the runs that differ.
 pub fn verify(
     results: &Results,
     sample: Option<usize>,

@@ -50,8 +50,8 @@ impl WorldName {
         Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
     }
 
-    /// Returns the best world for programs: User-Mode Linux, in which computing takes no virtual time, if its kernel
-    /// was built; otherwise the default kernel.
+    /// Returns the best world for programs. It is User-Mode Linux, in which computing takes no virtual time,
+    /// if its kernel was built, and otherwise the default kernel.
     pub fn of_programs() -> Self {
         Self::of("kernel", if Image::list().iter().any(Image::is_user_mode) { "uml" } else { "" })
     }

@@ -24,8 +24,8 @@ pub(crate) enum Path {
     Routed,
 }
 
-/// Returns an error that names the first feature that this machine does not support, or for which hol would have to
-/// change this machine.
+/// Returns an error that names the first unsupported feature. A feature is unsupported if this machine lacks
+/// it, or if hol would have to change this machine for it.
 pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| unsupported_error("scenario", problem))?;
     network(scenario, path)?;

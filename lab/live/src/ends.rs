@@ -22,7 +22,7 @@ const NO_RUN: &str = "a message about a run arrived, but no run is active";
 /// Maximum number of samples per control message.
 const SAMPLES_PER_MESSAGE: usize = 1 << 16;
 
-/// The ends on this host of the flows of a client; this client is the host with the experiment.
+/// The ends of flows that this host runs for one client, the host with the experiment.
 pub(crate) struct Ends {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     secret: Secret,

@@ -1,5 +1,5 @@
-//! A run on several hosts: this host has some ends, including the measured client; others have the rest; a router between them may shape
-//! the path.
+//! A run on several hosts. This host runs some ends, including the measured client, and the other hosts run
+//! the rest. A router between them may shape the path.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -93,7 +93,8 @@ impl<'a> HostRun<'a> {
         self.placement.hosts(&self.flow_parameters[0])[1] - 1
     }
 
-    /// Returns the addresses of both ends of each flow, the one on the measured client's side of the router first.
+    /// Returns the addresses of both ends of each flow. The end on the measured client's side of the router
+    /// comes first.
     pub(crate) fn address_pairs(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &FlowParameters| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);

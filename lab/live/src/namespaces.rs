@@ -1,5 +1,5 @@
-//! Both ends on this machine in network namespaces, with a path built by its kernel: in real time, as everywhere in the live world, and
-//! with any network that the kernel world can build.
+//! Runs both ends on this machine in network namespaces, with a path built by its kernel. Time is real, as
+//! everywhere in the live world, and any network that the kernel world can build is possible.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -18,7 +18,8 @@ use crate::world::COST;
 /// The part after the colon in the world's name.
 pub const NAMESPACES: &str = "namespaces";
 
-/// The world of network namespaces. Runs take turns, because concurrent ones would disturb each other.
+/// The world whose hosts are network namespaces. Runs take turns, because concurrent runs would disturb each
+/// other.
 #[derive(Debug)]
 pub struct Namespaces {
     /// The program that runs in the namespaces.

@@ -1,4 +1,5 @@
-//! The other hosts of a live world, and the router between them, if there is one: their identity, and whether they can run a scenario.
+//! The other hosts of a live world, and the router between them, if there is one. This file finds out their
+//! identity, and whether they can run a scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

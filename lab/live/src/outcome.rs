@@ -9,7 +9,7 @@ use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 use crate::host_properties::{self, Host};
 use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 
-/// The interval at which an observer is asked whether the run continues.
+/// The interval between the calls that ask an observer whether the run continues.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Converts the measurement to the form common to all worlds.

@@ -59,8 +59,8 @@ impl PathRouter {
         )))
     }
 
-    /// Calls `work` with the router, after checking that it lies between the addresses of each pair, and that all pairs
-    /// have the same interfaces as the first.
+    /// Calls `work` with the router, after two checks: the router lies between the addresses of each pair,
+    /// and all pairs have the same interfaces as the first.
     pub(crate) fn with<T>(
         &self,
         pairs: &[[IpAddr; 2]],
@@ -98,13 +98,13 @@ pub(crate) struct RouterPath<'s> {
 }
 
 impl RouterPath<'_> {
-    /// Shapes the path.
+    /// Makes the router emulate the network on the path.
     pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
         let answer = self.session.shape(network, seed).map_err(|problem| self.host.no_reply(&problem))?;
         answer.map_err(|why| self.host.refused(&why))
     }
 
-    /// Restores the path; returns the counters of the packets that passed meanwhile.
+    /// Restores the path. Returns the counters of the packets that passed while it was shaped.
     pub(crate) fn restore(&self) -> Result<[LinkCounters; 2], RunError> {
         let answer = self.session.restore().map_err(|problem| self.host.no_reply(&problem))?;
         answer.map_err(|why| self.run_failed(&why))

@@ -12,7 +12,7 @@ use crate::relay::Relay;
 use crate::secret::Secret;
 use crate::session::Session;
 
-/// The identity of a host, and the addresses by which it is reached.
+/// The identity of a host, and the addresses at which it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PeerIdentity {
     pub(crate) host: HostDescription,

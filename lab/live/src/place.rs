@@ -46,7 +46,7 @@ impl fmt::Display for HostAndPort {
     }
 }
 
-/// The role of another host.
+/// What another host does for the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostRole {
     /// The host has the other ends of flows.

@@ -37,8 +37,9 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Returns the placement as seen by the host `own`, which reaches the first host and itself at the addresses in
-    /// `address_pair`; `None` if the placement lists no such host, or not the host of a node.
+    /// Returns the placement as seen by the host `own`; `address_pair` has the addresses at which it reaches
+    /// the first host and itself. Returns `None` if the placement lists no such host, or not the host of a
+    /// node.
     pub(crate) fn seen_by(mut self, address_pair: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.address_pairs.get_mut(own)? = address_pair;

@@ -1,4 +1,4 @@
-//! Networks that only name nodes, and the keys in which other networks differ from them.
+//! Networks that only name nodes, and the keys of other networks that do more.
 
 use hol_network::{LanSpec, LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
@@ -24,7 +24,7 @@ pub(crate) fn plain(scenario: &Scenario) -> Scenario {
     Scenario { network: names_only(&scenario.network), ..scenario.clone() }
 }
 
-/// Returns the first key in which a network differs from the `usual` one.
+/// Returns the first key whose value in a network differs from the `usual` one.
 pub(crate) fn first_difference(asked: &NetworkSpec, usual: &NetworkSpec) -> Option<String> {
     let [asked, usual] =
         [asked, usual].map(|spec| serde_json::to_value(spec).expect("a network is plain data"));

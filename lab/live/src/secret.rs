@@ -61,7 +61,7 @@ impl Secret {
         let _ = COMMAND_LINE_SECRET.set(self);
     }
 
-    /// Returns the secret that was set, or that of the environment.
+    /// Returns the secret of this process if one was set, otherwise the secret in the environment.
     pub(crate) fn find() -> Result<Self, String> {
         match COMMAND_LINE_SECRET.get() {
             Some(secret) => Ok(secret.clone()),
@@ -77,7 +77,7 @@ impl Secret {
         hmac(&self.0, &[b"headofline live run", run])
     }
 
-    /// Returns the octets of the secret.
+    /// Returns the secret as octets.
     pub(crate) fn octets(&self) -> &[u8] {
         &self.0
     }

@@ -99,7 +99,7 @@ impl Server {
         })
     }
 
-    /// Stops accepting clients.
+    /// Makes the server stop accepting clients.
     pub fn stop(&self) -> io::Result<()> {
         self.stop.raise()
     }

@@ -24,7 +24,7 @@ use crate::secret::Secret;
 
 /// Time without a message after which a host is considered unreachable.
 pub(crate) const MAX_SILENCE: Duration = Duration::from_secs(10);
-/// Keepalive interval.
+/// The interval between two keepalive messages.
 pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// Maximum time for a reply, even if the host is busy with another client.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -18,14 +18,14 @@ use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::PathRouter;
 use crate::places::Places;
 
-/// Wall-clock time per run and per message, at 100 messages per second.
+/// Wall-clock time per run and per message in µs, at 100 messages per second.
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
 
 /// The separator between a peer and a router in the name of a world.
 pub const VIA_SEPARATOR: &str = " via ";
 
-/// The live world: both ends on this machine, or some on others. Runs take turns, because concurrent ones
-/// would disturb each other.
+/// The live world, in which both ends are on this machine, or some on others. Runs take turns, because
+/// concurrent runs would disturb each other.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Held by the current run, because concurrent runs would disturb each other.

@@ -1,5 +1,5 @@
-//! Statistics of a list of numbers, one per line of the standard input, or of a built-in list: mean and
-//! median with their confidence intervals.
+//! Prints the mean and the median of a list of numbers with their confidence intervals. The numbers are read
+//! from standard input, one per line; otherwise a built-in list is used.
 
 use std::io::{IsTerminal, Read};
 

@@ -17,11 +17,11 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Leaves out the first `warm_up` samples, cuts the others, in order, into `batches` equal parts, and returns the
-    /// interval of the mean of all parts.
+    /// Returns the mean of a run by batch means. The first `warm_up` samples are left out, and the others are
+    /// cut, in order, into `batches` equal parts.
     ///
-    /// Samples that do not fill a batch count as warm-up. `None` with fewer than 20 batches, or fewer
-    /// samples than batches.
+    /// Samples that do not fill a batch count as warm-up. `None` with fewer than 20 batches, or fewer samples
+    /// than batches.
     pub fn of(samples: &[f64], warm_up: usize, batches: usize, confidence: f64) -> Option<Self> {
         let kept = samples.get(warm_up..)?;
         let batch = kept.len().checked_div(batches).filter(|batch| *batch > 0 && batches >= MIN_BATCHES)?;

@@ -1,5 +1,4 @@
-//! The buckets in which latencies are counted: the log-linear layout of HdrHistogram at four significant
-//! digits.
+//! The buckets of latencies, with the log-linear layout of HdrHistogram at four significant digits.
 
 use hol_base::Duration;
 
@@ -11,7 +10,7 @@ const SIGNIFICANT_BITS: u32 = 15;
 pub(crate) struct Bucket(pub u32);
 
 impl Bucket {
-    /// Returns the bucket that contains `latency`.
+    /// Returns the bucket to which `latency` belongs.
     pub fn containing(latency: Duration) -> Self {
         let nanos = latency.as_nanos();
         let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(SIGNIFICANT_BITS);

@@ -75,8 +75,8 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
     compare_with_allowances(first, second, [Allowance::default(); 2], margin, confidence)
 }
 
-/// Compares like [`compare_paired`], with allowances for rare events that did not occur in the runs, so that no sample
-/// is called lower only by luck.
+/// Compares like [`compare_paired`], with allowances for rare events that did not occur in the runs. Without
+/// them, a sample could be called lower only by luck.
 pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],
@@ -98,15 +98,16 @@ pub fn compare_with_allowances(
     Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
-/// Compares, pair by pair, the ratios of times of runs with the same seed. The result's `difference` is that of the
-/// natural logarithms of the times.
+/// Compares the ratios of times, pair by pair, of runs with the same seed. The `difference` of the result is
+/// the difference of the natural logarithms of the times.
 ///
-/// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences misses. A
-/// rare long run weighs less in a ratio than in the mean that is reported, so no transport is called faster if ratios
-/// and means disagree. `None` without samples, or if a time is not positive. `allowances` is in the unit of the
-/// samples; `margin` is a share of the second sample.
+/// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences
+/// misses. A rare long run weighs less in a ratio than in the mean that is reported, so no transport is
+/// called faster if ratios and means disagree. `None` without samples, or if a time is not positive.
+/// `allowances` is in the unit of the samples; `margin` is a share of the second sample.
 ///
 /// # Panics
+///
 /// If the two have different numbers of samples, so that they are not paired.
 pub fn compare_ratios(
     first: &[f64],
@@ -169,9 +170,9 @@ impl Comparison {
         Self { p: 1.0, p_beyond: 1.0, verdict, ..self }
     }
 
-    /// Corrects the comparison for pairs that it lacks, because one of their runs did not carry its load. `ranks` are
-    /// those of all pairs. The verdict faster or slower stays if a sign test over all pairs confirms it; otherwise, and
-    /// for every other verdict, the result is undecided.
+    /// Corrects the comparison for missing pairs: pairs in which a run did not carry its load. `ranks` are
+    /// the ranks of all pairs. The verdict faster or slower stays if a sign test over all pairs confirms it;
+    /// otherwise, and for every other verdict, the result is undecided.
     pub fn confirmed_by(self, ranks: SignedRanks, confidence: f64) -> Self {
         let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.p_of_signs()));
         let is_lower = ranks.lower > ranks.higher;

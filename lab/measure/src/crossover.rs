@@ -1,4 +1,4 @@
-//! Finds where two curves cross, for example the rate from which SCTP is faster than TCP.
+//! Finds where two curves cross, for example the rate above which SCTP is faster than TCP.
 
 use hol_base::Seed;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ const RESAMPLES: usize = 2_000;
 impl Crossover {
     /// Returns the first point at which `first - second` changes sign, between the values `x` (positive, ascending).
     ///
-    /// `first` and `second` have one slice of repetitions for each `x`, paired by seed. The bootstrap draws pairs with
-    /// replacement, for each `x` by itself. `None` if the means do not cross.
+    /// `first` and `second` have one slice of repetitions for each `x`, paired by seed. The bootstrap draws
+    /// pairs with replacement, separately for each `x`. `None` if the means do not cross.
     ///
     /// # Panics
     /// If a level has no repetitions, or the two curves differ in shape.

@@ -23,8 +23,8 @@ pub struct Probe {
     pub winner: Winner,
 }
 
-/// An interval of the axis within which the better of two transports changes: its ends are sampled points with
-/// different results, and no result between them is certain.
+/// An interval of the axis within which the better of two transports changes. Its ends are sampled points
+/// with different results, and no result between them is certain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
     /// The last point with the result `before`.
@@ -42,8 +42,8 @@ pub struct Bracket {
 pub struct CrossoverSearch {
     /// Whether the axis is logarithmic, so that equal steps are equal ratios.
     pub logarithmic: bool,
-    /// The precision: a bracket is narrow enough when the distance of its ends is at most this share of the upper end
-    /// on a logarithmic axis, or of the length of a linear axis.
+    /// The precision of a crossover, as a share. A bracket is narrow enough when its ends are at most this
+    /// share of the upper end apart (logarithmic axis), or of the length of the axis (linear axis).
     pub precision: f64,
     /// Maximum number of points sampled in addition to those given.
     pub max_points: usize,

@@ -15,9 +15,9 @@ impl Distribution {
         (n > 0.0 && m > 0.0).then(|| self.steps(other).into_iter().map(gap).fold(0.0, f64::max))
     }
 
-    /// Returns the Wasserstein-1 distance in ms: by how much the latencies of completed messages would have to change
-    /// on average to turn one distribution into the other; never less than the difference of the means. `None` if one
-    /// has no completed message.
+    /// Returns the Wasserstein-1 distance in ms; `None` if one distribution has no completed message. It is
+    /// the smallest mean change of the latencies that turns one distribution into the other, and is never
+    /// less than the difference of the means.
     pub fn wasserstein_ms(&self, other: &Distribution) -> Option<f64> {
         let (n, m) = (self.completed() as f64, other.completed() as f64);
         let steps = self.steps(other);

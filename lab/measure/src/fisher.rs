@@ -5,8 +5,8 @@ use statrs::distribution::{Discrete, Hypergeometric};
 /// Relative tolerance within which two probabilities are equal: rounding makes them differ.
 const TOLERANCE: f64 = 1e-7;
 
-/// Returns the two-sided p-value: the probability of shares at least this different if both were samples of the same population.
-/// Each share is `(with, of)`, where `of` is the total number.
+/// Returns the two-sided p-value: the probability that two samples of the same population have shares at
+/// least this different. Each share is `(with, of)`, where `of` is the total number.
 ///
 /// # Panics
 /// If `with` is larger than `of`.

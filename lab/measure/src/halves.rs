@@ -89,7 +89,7 @@ impl HalvesBuilder {
         self.last_part_messages = 0;
     }
 
-    /// Returns the halves.
+    /// Returns the sums of both halves.
     pub fn finish(&self) -> RunHalves {
         let (earlier, later) = self.parts.split_at(self.parts.len() / 2);
         let sum = |parts: &[LatencySum]| parts.iter().copied().fold(LatencySum::default(), LatencySum::add);
@@ -97,10 +97,12 @@ impl HalvesBuilder {
     }
 }
 
-/// Returns whether longer runs would have the same mean, judged by the mean latencies of the earlier and the later half
-/// of each repetition. False if the halves differ by more than a tenth of their mean, and a test of means and, with ten
-/// or more repetitions, also a test of ranks find the difference significant. True for a single repetition, which does
-/// not show whether the halves differ.
+/// Returns whether longer runs would have the same mean, judged by the mean latencies of the earlier and the
+/// later half of each repetition.
+///
+/// False if the halves differ by more than a tenth of their mean and the difference is significant by a test
+/// of means and, with ten or more repetitions, also by a test of ranks. True for a single repetition, which
+/// does not show whether the halves differ.
 pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.iter().copied().unzip();
     let n = halves.len() as f64;

@@ -28,7 +28,8 @@ pub fn student_t(confidence: f64, freedom: f64) -> f64 {
     students_t(freedom).inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// Returns the distribution of a mean of `freedom + 1` normal samples, in units of its standard error.
+/// Returns Student's distribution with this many degrees of `freedom`: the distribution of the mean of
+/// `freedom + 1` normal samples, in units of its standard error.
 pub(crate) fn students_t(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive")
 }
@@ -74,12 +75,12 @@ impl Interval {
         Some(Self { mean, half_width, n })
     }
 
-    /// Returns the lower end.
+    /// Returns the lower end of the interval.
     pub fn low(&self) -> f64 {
         self.mean - self.half_width
     }
 
-    /// Returns the upper end.
+    /// Returns the upper end of the interval.
     pub fn high(&self) -> f64 {
         self.mean + self.half_width
     }

@@ -1,5 +1,5 @@
-//! The cost of an event on the path: how long nothing was delivered, and the backlog of messages that were late because
-//! of the event.
+//! The cost of an event on the path: the time without a delivery, and the backlog of messages that were late
+//! because of the event.
 
 use hol_base::{Duration, Time};
 use serde::{Deserialize, Serialize};

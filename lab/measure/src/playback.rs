@@ -52,7 +52,7 @@ impl PlaybackBuilder {
         first
     }
 
-    /// Adds the next frame.
+    /// Adds the next frame in the order of playback.
     pub(crate) fn add(&mut self, frame: &Record) {
         let is_playable = frame.outcome == Outcome::Completed;
         self.frames += 1;
@@ -63,7 +63,7 @@ impl PlaybackBuilder {
         self.sent = [self.sent[0].min(frame.scheduled), self.sent[1].max(frame.scheduled)];
     }
 
-    /// Returns the playback.
+    /// Returns the quality after the last frame.
     pub(crate) fn finish(self) -> Playback {
         let Self { frames, playable, glitches, sent: [first, last], .. } = self;
         let gaps = frames.saturating_sub(1).max(1);

@@ -14,7 +14,7 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Returns whether the repetitions so far, in their order, suffice.
+    /// Returns whether the repetitions so far suffice; `means` is in their order.
     ///
     /// Call this after each repetition, not after a batch: then the answer does not depend on how many run at the same time.
     pub fn reached(&self, means: &[f64]) -> bool {

@@ -71,8 +71,8 @@ impl Distribution {
     }
 }
 
-/// Returns the score interval of a `share` of `n` trials (Wilson 1927), never empty and never outside 0 to 1; `z` is
-/// the quantile of the normal distribution.
+/// Returns the score interval of a `share` of `n` trials (Wilson 1927); `z` is the quantile of the normal
+/// distribution. The interval is never empty and never outside 0 to 1.
 pub(crate) fn wilson(share: f64, n: f64, z: f64) -> (f64, f64) {
     let centre = share + z * z / (2.0 * n);
     let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();

@@ -9,8 +9,8 @@ const MAX_ENUMERATED: usize = 8;
 /// The result of a rank sum test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankSum {
-    /// Probability of superiority (A12, Vargha and Delaney 2000): the share of all pairs in which the first sample is
-    /// higher; pairs of equal values count half. 0.5 if neither is higher.
+    /// Probability of superiority (A12, Vargha and Delaney 2000): the share of all pairs in which the first
+    /// sample is higher. Pairs of equal values count half. 0.5 if neither sample is higher.
     pub superiority: f64,
     /// Probability of ranks this different or more if both samples had the same distribution (two-sided); 1 if no
     /// values differ.
@@ -18,7 +18,7 @@ pub struct RankSum {
 }
 
 impl RankSum {
-    /// Ranks the samples together; infinite samples rank last and are equal to each other.
+    /// Ranks the samples of both sides together; infinite samples rank last and count as equal.
     ///
     /// Equal samples share their ranks. For a small sample the probability is exact, ties included; otherwise
     /// it is the normal approximation with the ties in the variance.

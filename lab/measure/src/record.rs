@@ -10,7 +10,8 @@ pub struct Record {
     pub id: u64,
     /// The kind of the record.
     pub kind: RecordKind,
-    /// Number of the record of which this one is a part, such as the page of an object; `None` if it is not a part.
+    /// Number of the record that contains this one, such as the page of an object; `None` if no record
+    /// contains it.
     pub parent: Option<u32>,
     /// Stream (or connection) that carried the message.
     pub stream: u16,
@@ -113,7 +114,7 @@ impl Record {
         self.outcome.is_delivered().then(|| last.delivered.since(self.scheduled))
     }
 
-    /// Returns the number of octets in the direction that carries more, which a throughput counts.
+    /// Returns the number of octets in the direction that carries more; a throughput counts only these.
     pub fn octets(&self) -> u64 {
         self.size.max(self.reply_size).into()
     }
@@ -179,8 +180,8 @@ impl Record {
 }
 
 impl RecordKind {
-    /// Returns whether records of this kind follow a schedule that the transport can fall behind; a page, for example,
-    /// waits only for its own connections.
+    /// Returns whether records of this kind follow a schedule that the transport can fall behind. A page, for
+    /// example, does not: it waits only for its own connections.
     pub const fn has_schedule(self) -> bool {
         match self {
             Self::Message | Self::Transaction | Self::Frame => true,

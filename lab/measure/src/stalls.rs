@@ -4,8 +4,8 @@ use statrs::distribution::{ContinuousCDF, Gamma};
 
 use crate::CONFIDENCE;
 
-/// Number of timeouts, or of backoffs, from which on the sample itself shows their effect on the mean and needs no
-/// allowance.
+/// Number of timeouts, or of backoffs, above which the sample itself shows their effect on the mean and needs
+/// no allowance.
 pub const MIN_TIMEOUTS: u64 = 10;
 
 /// The retransmission timeouts of a point's runs, and the cost of one more timeout.
@@ -19,9 +19,10 @@ pub struct TimeoutCounts {
     pub lost_again: f64,
     /// Seconds for which a first timeout stalls a stream.
     pub stall_s: f64,
-    /// Messages per second that wait during a stall; 0 if each message waits for the previous one anyway.
+    /// Messages per second that wait during a stall; 0 if each message waits for the previous one in any
+    /// case.
     pub rate: f64,
-    /// Number of messages over which the mean was taken.
+    /// Number of messages in the mean.
     pub messages: u64,
 }
 
@@ -44,9 +45,9 @@ impl TimeoutCounts {
 
     /// Returns the allowance for events that the sample lacks; zero if every kind of event was frequent.
     ///
-    /// The number of timeouts is Poisson; each is followed by a backoff with the probability that its retransmission is
-    /// lost; a stall of `t` seconds delays the messages due in that time by `t / 2` on average. A doubled timer stalls
-    /// three times as long.
+    /// The number of timeouts follows a Poisson distribution. Each timeout is followed by a backoff with the
+    /// probability that its retransmission is lost. A stall of `t` seconds delays the messages due in that
+    /// time by `t / 2` on average. A doubled timer stalls three times as long.
     pub fn allowance(&self) -> Allowance {
         if self.messages == 0 {
             return Allowance::default();

@@ -97,7 +97,7 @@ pub struct Summarizer {
     bytes: u64,
 }
 
-/// Returns the summary of records.
+/// Summarises the records of a run.
 pub fn summarize(records: &[Record]) -> Summary {
     let mut summarizer = Summarizer::default();
     records.iter().for_each(|record| summarizer.add(record));
@@ -105,7 +105,7 @@ pub fn summarize(records: &[Record]) -> Summary {
 }
 
 impl Summarizer {
-    /// Adds the next record.
+    /// Adds a record to all counts and sums.
     pub fn add(&mut self, record: &Record) {
         record.digest(&mut self.digester);
         self.offered += 1;
@@ -136,7 +136,7 @@ impl Summarizer {
         self.refused += u64::from(record.outcome == Outcome::Refused);
     }
 
-    /// Returns the summary.
+    /// Returns the summary at the end of the run.
     pub fn finish(self) -> Summary {
         let Self { latency, digester, split, behind, halves, playback, .. } = self;
         let Self { offered, completed, abandoned, refused, bytes, .. } = self;
@@ -166,9 +166,10 @@ impl Summary {
         self.behind > MAX_BEHIND
     }
 
-    /// Returns whether messages waited longer and longer in the transport's buffers: those of the later half took more than a second,
-    /// and either twice as long as those of the earlier one, or longer by a twentieth of the time for which messages were due. A flow that
-    /// carries nine tenths of its load from the start is later by a twentieth.
+    /// Returns whether the backlog in the transport's buffers grew. It grew if the messages of the later half
+    /// took more than a second, and either twice as long as those of the earlier half, or longer by a
+    /// twentieth of `schedule`, the time for which messages were due. If a flow carries nine tenths of its
+    /// load from the start, the later half takes longer by a twentieth.
     pub fn backlog_grew(&self, schedule: Duration) -> bool {
         let limit = MAX_BEHIND.as_millis_f64();
         let grew = |(earlier, later): (f64, f64)| {

@@ -68,7 +68,7 @@ impl TimelineBuilder {
         parts.get_mut(at)
     }
 
-    /// Returns the complete intervals; the last one, in which the run ended, is left out.
+    /// Returns the complete intervals, without the last one, in which the run ended.
     pub fn finish(mut self) -> Timeline {
         let span = self.times.map_or(Duration::ZERO, |(begin, last)| last.since(begin));
         self.timeline.parts.truncate((span.as_nanos() / self.timeline.interval.as_nanos()) as usize);

@@ -6,7 +6,7 @@ use hol_base::{Duration, Time};
 
 use crate::Record;
 
-/// The time in which a flow's messages were carried.
+/// The time during which a flow's messages were carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// When the first message was passed to the transport.
@@ -50,7 +50,7 @@ impl Transfer {
 }
 
 impl TransferBuilder {
-    /// Adds the next record.
+    /// Adds a record of the transfer.
     pub fn add(&mut self, record: &Record) {
         // A message that never arrived has no time of writing; it was not written before it was due.
         let sent = record.request.map_or(record.scheduled, |leg| leg.written);

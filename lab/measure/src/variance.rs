@@ -19,7 +19,7 @@ pub struct Variance {
     pub error: VarianceComponent,
 }
 
-/// A component of the variance.
+/// The part of the variance that has one source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct VarianceComponent {
     /// Sum of squares.
@@ -29,8 +29,8 @@ pub struct VarianceComponent {
 }
 
 impl Variance {
-    /// Pools the components of all blocks; differences between blocks are not attributed to a factor. `None` if the
-    /// samples do not vary, or if there are no repetitions from which to estimate the error.
+    /// Pools the components of all blocks. Differences between blocks are not attributed to a factor. `None`
+    /// if the samples do not vary, or if there are no repetitions for an estimate of the error.
     pub fn pooled(blocks: &[Block]) -> Option<Self> {
         let variance = blocks.iter().map(of_block).fold(Self::default(), |total, block| Self {
             first: total.first + block.first,
@@ -46,7 +46,7 @@ impl Variance {
         part.squares / self.total()
     }
 
-    /// Returns Fisher's F of `part`: the ratio of its mean square to that of the error.
+    /// Returns Fisher's F of `part`: its mean square divided by that of the error.
     pub fn f(&self, part: VarianceComponent) -> f64 {
         (part.squares / part.freedom) / (self.error.squares / self.error.freedom)
     }

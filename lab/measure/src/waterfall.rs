@@ -70,8 +70,8 @@ impl WaterfallBuilder {
         }
     }
 
-    /// Returns the page with the median time among the first 64 of the run, where pages that never arrived
-    /// are the longest; `None` if there is no page, or if the page has too many files to draw.
+    /// Returns the page with the median time among the first 64 of the run; pages that never arrived count as
+    /// the longest. `None` if there is no page, or if the page has too many files to draw.
     pub fn finish(mut self) -> Option<Waterfall> {
         let time = |page: &Record| page.latency().unwrap_or(Duration::MAX);
         self.pages.sort_by_key(|(page, _)| (time(page), page.id));

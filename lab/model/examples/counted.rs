@@ -1,5 +1,5 @@
-//! Performs the runs whose instructions `scripts/count-instructions` counts: `counted <what> <messages>`
-//! prints the number of units of work, by which the script divides.
+//! Performs the runs whose instructions `scripts/count-instructions` counts. `counted <what> <messages>`
+//! prints the number of units of work; the script divides by it.
 
 use hol_base::Seed;
 use hol_measure::Summarizer;

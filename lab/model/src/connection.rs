@@ -18,7 +18,7 @@ pub(crate) enum Connection {
     Tcp(hol_tcp::Endpoint),
     Sctp(hol_sctp::Endpoint),
     Udp(hol_udp::Endpoint),
-    /// Boxed, because it is much larger than the others.
+    /// A QUIC endpoint, boxed because it is much larger than the others.
     Quic(Box<hol_quic::Endpoint>),
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Demux {
     listening: Vec<(u16, usize)>,
 }
 
-/// The receiver of a packet.
+/// Who receives a packet that arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PacketReceiver {
     /// An endpoint.

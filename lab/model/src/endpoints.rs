@@ -96,8 +96,8 @@ impl Endpoints {
         }
     }
 
-    /// Returns the addresses from which the client connects (those that its host has, or else the next one to
-    /// be added), and those of the server, the one on the same path first.
+    /// Returns the addresses of the client and of the server, those on the same path first. If the client's
+    /// host has no address at present, its next one is used.
     pub(crate) fn ends(&self, host_addresses: &HostAddresses) -> [Vec<Address>; 2] {
         let [client, server] = &self.addresses;
         let is_chosen = |address| match self.lacks_address(host_addresses) {

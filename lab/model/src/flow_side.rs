@@ -7,7 +7,7 @@ use hol_transport::{Command, Framer, FramingError, Message, Received, Reliabilit
 use hol_workloads::{Application, ConnectionId, Delivery, FramingFn, Input, Outgoing};
 use smallvec::SmallVec;
 
-/// An application and its connections.
+/// One end of a flow: an application and its connections.
 #[derive(Debug)]
 pub(crate) struct FlowSide {
     pub(crate) application: Box<dyn Application>,

@@ -1,9 +1,9 @@
 //! The model world: endpoints and workloads on simulated links under a virtual clock.
 //!
-//! [`Model`] builds a simulation from a [`Scenario`] and runs it to its end: hosts with endpoints, the measured flow, background and
-//! onward flows, and the network between the hosts. An application acts when it has read a message (`wakeup` after the arrival) and
-//! its host has spent the `service` time, if it has one; processing packets takes no time, which is a
-//! limit of the model.
+//! [`Model`] builds a simulation from a [`Scenario`] and runs it to its end: hosts with endpoints, the
+//! measured flow, background and onward flows, and the network between the hosts. An application acts when it
+//! has read a message (`wakeup` after the arrival) and its host has spent the `service` time, if it has one.
+//! Processing packets takes no time, which is a limit of the model.
 
 mod build;
 mod closed_port;
@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use crate::running_flow::RunningFlow;
 
-/// The model world.
+/// The world that simulates everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Model;
 

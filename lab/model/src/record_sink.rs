@@ -44,12 +44,12 @@ impl<'o> RecordSink<'o> {
         self.background.iter().map(BackgroundTransfer::octets)
     }
 
-    /// Returns the interval at which the observer wants samples.
+    /// Returns the sampling interval that the observer wants.
     pub(crate) fn interval(&self) -> Option<Duration> {
         self.observer.interval()
     }
 
-    /// Passes on a sample.
+    /// Passes a sample on to the observer.
     pub(crate) fn sample(&mut self, sample: &Sample) {
         self.observer.sample(sample);
     }

@@ -65,8 +65,8 @@ impl RunningFlow {
         ledger_join.settle(client.application.ledger(), server.application.ledger(), record);
     }
 
-    /// Removes all other records and passes each to `record`: those of messages in flight, which will never
-    /// be settled.
+    /// Removes all other records and passes each to `record`. They are the records of messages in flight,
+    /// which will never be settled.
     pub(crate) fn take_rest(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, ledger_join, .. } = self;
         ledger_join.settle_all(client.application.ledger(), server.application.ledger(), record);

@@ -32,7 +32,7 @@ impl SampleTimes {
     }
 }
 
-/// Passes to `see` the samples of one end of a connection: one for each path on which it has sent data.
+/// Passes to `see` one sample of an end of a connection for each path that has carried its data.
 pub(crate) fn senders(
     at: Time,
     (flow, connection, side): (u32, u32, Side),
@@ -50,7 +50,7 @@ pub(crate) fn senders(
     });
 }
 
-/// Returns the sample of a queue.
+/// Creates the sample of a queue's backlog.
 pub(crate) fn queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
     let lost = Some(drops.total() - drops.queue);
     Sample {

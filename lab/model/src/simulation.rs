@@ -86,8 +86,9 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Starts every flow at its time and runs until the measured one has ended; returns that time, or an error if the observer stops the
-    /// run. Records are passed on every few steps, while they are still in the cache.
+    /// Starts every flow at its time and runs until the measured one has ended. Returns that time, or an
+    /// error if the observer stops the run. Records are passed on every few steps, while they are still in
+    /// the cache.
     pub(crate) fn run(&mut self, record_sink: &mut RecordSink<'_>) -> Result<Time, RunError> {
         const STEPS_AT_ONCE: usize = 256;
         let mut sample_times = SampleTimes::new(record_sink.interval());
@@ -134,7 +135,8 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Passes on the records that were not settled when the measured flow ended, and those of messages that were never due.
+    /// Passes on the records of messages that were not settled when the measured flow ended, and of messages
+    /// that were never due.
     pub(crate) fn pass_on_rest(&mut self, record_sink: &mut RecordSink<'_>) -> Result<(), RunError> {
         let ended = self.now;
         while !self.measured().client.application.end(ended) {

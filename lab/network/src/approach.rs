@@ -14,10 +14,10 @@ use crate::propagation::Propagation;
 use crate::topology::ScheduledChange;
 use crate::transit::Transit;
 
-/// Returns the changes, postponed so that each meets the packets that enter the link at its original time. Packets
-/// reach the rate and the loss of a link only after its delay, so changes of these take place one delay later, less 1
-/// ns. They keep their order although the delay may become shorter. `delays` has the delay of each link at the start
-/// of the run; `None` for a link without an approach.
+/// Postpones each change of rate or loss until the packets arrive that enter the link at the original time of
+/// the change. Packets reach the rate and the loss of a link only after its delay, so changes of these take
+/// place one delay later, less 1 ns. They keep their order although the delay may become shorter. `delays`
+/// has the delay of each link at the start of the run; `None` for a link without an approach.
 pub fn changes_after_approach(
     changes: Vec<ScheduledChange>,
     mut delays: Vec<Option<Duration>>,
@@ -67,12 +67,12 @@ impl Approach {
         self.under_way.front().map_or(Time::MAX, |(at, _)| *at)
     }
 
-    /// Returns the next packet, with the time at which it reaches the queue.
+    /// Returns the next packet, and the time when it reaches the queue.
     pub(crate) fn pop(&mut self) -> Option<(Time, Transit)> {
         self.under_way.pop_front()
     }
 
-    /// Removes all packets.
+    /// Removes and returns all packets under way.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.under_way.drain(..).map(|(_, transit)| transit)
     }

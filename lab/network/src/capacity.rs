@@ -25,8 +25,8 @@ impl LinkState {
 }
 
 impl Topology {
-    /// Returns the mean rate of a path in bit/s between two times of a run; at each time the rate is that of the slowest link, and 0
-    /// while a link is down or loses every packet. `None` if there is no path.
+    /// Returns the mean rate of a path in bit/s between two times of a run; `None` if there is no path. At
+    /// each time the rate is that of the slowest link, and 0 while a link is down or loses every packet.
     pub fn mean_rate(&self, from: NodeId, to: NodeId, time: Range<Duration>) -> Option<f64> {
         let path = self.path_links(from, to);
         let (before, _) = self.bits_until(&path, time.start)?;

@@ -33,7 +33,8 @@ impl Separator {
         }
     }
 
-    /// Returns the cells of a row of a table with this number of columns. A separator at the end of the row is ignored.
+    /// Splits a row into the cells of a table with `columns` columns. A separator at the end of the row is
+    /// ignored.
     pub(crate) fn row(self, line: &str, columns: usize) -> Vec<Cow<'_, str>> {
         let mut cells = self.cells(line);
         if cells.len() == columns + 1 {
@@ -87,7 +88,8 @@ fn unquote(cell: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns what is wrong with a number that people read but this program does not, and how to write it.
+/// Explains what is wrong with a number that people understand but this program does not, and how to write it
+/// instead.
 pub(crate) fn unread_number(cell: &str) -> Option<String> {
     let number = cell.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%' || c == '/').trim_end();
     let unit = &cell[number.len()..];

@@ -1,5 +1,5 @@
-//! A channel shared by several links, like stations on a radio or both directions of an old Ethernet: one packet at a
-//! time is transmitted over all of these links. Waiting links take turns; there are no collisions.
+//! A channel shared by several links, like stations on a radio channel or both directions of an old Ethernet.
+//! Only one of these links transmits at a time. Waiting links take turns; there are no collisions.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Channel {
         channels.into_values().map(|members| Self { last_member: members.len() - 1, members }).collect()
     }
 
-    /// Starts the due transmissions, in turns.
+    /// Starts the transmissions that are due; the links take turns.
     pub(crate) fn advance(&mut self, now: Time, links: &mut [Link], observer: &mut Observer<'_>) {
         while let Some(next) = self.next_sender(now, links) {
             self.last_member = next;
@@ -49,8 +49,8 @@ impl Channel {
         }
     }
 
-    /// Adjusts how long the links of the channel are blocked, because the end of the transmission of `sender` has moved
-    /// from `due` to another time.
+    /// Adjusts how long the links of the channel are blocked, because the transmission of `sender` no longer
+    /// ends at `due`.
     pub(crate) fn adjust_blocked(&self, sender: usize, due: Time, links: &mut [Link]) {
         let until = links[sender].sends_until(Time::ZERO).unwrap_or(due);
         for member in &self.members {

@@ -47,7 +47,7 @@ impl CodelSpec {
     }
 }
 
-/// A queued packet.
+/// A packet in the queue, with the time when it came.
 #[derive(Debug)]
 pub(crate) struct QueuedPacket {
     /// When the packet was queued.
@@ -84,8 +84,8 @@ impl Ticks {
     }
 }
 
-/// The control state. RFC 8289 section 5.2: `count`, `lastcount`, `first_above_time`, `drop_next`,
-/// `dropping`. Arithmetic is that of Linux (`include/net/codel_impl.h`).
+/// The control state of CoDel. RFC 8289 section 5.2: `count`, `lastcount`, `first_above_time`, `drop_next`,
+/// `dropping`. The arithmetic is Linux's (`include/net/codel_impl.h`).
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
@@ -152,8 +152,9 @@ impl Codel {
         self.marked
     }
 
-    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.5. A packet that is
-    /// marked instead of dropped is the one to transmit, so a call marks at most one packet, as in Linux.
+    /// Returns the packet to transmit now, after dropping packets in front of it. RFC 8289 section 5.5. A
+    /// packet that is marked instead of dropped is transmitted, so a call marks at most one packet, as in
+    /// Linux.
     pub(crate) fn next(
         &mut self,
         now: Time,
@@ -252,7 +253,7 @@ impl Codel {
     }
 }
 
-/// A queue with CoDel.
+/// A queue whose packets CoDel drops or marks.
 #[derive(Debug)]
 pub(crate) struct CodelQueue {
     codel: Codel,
@@ -263,7 +264,8 @@ pub(crate) struct CodelQueue {
 }
 
 impl CodelQueue {
-    /// Creates a queue. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet.
+    /// Creates a queue. A link-layer header has `overhead` octets, and the longest packet has
+    /// `longest_packet` octets.
     pub(crate) fn new(spec: CodelSpec, overhead: u64, longest_packet: u64) -> Self {
         Self { codel: Codel::new(spec, longest_packet), packets: VecDeque::new(), octets: 0, overhead }
     }
@@ -290,7 +292,7 @@ impl CodelQueue {
         codel.next(now, || pop_front(waiting, octets, *overhead), lose)
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
         std::mem::take(&mut self.packets).into_iter().map(|waiting| waiting.transit)

@@ -137,8 +137,8 @@ pub(crate) struct DualPi2Queue {
 }
 
 impl DualPi2Queue {
-    /// Creates the queues. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet. Draws derive from
-    /// `seed`.
+    /// Creates the queues. A link-layer header has `overhead` octets, and the longest packet has
+    /// `longest_packet` octets. Draws derive from `seed`.
     pub(crate) fn new(spec: DualPi2Spec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let mut queue = Self {
             spec,
@@ -171,7 +171,7 @@ impl DualPi2Queue {
         self.queues.octets.iter().sum()
     }
 
-    /// Queues an arriving packet; `is_idle`: whether the link has nothing to send.
+    /// Queues an arriving packet; `is_idle` says whether the link has nothing to send.
     pub(crate) fn push(&mut self, now: Time, transit: Transit, is_idle: bool) {
         self.catch_up(now);
         if is_idle {
@@ -283,7 +283,7 @@ impl DualPi2Queue {
         self.probability = (self.probability + change).clamp(0.0, 1.0);
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         std::mem::take(&mut self.queues).packets.into_iter().flatten().map(|waiting| waiting.transit)
     }

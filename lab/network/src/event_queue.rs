@@ -2,8 +2,8 @@
 
 use hol_base::Time;
 
-/// The time at which each component acts next. Ties go to the lower index, so the order of events is total
-/// and reproducible.
+/// An event queue: the time at which each component acts next. Ties go to the lower index, so the order of
+/// events is total and reproducible.
 ///
 /// The queue is a tournament tree: the earlier of two components plays against the earlier of the next two.
 /// A change climbs only until the winner of a pair stays the same, so its cost rarely depends on the number
@@ -28,7 +28,7 @@ fn winner([left, right]: &[Entry; 2]) -> Entry {
 }
 
 impl EventQueue {
-    /// Creates a queue in which none of `components` has anything to do.
+    /// Creates a queue for this number of components, all of them idle.
     pub fn new(components: usize) -> Self {
         let places = components.next_power_of_two().max(2);
         let idle = |component: usize| Entry { time: Time::MAX, component: component as u32 };

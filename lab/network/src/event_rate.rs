@@ -1,4 +1,4 @@
-//! The bit rate that an event sets, which may be 0, unlike that of a link at the start.
+//! The bit rate that an event sets. Unlike the initial rate of a link, it may be 0.
 
 use std::borrow::Cow;
 use std::fmt;

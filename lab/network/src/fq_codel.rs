@@ -98,8 +98,8 @@ impl FairQueue {
     /// are dropped because finding this queue takes time.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
 
-    /// Creates the queues. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest
-    /// packet.
+    /// Creates the queues. A link-layer header has `overhead` octets, and the longest packet has
+    /// `longest_packet` octets.
     pub(crate) fn new(
         spec: FairSpec,
         limit: QueueLimit,
@@ -188,7 +188,7 @@ impl FairQueue {
         }
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.new_flows.clear();
         self.old_flows.clear();

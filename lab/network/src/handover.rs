@@ -122,8 +122,8 @@ impl HandoverSpec {
         changes
     }
 
-    /// Returns the routes by which each end reaches the other's address on the first path once the client is
-    /// attached to the second.
+    /// Returns the routes that apply once the client is attached to the second path. By these routes each end
+    /// reaches the other's address on the first path.
     pub(crate) fn route_changes(&self, topology: &Topology) -> Vec<RouteChange> {
         let [old, new] = [OLD_PATH, NEW_PATH].map(|path| ends(topology, path));
         let Medium::Link { up, down } = topology.segments[NEW_PATH - 1].medium else {

@@ -145,8 +145,8 @@ impl Link {
         self.transmitter.free_at().max(self.blocked_until)
     }
 
-    /// Returns the number of packets queued or in transmission, and of their octets, counted as by the limit of the
-    /// queue.
+    /// Returns the number of packets queued or in transmission, and the number of their octets, counted as
+    /// the limit of the queue counts them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.backlog();
         match self.transmitter.is_sending(now) {
@@ -160,7 +160,8 @@ impl Link {
         Some(self.transmitter.free_at()).filter(|until| *until > now && !self.transmitter.is_stopped())
     }
 
-    /// Returns until when this or another link of its channel transmits; `None` while the rate is 0.
+    /// Returns the time until which this or another link of its channel transmits; `None` while the rate is
+    /// 0.
     pub(crate) fn occupied_until(&self) -> Option<Time> {
         (!self.transmitter.is_stopped()).then(|| self.free_at())
     }
@@ -216,7 +217,7 @@ impl Link {
         }
     }
 
-    /// Starts the transmissions that are due, and lets packets into the queue whose delay is over.
+    /// Starts the transmissions that are due, and moves packets whose delay is over into the queue.
     pub(crate) fn advance(&mut self, now: Time, observer: &mut Observer<'_>) {
         loop {
             let approaches = self.next_approach();

@@ -40,7 +40,7 @@ pub struct Network<'t> {
     packets: u64,
 }
 
-/// The backlog of a link.
+/// The packets that wait at a link, and those that it dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets queued and in transmission.

@@ -1,4 +1,4 @@
-//! Traces in mahimahi's format: each line is the millisecond at which a packet of MTU size may leave.
+//! Traces in mahimahi's format: each line is a time in milliseconds when a packet of MTU size may leave.
 //! <https://github.com/ravinet/mahimahi>
 
 use hol_base::Duration;

@@ -177,7 +177,7 @@ fn damping(drop_prob: f64) -> f64 {
     steps.iter().find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, divisor)| 1.0 / divisor)
 }
 
-/// A queue with PIE.
+/// A queue whose packets PIE drops or marks.
 #[derive(Debug)]
 pub(crate) struct PieQueue {
     pie: Pie,
@@ -191,8 +191,8 @@ pub(crate) struct PieQueue {
 }
 
 impl PieQueue {
-    /// Creates a queue. `overhead`: octets of the link-layer header; `longest_packet`: octets of the longest packet.
-    /// Draws derive from `seed`.
+    /// Creates a queue. A link-layer header has `overhead` octets, and the longest packet has
+    /// `longest_packet` octets. Draws derive from `seed`.
     pub(crate) fn new(spec: PieSpec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let pie = Pie::new(spec, seed.rng());
         Self { pie, queued: VecDeque::new(), octets: 0, overhead, min_backlog: 2 * longest_packet, marked: 0 }
@@ -248,7 +248,7 @@ impl PieQueue {
         Some(transit)
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
         std::mem::take(&mut self.queued).into_iter().map(|waiting| waiting.transit)

@@ -26,8 +26,8 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Number of parts of a token: bits per octet times nanoseconds per second, so that each nanosecond adds a whole
-    /// number of parts.
+    /// Number of parts of a token: bits per octet times nanoseconds per second. With this number each
+    /// nanosecond adds a whole number of parts.
     pub const PARTS_PER_TOKEN: u64 = 8 * 1_000_000_000;
     /// Maximum size of a bucket in octets, whose parts fit into 63 bits.
     pub const MAX_OCTETS: u64 = 1_000_000_000;
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for PoliceSpec {
     }
 }
 
-/// Decides for each packet whether it passes, in integers without rounding.
+/// Decides for each packet whether it passes. All numbers are integers, so nothing is rounded.
 #[derive(Debug)]
 pub(crate) struct Policer {
     bucket: TokenBucket,
@@ -102,7 +102,7 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    /// Creates a full bucket.
+    /// Creates a policer whose bucket is full; `None` if `spec` has no bucket.
     pub(crate) fn new(spec: PoliceSpec) -> Option<Self> {
         spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), tokens_at: Time::ZERO })
     }

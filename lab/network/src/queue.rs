@@ -185,7 +185,7 @@ impl Queue {
         }
     }
 
-    /// Removes all queued packets.
+    /// Removes and returns all queued packets.
     pub(crate) fn drain(&mut self) -> Vec<Transit> {
         self.packets = 0;
         match &mut self.order {

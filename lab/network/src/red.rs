@@ -101,8 +101,8 @@ impl Red {
         })
     }
 
-    /// Returns whether to drop or mark a packet that finds `packets` packets with `octets` octets queued, on a link
-    /// of `rate` that has been idle since `free_at` or is busy until then.
+    /// Returns whether to drop or mark an arriving packet. It finds `packets` packets with `octets` octets
+    /// queued, on a link of `rate` that has been idle since `free_at` or is busy until then.
     pub(crate) fn drops_or_marks(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Static routing: the route with the fewest hops. Of several equally short routes, the one whose first segment comes
+//! Static routing by the fewest hops. Of several equally short routes, the one whose first segment comes
 //! first in [`Topology::segments`] is used.
 
 use std::collections::VecDeque;

@@ -306,7 +306,7 @@ impl Settings {
     /// The channel of a link that does not share a channel.
     pub const OWN_CHANNEL: &'static str = "own";
 
-    /// Returns these settings with the overrides of a table, then of one of its directions.
+    /// Returns these settings with the overrides of a table, and then with those of one of its directions.
     pub(crate) fn with_overrides(&self, table: &Overrides, direction: Option<&Overrides>) -> Self {
         let settings = self.with(table);
         direction.map_or_else(|| settings.clone(), |overrides| settings.with(overrides))

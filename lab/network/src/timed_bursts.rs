@@ -40,8 +40,8 @@ impl TimedBursts {
 }
 
 impl Topology {
-    /// Returns the changes of a run with `seed`, by time: those of the experiment, and the starts and ends of
-    /// bursts.
+    /// Returns the changes of a run with `seed`, by time. They are the changes of the experiment, and the
+    /// starts and ends of bursts.
     pub fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
         let mut changes = self.link_changes.clone();
         for (id, link) in (0..).zip(&self.links) {

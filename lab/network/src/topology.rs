@@ -151,7 +151,7 @@ impl Topology {
         &self.nodes
     }
 
-    /// Returns all interfaces.
+    /// Returns the interfaces of all nodes.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }

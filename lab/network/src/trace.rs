@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for TraceSpec {
     }
 }
 
-/// An error in a trace.
+/// Why a trace is invalid, and in which line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TraceError {
@@ -134,8 +134,8 @@ pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, Trace
     read_with(text, direction, Round::once)
 }
 
-/// Reads a trace, in any format, that is repeated: after its end it continues with its beginning, so that it lasts
-/// equally long from every start. The last line of a table holds as long as the line before it.
+/// Reads a trace, in any format, for repeated playback. After its end it continues with its beginning, so it
+/// lasts equally long from every start. The last line of a table holds as long as the line before it.
 pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     read_with(text, direction, |steps| {
         let end = Round::end_of_table(&steps);

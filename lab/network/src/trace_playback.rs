@@ -34,10 +34,10 @@ impl TracePlayback {
         &self.changes
     }
 
-    /// Returns the events of a run that begins at `start` of the trace. The values in force at `start` apply from the
-    /// run's first packet. A trace that repeats is played for the same total time from every start, and a value that
-    /// the first line of the next pass does not set remains in force. Of other traces, the last values remain in force
-    /// after the end.
+    /// Returns the events of a run that begins at `start` of the trace. The values in force at `start` apply
+    /// from the run's first packet. A trace that repeats is played for the same total time from every start,
+    /// and a value that the first line of the next pass does not set remains in force. After the end of a
+    /// trace that does not repeat, its last values remain in force.
     pub fn events_from(&self, start: Duration) -> Vec<EventSpec> {
         let start = match self.rounds {
             Some(_) => Duration::from_nanos(start.as_nanos() % self.end.as_nanos().max(1)),

@@ -2,7 +2,8 @@
 //!
 //! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; each cell has a unit, or the
 //! header has one for its column (`rate_Mbit`). Without a header, two columns are seconds and Mbit/s, as in
-//! Pensieve's traces; the CSVs of G-NetTrack and of the FCC have their own. Dates and Unix times count from the first.
+//! Pensieve's traces; the CSVs of G-NetTrack and of the FCC have their own. Dates and Unix times are relative
+//! to the first one.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,7 +14,7 @@ use crate::cells::{self, Separator};
 use crate::event::LinkDirection;
 use crate::trace::{ChangeLimit, MAX_LINES, Step, TraceError, first_line, lines, trace_error};
 
-/// Reads columns without a header.
+/// Reads a table whose columns have no header.
 pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Result<Vec<Step>, TraceError> {
     match columns {
         1 => Err(trace_error(

@@ -14,8 +14,8 @@ pub(crate) struct Associations {
 const MAX_ASSOCIATIONS: usize = 1 << 16;
 
 impl Associations {
-    /// Returns the sockets between which the association of this packet was opened; those of the packet itself if the association is
-    /// unknown, or if the packet belongs to another protocol.
+    /// Returns the sockets between which the association of this packet was opened. If the association is
+    /// unknown, or the packet belongs to another protocol, returns the sockets of the packet itself.
     pub fn sockets(&mut self, own: [SocketAddr; 2], tags: Option<(u32, Option<u32>)>) -> [SocketAddr; 2] {
         let Some((tag, announced)) = tags else { return own };
         let [from, to] = own;

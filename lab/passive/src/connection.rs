@@ -45,7 +45,7 @@ pub(crate) enum Protocol {
     Udp,
 }
 
-/// A part of a stream.
+/// A part of the data of a stream.
 #[derive(Debug)]
 pub(crate) struct Piece {
     /// Stream of the data; `None` for unordered messages, which have no position in a stream.
@@ -123,7 +123,7 @@ impl Connection {
         self.closed[direction] |= closes;
     }
 
-    /// Updates the times, for any packet of the connection.
+    /// Notes that a packet of the connection was seen in `direction` now.
     pub fn update_times(&mut self, direction: usize, now: Time) {
         self.span[1] = now;
         self.is_answered |= direction == 1;
@@ -148,8 +148,8 @@ impl Connection {
         }
     }
 
-    /// Returns the connection's record, then those of its transactions, as the `number`-th connection. Ids
-    /// and parents are not set yet.
+    /// Returns the record of the connection, then the records of its transactions. The connection is the
+    /// `number`-th one. Ids and parents are not set yet.
     pub fn records(mut self, number: usize) -> Vec<Record> {
         for direction in (0..2).filter(|direction| self.is_whole(*direction)).collect::<Vec<_>>() {
             self.streams.values_mut().for_each(|stream| stream.exchange.close(direction));

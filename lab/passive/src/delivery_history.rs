@@ -4,7 +4,8 @@ use hol_base::Time;
 
 use crate::spans::{Parts, Spans};
 
-/// The times at which the parts of a sequence space were sent and arrived: octets of TCP and MPTCP, chunks of SCTP.
+/// The times when the parts of a sequence space were sent and arrived. The parts are octets of TCP and MPTCP,
+/// and chunks of SCTP.
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryHistory {
     sent: Spans<Time>,
@@ -36,7 +37,7 @@ impl DeliveryHistory {
         self.sent.total() == self.arrived.total()
     }
 
-    /// Returns the times at which octets were first sent.
+    /// Returns when octets were first sent.
     pub const fn sent(&self) -> &Spans<Time> {
         &self.sent
     }

@@ -70,7 +70,7 @@ pub struct CapturedExchange {
     pub octets: u64,
     /// Octets of the reply; 0 if there was none.
     pub reply: u64,
-    /// The time in ns that sending the octets of both took, without the time before the reply.
+    /// The time in ns spent on sending the octets of both, without the pause before the reply.
     pub sending_time: u64,
 }
 
@@ -81,7 +81,7 @@ pub struct CapturedMessages {
     pub hosts: [IpAddr; 2],
     /// The messages with their replies, in order of time.
     pub exchanges: Vec<CapturedExchange>,
-    /// Whether only the accepting end sent data. The messages are then those of that end.
+    /// Whether only the accepting end sent data. The messages are then its messages.
     pub is_reversed: bool,
     /// Number of messages that the accepting end sent before any request.
     pub unsolicited: u64,

@@ -32,7 +32,8 @@ struct DataPositions {
 pub(crate) struct Mappings(Spans<i64>);
 
 impl Sessions {
-    /// Returns the connection that a SYN joins, and 1 if the other end opened that connection. Section 3.2.
+    /// Returns the connection that a SYN joins, and the direction of the SYN: 1 if the other end opened the
+    /// connection, else 0. Section 3.2.
     pub fn joined_connection(&self, option: &Mptcp) -> Option<(usize, usize)> {
         let Mptcp::Join { token, .. } = option else { return None };
         // The token is the receiver's; the opener of the connection has direction 0.

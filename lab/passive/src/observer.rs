@@ -26,7 +26,7 @@ pub struct ObservedPacket<'p> {
     pub octets: &'p [u8],
 }
 
-/// The result of a measurement.
+/// What was measured from the packets of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traffic {
     /// The records of all connections and HTTP/1 requests, sorted by their starts and numbered from 0.

@@ -14,7 +14,7 @@ pub(crate) struct PacketsInFlight {
     sent: u64,
 }
 
-/// A sent packet.
+/// A packet that has been sent and has not been matched yet.
 #[derive(Debug, Clone)]
 pub(crate) struct SentPacket {
     /// The time at which the packet was sent.
@@ -70,7 +70,7 @@ impl Fingerprint {
 }
 
 impl PacketsInFlight {
-    /// Adds a sent packet.
+    /// Adds a packet that was sent.
     pub fn add(&mut self, print: Fingerprint, packet: SentPacket) {
         self.in_flight.insert((print, self.sent), packet);
         self.sent += 1;

@@ -1,7 +1,7 @@
 //! Converts numbers that wrap to positions that do not wrap.
 
-/// Converts wrapping sequence numbers to positions, counted from the first number: of the possible positions, the nearest to the furthest
-/// one so far. RFC 1982.
+/// Converts wrapping sequence numbers to positions, counted from the first number. Of the positions that a
+/// number may have, the nearest to the highest position so far is chosen. RFC 1982.
 #[derive(Debug, Default)]
 pub(crate) struct SequencePositions {
     /// The first number, whose position is 0; `None` before it is known.
@@ -16,7 +16,7 @@ impl SequencePositions {
         self.origin.get_or_insert(origin);
     }
 
-    /// Returns the number at position 0.
+    /// Returns the number at position 0; `None` before it is known.
     pub const fn origin(&self) -> Option<u32> {
         self.origin
     }

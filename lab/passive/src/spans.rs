@@ -13,7 +13,7 @@ pub(crate) struct Spans<T> {
     total_length: u64,
 }
 
-/// Parts of a range.
+/// Parts of one range, in ascending order.
 pub(crate) type Parts = SmallVec<[Range<u64>; 1]>;
 
 impl<T> Default for Spans<T> {
@@ -55,8 +55,8 @@ impl<T: Copy> Spans<T> {
         gaps
     }
 
-    /// Returns the part of the range from its start, or from the end of a span that covers the start, up to the next span; `None` if that
-    /// is empty.
+    /// Returns the part of the range before the next span, without the part that a span at its start covers;
+    /// `None` if nothing is left.
     pub fn free_start(&self, range: Range<u64>) -> Option<Range<u64>> {
         let before = self.spans.range(..=range.start).next_back().map_or(0, |(_, (end, _))| *end);
         let begin = range.start.max(before);

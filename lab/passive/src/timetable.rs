@@ -1,11 +1,11 @@
-//! The times at which each octet of a stream was sent, arrived, and could be delivered.
+//! The times when each octet of a stream was sent, arrived, and could be delivered.
 
 use hol_base::Time;
 use hol_measure::TransferTimes;
 
 use crate::delivery_history::Arrival;
 
-/// The times of the octets of one direction of a stream.
+/// The times of all octets in one direction of a stream.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     /// The end of each part, and when it was first sent.
@@ -34,8 +34,8 @@ impl Timetable {
         self.sent.get(at).map(|(_, sent)| *sent)
     }
 
-    /// Returns the transfer times of the data before `end`. The time at which a program wrote is invisible; it is assumed to be that at
-    /// which the last octet was first sent.
+    /// Returns the transfer times of the data before `end`. The packets do not show when a program wrote;
+    /// this is assumed to be when the last octet was first sent.
     pub fn transfer_times(&self, end: u64) -> Option<TransferTimes> {
         let octet = end.checked_sub(1)?;
         let first_sent = self.first_sent(octet)?;

@@ -31,7 +31,7 @@ pub struct TransportTotals {
 }
 
 impl TransportTotals {
-    /// Adds a connection.
+    /// Adds the counts of `other`.
     pub(crate) fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.packets += other.packets;

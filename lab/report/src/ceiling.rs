@@ -6,8 +6,8 @@ use hol_network::{Ip, Settings, Topology};
 use hol_stack::{Kind, TransportSpec};
 use hol_theory::Stream;
 
-/// Returns the largest possible throughput in kbit/s; `None` unless messages of one size go in one direction over a
-/// single path of constant rate, by TCP, SCTP or UDP.
+/// Returns the largest possible throughput in kbit/s. It is known only if messages of the same size go in one
+/// direction over a single path of constant rate, by TCP, SCTP or UDP; otherwise `None`.
 pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     // With a trace, runs may begin at different positions, but the rate changes in every run, so run 0 stands for all.
     let (workload, topology) = (&point.workload, Topology::new(&point.network_of(0)).ok()?);

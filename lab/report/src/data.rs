@@ -33,7 +33,7 @@ pub struct Cell {
     pub spec: String,
     /// Kind of the records that the runs summarise.
     pub kind: RecordKind,
-    /// The number of streams (or connections) over which messages are spread.
+    /// The number of streams (or connections) that carry messages.
     pub streams: u16,
     /// The conditions of the network and the workload.
     pub conditions: Conditions,
@@ -57,14 +57,15 @@ pub struct Cell {
     pub ended_early: Vec<bool>,
     /// Offered and delivered load; `None` unless messages are due at a rate.
     pub load: Option<Load>,
-    /// Whether there is a steady state: longer runs would have the same mean response time, as far as the results show.
+    /// Whether there is a steady state: by the evidence of the results, longer runs would have the same mean
+    /// response time.
     pub is_steady: bool,
     /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
     pub timeouts: Option<TimeoutCounts>,
     /// The metrics that are not in the summaries, including those that programs report, each with its value in every
     /// run.
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
-    /// The waterfall of a page of the first repetition, file by file.
+    /// The waterfall of one page in the first repetition, file by file.
     pub waterfall: Option<Waterfall>,
     /// The metrics of the point's flows, if messages go in one direction or there is background traffic.
     pub flows: Option<Flows>,
@@ -81,7 +82,7 @@ pub struct Flows {
     pub background_kbps: Option<Interval>,
 }
 
-/// The conditions in which the points of an experiment differ, apart from the transport.
+/// The conditions that vary between the points of an experiment, apart from the transport.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
     /// Packet loss in percent, of the direction with the higher loss.
@@ -90,8 +91,8 @@ pub struct Conditions {
     pub rate: f64,
     /// One-way propagation delay between client and server in ms, the mean of both directions.
     pub delay_ms: f64,
-    /// The sum of the propagation delays of a message and its reply, if it has one, in ms; `None` if the path changes,
-    /// or if paths differ.
+    /// The sum of the propagation delays of a message and of its reply, if there is one, in ms. `None` if the
+    /// path changes, or if paths differ.
     pub propagation_ms: Option<f64>,
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,
@@ -102,11 +103,11 @@ pub struct Conditions {
     pub is_plain: bool,
     /// Whether the network may treat two repetitions differently: random loss, jitter and the like.
     pub is_random: bool,
-    /// The time after which the workload stops sending, if it does.
+    /// How long the workload sends; `None` if it has no time limit.
     pub lasts: Option<Duration>,
     /// Whether the path itself changes during a run, by events, a trace or a handover.
     pub path_changes: bool,
-    /// The times at which a link goes down or the client moves, in s since the start of a run, with a
+    /// The times when a link goes down or the client moves, in s since the start of a run, each with a
     /// description.
     pub disruptions: Vec<(f64, String)>,
     /// The swept keys with their values as written, in the order of the file.
@@ -179,7 +180,7 @@ impl Cell {
         self.runs.iter().map(|run| run.offered).sum()
     }
 
-    /// Returns the name of each class of message sizes, and the point restricted to the messages of this class.
+    /// Returns the name of each size class, and the point restricted to the messages of this class.
     pub fn by_class(&self) -> Vec<(&str, Self)> {
         let of_class = |runs: &Vec<Summary>| {
             let mut latency = Distribution::default();
@@ -203,8 +204,8 @@ impl Cell {
         self.runs.iter().any(|run| run.playback.is_some())
     }
 
-    /// Returns the number of runs in which something was delivered after each disruption of the path; `None`
-    /// without disruptions.
+    /// Returns the number of runs that delivered something after each disruption of the path; `None` without
+    /// disruptions.
     pub fn recovered_runs(&self) -> Option<usize> {
         let recovered = |outages: &&Vec<Outage>| outages.iter().all(|outage| outage.is_over);
         let is_disrupted = self.outages.iter().any(|outages| !outages.is_empty());
@@ -312,7 +313,8 @@ pub fn record_noun<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static st
     if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }
 }
 
-/// Returns the last part of a swept key: `interval` for `workload.interval`.
+/// Returns the last part of a swept key: `interval` for `workload.interval`. The exception is `competitors`
+/// for `background.count`.
 pub fn last_key_part(key: &str) -> &str {
     match key {
         "background.count" => "competitors",

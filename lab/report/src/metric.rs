@@ -33,8 +33,8 @@ impl Cell {
         Interval::of(&self.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
     }
 
-    /// Returns the mean over the repetitions, with an interval that accounts for their skewness and for timeouts too rare to have occurred;
-    /// `None` if none has a value.
+    /// Returns the mean over the repetitions; `None` if none has a value. Its interval accounts for skewed
+    /// repetitions, and for timeouts that are too rare to have occurred.
     pub fn shaped_mean(&self, metric: Metric) -> Option<Bounds> {
         let values: Vec<f64> = self.of_runs(metric).into_iter().flatten().collect();
         let bounds = metric.limit(Bounds::of_mean(&values, CONFIDENCE)?);
@@ -79,8 +79,8 @@ impl Cell {
         self.of_runs(metric).iter().filter(|value| value.is_none()).count()
     }
 
-    /// Returns the number of repetitions without a meaningful value: those that did not carry their load or, if the
-    /// metric is meaningful nevertheless, have no value.
+    /// Returns the number of repetitions without a meaningful value. These are repetitions that did not carry
+    /// their load, or, if the metric is meaningful nevertheless, repetitions without any value.
     pub fn collapsed_runs_of(&self, metric: Metric) -> usize {
         if metric.info().needs_load { self.collapsed_runs() } else { self.runs_without_value(metric) }
     }

@@ -120,9 +120,9 @@ pub enum ReportError {
     },
 }
 
-/// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/` with the
-/// drawings, their numbers as CSV, and scripts that draw them again. `other_measurements`: the measurements of other
-/// tools.
+/// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/`
+/// with the drawings, their numbers as CSV, and scripts that draw them again. `other_measurements` are those
+/// of other tools.
 pub fn write(
     results: &Results,
     other_measurements: Vec<OtherMeasurement>,

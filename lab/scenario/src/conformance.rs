@@ -1,6 +1,7 @@
-//! Conformance cases for every world: each transport, workload and fault, with the expected end of the run and the number of messages that
-//! must arrive. The expectations follow from the protocols' rules, not from the results of a world. The kinds of ends and the counts are
-//! compared, never times.
+//! Conformance cases that every world runs. There is one for each transport, workload and fault, with the
+//! expected end of the run and the number of messages that must arrive. The expectations follow from the
+//! protocols' rules, not from the results of a world. The kinds of ends and the counts are compared, never
+//! times.
 
 use std::fmt;
 use std::ops::RangeInclusive;

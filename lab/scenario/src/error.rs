@@ -18,7 +18,7 @@ pub enum ScenarioError {
         if *.key == "hosts" { format!("[hosts.{example}]") } else { format!("{key} = {example:?}") }
     )]
     UnknownNode {
-        /// `from`, `to` or `hosts`.
+        /// The key that names the node: `from`, `to` or `hosts`.
         key: &'static str,
         /// The unknown node.
         node: String,
@@ -40,7 +40,7 @@ pub enum ScenarioError {
     /// A program has invalid keys.
     #[error("in [[program]] number {}: {problem}", .index + 1)]
     Program {
-        /// Its index in the list, from 0.
+        /// The index of the program in the list, from 0.
         index: usize,
         /// What is wrong, and how to correct it.
         problem: &'static str,
@@ -81,7 +81,7 @@ pub enum ScenarioError {
     /// An entry of the background is invalid.
     #[error("in [[background]] number {}: {problem}", .index + 1)]
     Background {
-        /// Its index in the list, from 0.
+        /// The index of the entry in the list, from 0.
         index: usize,
         /// What is wrong.
         problem: Box<ScenarioError>,
@@ -89,7 +89,7 @@ pub enum ScenarioError {
     /// An onward flow is invalid.
     #[error("in [[onward]] number {}: {problem}", .index + 1)]
     Onward {
-        /// Its index in the list, from 0.
+        /// The index of the flow in the list, from 0.
         index: usize,
         /// What is wrong.
         problem: Box<ScenarioError>,

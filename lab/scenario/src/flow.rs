@@ -203,7 +203,7 @@ impl Flow {
         }
     }
 
-    /// Records a delivery.
+    /// Handles the delivery of a message, which may end the flow.
     #[inline]
     pub fn note_delivery(&mut self, now: Time, tally: FlowProgress) {
         self.last_progress = now;

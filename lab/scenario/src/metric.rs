@@ -25,7 +25,7 @@ pub struct MetricReader {
     pub better: Better,
 }
 
-/// How a number is found.
+/// How a number is found in the output of a program.
 #[derive(Debug, Clone)]
 pub enum MetricPattern {
     /// The first group of a regular expression, or its whole match if it has no group.

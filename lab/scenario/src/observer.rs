@@ -11,8 +11,8 @@ pub trait Observer {
     /// order of its schedule, one for each message, including those that never arrived.
     fn record(&mut self, flow: usize, record: &Record);
 
-    /// Returns the interval of samples in the time of the world; `None` if there are none. In a world in which sampling
-    /// takes time, sampling changes the digest of the run, as does [`World::trace`](crate::World::trace).
+    /// Returns the interval of samples in the time of the world; `None` if there are none. If sampling takes
+    /// time in a world, it changes the digest of the run, as [`World::trace`](crate::World::trace) does.
     fn interval(&self) -> Option<Duration> {
         None
     }

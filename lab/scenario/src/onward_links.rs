@@ -1,4 +1,4 @@
-//! Connects the applications of onward flows with those of the flows that cause their requests.
+//! Connects the applications of onward flows with the applications of the flows that cause their requests.
 
 use std::collections::BTreeMap;
 
@@ -46,8 +46,8 @@ impl Scenario {
         links
     }
 
-    /// Returns why the measured flow ended. If it stalled or ran out of time, the reason is that of the first of the
-    /// `onward` flows that failed, if any.
+    /// Returns why the measured flow ended. If it stalled or ran out of time because an `onward` flow failed,
+    /// returns the reason of the first such flow.
     pub fn end_of_measured(
         &self,
         measured: RunEnd,

@@ -6,7 +6,7 @@ use hol_wire::Packet;
 const SERVER_PORT: u16 = 7626;
 /// The first client port, in the dynamic range. RFC 6335 section 6.
 pub const FIRST_CLIENT_PORT: u16 = 49152;
-/// The number of client ports.
+/// How many ports clients can use.
 pub const CLIENT_PORTS: usize = (u16::MAX - FIRST_CLIENT_PORT) as usize + 1;
 
 /// Returns the server port of a flow. Each flow has its own, below all client ports.
@@ -14,9 +14,9 @@ pub const fn server_port(flow: usize) -> u16 {
     SERVER_PORT + flow as u16
 }
 
-/// Returns the flow to which a packet belongs: 0 is the measured flow, from 1 on background flows in the
-/// order of [`Scenario::background_flows`](crate::Scenario::background_flows). Packets of programs to lower
-/// ports count as measured.
+/// Returns the flow of a packet. 0 is the measured flow; background flows follow, in the order of
+/// [`Scenario::background_flows`](crate::Scenario::background_flows). Packets of programs to lower ports
+/// count as measured.
 pub fn flow_of(packet: &Packet) -> usize {
     let (source, destination) = packet.ports();
     usize::from(source.min(destination).saturating_sub(SERVER_PORT))

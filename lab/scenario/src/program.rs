@@ -105,7 +105,7 @@ impl From<Root> for String {
 }
 
 impl Command {
-    /// Returns the argument vector.
+    /// Returns the program with its arguments, as `exec` takes them.
     pub fn argument_vector(&self) -> Vec<String> {
         match self {
             Self::Line(line) => ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),

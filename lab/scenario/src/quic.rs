@@ -6,9 +6,9 @@ use hol_stack::{Protocol, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
 
-/// Checks that the path carries datagrams of 1200 octets (RFC 9000 section 14) and that each message fits
-/// into one DATAGRAM frame, if such frames are used, because they are never fragmented. Accepts every other
-/// transport.
+/// Checks QUIC's requirements; accepts every other transport. The path must carry datagrams of 1200 octets
+/// (RFC 9000 section 14). If DATAGRAM frames are used, each message must fit into one, because they are never
+/// fragmented.
 pub fn check_quic(
     transport: &TransportSpec,
     workload: &WorkloadSpec,

@@ -26,9 +26,9 @@ pub struct RunSummary {
     pub endpoints: Option<[Statistics; 2]>,
     /// The time from the workload's start until every connection was open and the schedule began; `None` if that never happened.
     pub connect_time: Option<Duration>,
-    /// The time at which the last message was settled or the run was aborted. Connections close later.
+    /// The time when the last message was settled or the run was aborted. Connections close later.
     pub ended: Time,
-    /// The time at which every connection had closed gracefully; `None` if one did not, or if the world does not
+    /// The time when every connection had closed gracefully; `None` if one did not, or if the world does not
     /// observe it.
     pub closed: Option<Time>,
     /// Why the run ended.

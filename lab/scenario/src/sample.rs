@@ -27,7 +27,7 @@ pub enum SampleValue {
 pub struct SenderSample {
     /// Index of the flow: 0 is measured, then background flows, then onward flows.
     pub flow: u32,
-    /// The index of the connection, in the order in which this end opened or accepted them.
+    /// The index of the connection, in the order in which this end opened or accepted connections.
     pub connection: u32,
     /// The end of the flow that sends.
     pub side: Side,
@@ -69,8 +69,8 @@ impl Sample {
     /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
-    /// Returns the sample with this flow index, and with its time on the run's clock, which started `late` before the
-    /// flow's.
+    /// Returns the sample with this flow index, and with its time on the run's clock, which started earlier
+    /// than the flow's clock by `late`.
     #[must_use]
     pub fn with_flow(self, flow: u32, late: Duration) -> Self {
         let value = match self.value {

@@ -1,4 +1,5 @@
-//! Derives the streams and connections over which a workload spreads its messages from a transport, in the same way for every world.
+//! Derives from a transport the streams and connections that carry the messages of a workload. The result is
+//! the same for every world.
 
 use hol_quic::MessageMapping;
 use hol_stack::{Protocol, Tls, TransportSpec};

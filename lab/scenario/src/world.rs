@@ -11,13 +11,13 @@ use crate::{Observer, PacketObserver, Run, RunSummary, Scenario};
 /// An environment in which runs are performed: this project's endpoints on simulated links, a Linux kernel in a virtual machine, or real
 /// hosts.
 ///
-/// Code that uses a world does not depend on which one it is; every difference that matters is a method here.
+/// Code that uses a world does not depend on its kind; every difference that matters is a method here.
 pub trait World: fmt::Debug + Send + Sync {
     /// Returns the full name of the world: `"model"`, `"kernel:6.12.94+deb12-amd64"`.
     fn name(&self) -> String;
 
-    /// Returns the engine or machine of the world, as far as results may depend on it. It is part of a point's identity, so that results of
-    /// two engines are never mixed. Empty if results depend only on this program's version.
+    /// Returns the engine or machine of the world, if results may depend on it; otherwise an empty text. It
+    /// is part of a point's identity, so that results of two engines are never mixed.
     fn provenance(&self) -> Result<String, RunError>;
 
     /// Returns the settings of the scenario's transport that affect results in this world, and the digest of the
@@ -64,8 +64,8 @@ pub trait World: fmt::Debug + Send + Sync {
         Run::collect(|observer| self.follow(scenario, seed, observer))
     }
 
-    /// Runs a scenario like [`run`](Self::run), and passes every packet to an observer. In a world in which observing takes time,
-    /// the digest changes.
+    /// Runs a scenario like [`run`](Self::run), and passes every packet to an observer. If observing takes
+    /// time in a world, the digest changes.
     fn trace(
         &self,
         scenario: &Scenario,
@@ -88,9 +88,9 @@ pub trait Hops {
 /// The approximate processor time of a run, in µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// Processor time of the run, without messages.
+    /// Processor time of the run in µs, without messages.
     pub run: u64,
-    /// Processor time of each message.
+    /// Processor time of each message in µs.
     pub message: u64,
 }
 

@@ -23,10 +23,10 @@ pub enum BackupError {
     File(PathBuf, io::Error),
 }
 
-/// Copies the state directory `state` to `to`. A server may use `state` meanwhile.
+/// Copies the state directory `state` to `to`. A server may use `state` at the same time.
 ///
-/// The database is copied first, as a snapshot, which does not know of files that are added later. A server that uses
-/// the copy repeats a run whose line in the journal was copied incompletely.
+/// The database is copied first, as a snapshot without files that are added later. A server that uses the
+/// copy repeats a run whose line in the journal was copied incompletely.
 pub fn back_up(state: &Path, to: &Path) -> Result<(), BackupError> {
     let failed = |error| BackupError::File(to.to_owned(), error);
     // Only the owner may read the copy, as with the original.

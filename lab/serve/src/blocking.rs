@@ -28,8 +28,8 @@ pub async fn run_hashing<T: Send + 'static>(
     .await
 }
 
-/// Runs work that checks the password of `name` like [`run_hashing`], after the delay that wrong passwords from
-/// `network` have caused.
+/// Runs work that checks the password of `name`, as [`run_hashing`] does, but only after the delay that wrong
+/// passwords from `network` have caused.
 pub async fn run_login<T: Send + 'static>(
     server: SharedServer,
     (network, name): (&ClientNetwork, &str),

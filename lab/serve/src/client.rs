@@ -1,4 +1,4 @@
-//! The network from which a request comes.
+//! The network of the client that sends a request.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -8,8 +8,8 @@ use axum::http::request::Parts;
 use crate::refusal::Refusal;
 use crate::server::SharedServer;
 
-/// The network of a client, as a key of rate limits: its IPv4 address, or the /64 prefix of its IPv6 address, because
-/// one client may use all addresses of a /64. RFC 6177, section 2
+/// The network of a client, as a key of rate limits. It is the IPv4 address, or the /64 prefix of the IPv6
+/// address, because one client may use all addresses of a /64. RFC 6177, section 2
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientNetwork(pub String);
 

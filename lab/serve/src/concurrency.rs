@@ -30,8 +30,8 @@ const MAX_DELAYED_LOGINS: u32 = 4;
 /// Maximum number of all logins that wait because of wrong passwords.
 const MAX_ALL_DELAYED_LOGINS: usize = 128;
 
-/// Limits of concurrent requests, of their bodies, of expensive ones such as parsing a text or checking a password, and
-/// of event streams.
+/// Limits of what may happen at the same time: requests, large bodies, long answers, expensive work such as
+/// parsing a text or checking a password, event streams, and delayed logins.
 #[derive(Debug)]
 pub struct ConcurrencyLimits {
     requests: Semaphore,

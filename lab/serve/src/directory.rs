@@ -61,7 +61,8 @@ pub fn list_files(root: &Path) -> io::Result<Vec<FileEntry>> {
     Ok(found)
 }
 
-/// Returns the number of octets that a directory occupies on the disk; files that are deleted meanwhile do not count.
+/// Returns the number of octets that a directory occupies on the disk. Files that are deleted during the call
+/// do not count.
 pub fn occupied_octets(root: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let mut octets = 0;

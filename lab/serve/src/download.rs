@@ -81,7 +81,7 @@ pub fn download(mut file: File, wanted: &ByteRange) -> Result<Response, Refusal>
     Ok((StatusCode::PARTIAL_CONTENT, headers, range, length, body(file, octets)).into_response())
 }
 
-/// The answer of a computation.
+/// The JSON that a computation has written, as the body of a response.
 #[derive(Debug)]
 pub struct JsonAnswer(pub SpooledTempFile);
 

@@ -26,7 +26,7 @@ const MAX_SIZE: usize = 4 << 20;
 /// Minimum number of octets of a response that is compressed.
 const MIN_SIZE: usize = 1 << 10;
 
-/// What a client accepts, and what it has already.
+/// What a client accepts, and which versions of a response it already has.
 #[derive(Debug, Clone)]
 pub struct ClientCache {
     /// Whether the client accepts gzip.

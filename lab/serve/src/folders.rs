@@ -49,8 +49,8 @@ impl Server {
         Ok(self.store.record_files(project, octets)?)
     }
 
-    /// Counts the files of projects that have not been counted. What cannot be counted now, such as on a full disk, is counted with the
-    /// next change of a file.
+    /// Counts the files of projects whose files have not been counted. Files that cannot be counted now, for
+    /// example on a full disk, are counted at the next change of a file.
     pub(crate) fn count_files(&self) {
         for project in self.store.uncounted_projects().unwrap_or_default() {
             if let Ok(root) = self.directory(Owner::Project, project)
@@ -100,7 +100,7 @@ impl Server {
         self.record_files(project, &root)
     }
 
-    /// Removes a file.
+    /// Removes a file from a folder.
     pub(crate) fn delete_file(
         &self,
         requester: &Requester,

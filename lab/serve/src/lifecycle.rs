@@ -2,7 +2,7 @@
 
 use crate::experiment::State;
 
-/// An event of an experiment.
+/// What happens to an experiment and may change its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A user starts the experiment.

@@ -16,11 +16,12 @@ const MAX_SECONDS: f64 = 0.5;
 /// The key that determines which other keys its table may have.
 const KIND_KEY: &str = "kind";
 
-/// Returns the mistakes of `text`, in the order in which `read` finds them. `work` is the number of octets that `read` parses.
+/// Returns the mistakes of `text`, in the order in which `read` finds them. `work` is the number of octets
+/// that `read` parses.
 ///
-/// Each step replaces the entry that contains the mistake by blanks, so that positions do not change, and reads the
-/// text again. A mistake counts if it disappears with its entry. So an error about a key that is missing only because
-/// its entry was replaced does not count.
+/// Each step replaces the entry that contains the mistake by blanks, so that positions do not change, and
+/// reads the text again. A mistake counts if it disappears with its entry. Thus an error does not count if it
+/// is about a key that is missing only because its entry was replaced.
 pub fn find_mistakes(
     text: &str,
     work: usize,

@@ -58,7 +58,8 @@ pub struct NewPassword {
 }
 
 impl Server {
-    /// Changes the password of a user, and ends all sessions except that of the key with the digest `kept`. Tokens remain valid.
+    /// Changes the password of a user. Ends all sessions except the session whose key has the digest `kept`.
+    /// Tokens remain valid.
     pub fn change_password(
         &self,
         ClientNetwork(network): &ClientNetwork,

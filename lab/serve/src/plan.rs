@@ -20,7 +20,7 @@ pub struct Plan {
     pub points: Vec<PlanPoint>,
 }
 
-/// An axis.
+/// An axis of the plan, with its values.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PlanAxis {
     /// Dotted keys of the experiment file, or `transport`. Keys whose values advance together are one axis.
@@ -43,7 +43,7 @@ pub struct PlanValue {
     pub number: Option<f64>,
 }
 
-/// A point.
+/// A point of the plan: one value on each axis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PlanPoint {
     /// Index of the point, from 0, as in `hol run --plan`. Animations and terminals select the point by this index.
@@ -85,7 +85,7 @@ impl PlanAxis {
     }
 }
 
-/// Returns a point by its index.
+/// Returns the point at `index` of an experiment's plan.
 pub fn point_of(experiment: &Experiment, index: usize) -> Result<&Point, String> {
     let count = experiment.points.len();
     experiment

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 /// the reasons of a long queue.
 const MAX_COUNTED: u32 = 9;
 
-/// A queued experiment.
+/// An experiment that waits in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedExperiment {
     /// Number of the experiment.
@@ -26,7 +26,7 @@ pub struct QueuedExperiment {
     pub obstacle: Option<String>,
 }
 
-/// The decision about an experiment.
+/// What happens to a queued experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The experiment starts, and gets its cores.
@@ -37,7 +37,7 @@ pub enum Verdict {
     Reject(String),
 }
 
-/// Decides about all queued experiments on a machine with `cores` cores, of which `taken` are in use.
+/// Decides about all queued experiments on a machine with `cores` cores, `taken` of which are in use.
 pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
     waiting.sort_by_key(|one| (Reverse(one.priority), one.submitted_at, one.id));
     let mut free = cores.saturating_sub(taken);

@@ -6,11 +6,12 @@ use utoipa::ToSchema;
 /// The resources that the experiments of a project have used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct Usage {
-    /// Octets of the project's files, of all versions of its experiments' texts, and of their results on the disk.
+    /// Octets that the project has on the disk: its files, all versions of its experiments' texts, and their
+    /// results.
     pub octets: u64,
     /// Completed runs of the project's experiments.
     pub runs: u64,
-    /// Held cores multiplied by seconds, including those of deleted experiments.
+    /// Core seconds: held cores multiplied by time, including deleted experiments.
     pub core_seconds: u64,
 }
 

@@ -26,8 +26,8 @@ const MAX_ROUTES: usize = 250_000;
 /// in every point.
 const MAX_FILE_OCTETS: usize = 16 << 20;
 
-/// Parses `text`, which error messages call `name`. The experiment may use only what `permission` grants, and no
-/// files of the server except those of its project.
+/// Parses `text`; error messages call it `name`. The experiment may use only what `permission` grants, and no
+/// files of the server other than the files of its project.
 pub fn read(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Experiment, Refusal> {
     check_size(text, format, permission)?;
     parse(name, text, format, permission).map_err(|error| match (&error, format) {
@@ -110,8 +110,8 @@ fn points(text: &str) -> usize {
     axes.into_iter().fold(1, |all, length| all.saturating_mul(length.max(1)))
 }
 
-/// Returns the paths, without `project:`, of the project's files that an experiment reads: those that it names, and
-/// those that its script sources.
+/// Returns the paths, without `project:`, of the project's files that an experiment reads. The experiment
+/// names them, or its script sources them.
 pub fn project_files(
     name: &str,
     text: &str,

@@ -28,7 +28,7 @@ use crate::worker::{Answer, Worker, read_answer};
 /// The server, shared by all requests.
 pub type SharedServer = Arc<Server>;
 
-/// Who has access.
+/// The people who may use the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Everyone who can connect: the server listens on loopback.
@@ -151,7 +151,7 @@ impl Server {
         Ok(self.store.counts(requester.id)?)
     }
 
-    /// Returns the free cores.
+    /// Returns the number of cores that no experiment uses.
     pub fn free_cores(&self) -> Result<u32, Refusal> {
         let mut taken = 0;
         for id in self.store.holding_cores()? {
@@ -261,7 +261,7 @@ impl Server {
         Ok(())
     }
 
-    /// Wakes the scheduler.
+    /// Makes the scheduler check the queue.
     pub(crate) fn wake_scheduler(&self) {
         // Sending fails without a scheduler, when the server is stopping.
         let _ = self.scheduler.send(SchedulerMessage::Check);

@@ -1,5 +1,5 @@
-//! Child processes that run a [`Computation`] with limits of memory and time, so that no text can exhaust the memory of
-//! the server, stop it, or occupy it for long.
+//! Runs a [`Computation`] in a child process with limits of memory and time. No text can then exhaust the
+//! memory of the server, stop it, or occupy it for long.
 
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -162,7 +162,7 @@ impl Worker {
         self.check_status(status, &message, answer)
     }
 
-    /// Returns the refusal in the answer of a child, or the reason for which the child ended without an answer.
+    /// Returns the refusal in the answer of a child, or the reason why the child ended without an answer.
     fn check_status(&self, status: ExitStatus, message: &str, answer: &mut Answer) -> Result<(), Refusal> {
         let Limits { mebibytes, seconds } = self.limits;
         let signal = |signal: Signal| status.signal() == Some(signal.as_raw());
@@ -204,7 +204,7 @@ fn copy_answer(child: &mut Child, answer: &mut Answer) -> io::Result<u64> {
     io::copy(&mut output.take(MAX_ANSWER + 1), answer)
 }
 
-/// Reads an answer.
+/// Reads the JSON of an answer.
 pub fn read_answer<T: DeserializeOwned>(answer: Answer) -> Result<T, Refusal> {
     serde_json::from_reader(io::BufReader::new(answer)).map_err(Refusal::internal)
 }

@@ -36,7 +36,7 @@ pub(crate) struct Alarm {
 impl Clock {
     const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-    /// Starts the clock.
+    /// Starts the clock of a run at the present time.
     pub(crate) fn start() -> Self {
         let is_standing = clocksource() == STANDING_CLOCK_SOURCE;
         let start = monotonic();
@@ -60,7 +60,7 @@ impl Clock {
         self.stopped_at.iter().for_each(|stopped_at| stopped_at.set(monotonic()));
     }
 
-    /// Returns the wall-clock time at which the clock was created, in ns since 1970.
+    /// Returns the wall-clock time when the clock was created, in ns since 1970.
     pub(crate) fn epoch(&self) -> u64 {
         epoch_of(self.start)
     }

@@ -90,7 +90,7 @@ impl Datagrams {
         }
     }
 
-    /// Sends a datagram after those that wait.
+    /// Sends a datagram after the datagrams that wait.
     pub(crate) fn push(&mut self, octets: Bytes, ecn: Ecn) {
         self.unsent.push_back((octets, ecn));
     }

@@ -36,7 +36,7 @@ pub struct Verdict {
     pub connected: Option<Time>,
     /// Time at which the flow ended.
     pub ended: Time,
-    /// Reason for which the flow ended.
+    /// The reason why the flow ended.
     pub run_end: RunEnd,
     /// Whether another thread stopped the flow.
     pub was_stopped: bool,

@@ -42,8 +42,8 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) alarm: Alarm,
     pub(crate) poller: Poller<Token>,
     pub(crate) opener: Box<dyn Opener>,
-    /// The server's socket: it accepts, or serves the first client; `None` if the server does not listen, or
-    /// if the client's connection uses the socket.
+    /// The server's socket, which accepts connections or serves the first client. `None` if the server does
+    /// not listen, or if the client's connection uses the socket.
     pub(crate) listener: Option<Socket>,
     /// The server's address, with the port that the kernel chose.
     pub(crate) server_site: EndAddresses,

@@ -33,8 +33,8 @@ impl Filter {
         Ok(Self(Rc::new(RefCell::new(Inner { nftables, report: None }))))
     }
 
-    /// Returns the comparison of the rules in the kernel with those that the middlebox granted; `None` before
-    /// the end.
+    /// Returns a comparison of the rules in the kernel with the rules that the middlebox granted; `None`
+    /// before the end.
     pub(crate) fn report(&self) -> Result<Option<FilterReport>, FilterError> {
         self.0.borrow_mut().report.take().transpose()
     }

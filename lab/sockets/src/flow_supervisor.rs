@@ -11,7 +11,7 @@ use crate::peer_report::{PeerReport, ReportCallback};
 pub(crate) enum FlowSupervisor<'p> {
     /// The client is on this host: events go to the rules of the flow.
     Rules(Flow),
-    /// The client is on the other host, to which events are reported.
+    /// The client is on the other host; events are reported to that host.
     Host(Reporter<'p>),
 }
 
@@ -116,7 +116,7 @@ impl FlowSupervisor<'_> {
         }
     }
 
-    /// Handles a delivery.
+    /// Handles the delivery of a message.
     pub(crate) fn note_delivery(&mut self, now: Time, progress: EndsProgress) {
         match self {
             Self::Rules(flow) => flow.note_delivery(now, flow_progress(flow, progress)),
@@ -157,7 +157,7 @@ impl FlowSupervisor<'_> {
         }
     }
 
-    /// Ends the flow.
+    /// Ends the flow normally.
     pub(crate) fn end(&mut self) {
         match self {
             Self::Rules(flow) => flow.end(),

@@ -91,8 +91,8 @@ pub struct FlowRuns {
 }
 
 impl FlowRuns {
-    /// Runs the first flow with `measured`, and each other flow with `other` on its own thread, until `stop` is raised
-    /// or the first flow has ended. Each flow is sampled once per `interval`, if given.
+    /// Runs the first flow with `measured`, and each other flow with `other` on its own thread. Ends when
+    /// `stop` is raised or the first flow has ended. Each flow is sampled once per `interval`, if given.
     pub fn of<T, E: From<SocketsError> + From<io::Error>>(
         scenario: &Scenario,
         flow_parameters: &[FlowParameters],
@@ -125,8 +125,9 @@ impl FlowRuns {
         Ok((Self::with_times_of_run(flows, flow_parameters), result))
     }
 
-    /// Shifts times, which count from each flow's first attempt to connect, to times since the start of the
-    /// run: the earliest first attempt minus its flow's start time.
+    /// Converts the times of flows to times since the start of the run. The times of each flow count from its
+    /// first attempt to connect; the run starts at the earliest first attempt minus the start time of that
+    /// flow.
     pub(crate) fn with_times_of_run(mut flows: Vec<FlowRun>, flow_parameters: &[FlowParameters]) -> Self {
         let due = flow_parameters.iter().map(|parameters| parameters.workload.start.as_nanos());
         let epoch =
@@ -182,7 +183,7 @@ pub(crate) struct SharedRequests {
     pub(crate) wake_signal: Option<WakeSignal>,
 }
 
-/// Returns the shared requests by flow.
+/// Returns, for each flow, the requests that its applications share.
 pub(crate) fn shared_requests(scenario: &Scenario, flows: usize) -> io::Result<Vec<SharedRequests>> {
     let wake_signals = (0..flows).map(|_| WakeSignal::new()).collect::<io::Result<Vec<WakeSignal>>>()?;
     let background = flows - 1 - scenario.onward.len();

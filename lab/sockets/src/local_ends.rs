@@ -184,7 +184,7 @@ impl LocalEnds {
         self.clients.end()
     }
 
-    /// Ends the local servers.
+    /// Ends the servers on this host and returns their results.
     pub fn end_servers(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
         self.servers.end()
     }
@@ -224,7 +224,7 @@ impl Drop for LocalEnds {
 }
 
 /// Joins the local ends with those from other hosts, whose times are on this host's clock; `None` if they do
-/// not match. Also returns how many times were in the wrong order according to the clocks.
+/// not match. Also returns the number of timestamps that were out of order according to the clocks.
 pub fn joined(
     flow_parameters: &[FlowParameters],
     here: Vec<(usize, EndResult)>,

@@ -13,7 +13,7 @@ use crate::transceiver::{self, ConnectionFault, failed_to};
 
 /// The addresses of an association's host.
 ///
-/// In Linux's SCTP_AUTO_ASCONF mode the kernel follows the host's addresses by itself, but half a second late.
+/// In Linux's SCTP_AUTO_ASCONF mode the kernel itself follows the host's addresses, but half a second late.
 /// So each change is made explicitly at its time (RFC 6458 section 9.1).
 #[derive(Debug, Default)]
 pub(crate) struct MobileAssociation {

@@ -20,7 +20,7 @@ use crate::error::SocketsError;
 use crate::flow_parameters::{Counts, EndAddresses};
 use crate::transceiver::{ConnectionFault, Opener, SendOutcome, SenderState, SocketEvent, Transceiver};
 
-/// A userspace transport.
+/// A transport in userspace, whose packets UDP carries.
 pub(crate) trait UserspaceTransport {
     /// One end of a connection.
     type Endpoint: Endpoint + 'static;
@@ -48,7 +48,7 @@ pub(crate) trait Endpoint {
     /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
     fn poll(&mut self, now: Time) -> EndpointOutput<Datagram>;
 
-    /// Handles a received datagram.
+    /// Handles a datagram that arrived.
     fn receive(&mut self, now: Time, octets: &[u8], ecn: Ecn);
 
     /// Handles a command of the application.

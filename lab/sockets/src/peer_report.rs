@@ -50,7 +50,7 @@ impl ReportReceiver {
         Ok((Self { wake_signal, reports }, report_sender))
     }
 
-    /// Returns all reports received.
+    /// Returns the reports received since the last call.
     pub(crate) fn take(&self) -> Vec<PeerReport> {
         self.wake_signal.clear();
         self.reports.try_iter().collect()

@@ -109,7 +109,7 @@ fn largest(socket: &Socket, peer: Address) -> Option<u64> {
     Some(u64::from(u32::from_ne_bytes(mtu)).saturating_sub(headers as u64))
 }
 
-/// One end of a connection.
+/// One end of a QUIC connection.
 pub(crate) struct Connection {
     peer: (Address, u16),
     endpoint: Endpoint<EncryptedPackets>,

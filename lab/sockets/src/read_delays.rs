@@ -32,7 +32,7 @@ impl ReadDelayRecorder {
             .for_each(|received_at| self.recorder.count_completed(Duration::from_nanos(now - received_at)));
     }
 
-    /// Returns the delays; `None` if there are none, or if the wall clock was set meanwhile.
+    /// Returns the delays; `None` if there are none, or if the wall clock was set during the run.
     pub(crate) fn finish(self) -> Option<ReadDelays> {
         if self.wall.was_set(WallClockOffset::read()) {
             return None;

@@ -23,7 +23,7 @@ impl TimestampedReader {
     /// throughput. Groups of messages never consist of a multiple of it, so every position in a group is sampled.
     const READS_PER_TIMESTAMP: u64 = 7;
 
-    /// Creates the reader of a socket; `is_enabled`: whether timestamps were enabled on it.
+    /// Creates the reader of a socket; `is_enabled` says whether timestamps were enabled on it.
     pub(crate) fn new(is_enabled: bool) -> Self {
         Self { is_enabled, reads: 0 }
     }

@@ -8,7 +8,7 @@ use crate::{RunStart, Stop, WakeSignal};
 /// Links of a run to runs on other threads; none by default.
 #[derive(Debug, Default)]
 pub struct RunLinks<'t> {
-    /// The signal by which another thread ends the run, which then counts as finished.
+    /// The signal that ends the run from another thread. The run then counts as finished.
     pub stop: Option<&'t Stop>,
     /// The client of an onward flow, which sends requests on behalf of a server.
     pub onward_client: Option<OnwardClient>,

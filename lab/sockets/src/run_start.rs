@@ -12,7 +12,7 @@ use crate::clock::{Clock, monotonic};
 pub struct RunStart(Arc<OnceLock<u64>>);
 
 impl RunStart {
-    /// Starts the run now.
+    /// Returns the start of a run that begins now.
     pub fn now() -> Self {
         Self(Arc::new(OnceLock::from(monotonic())))
     }
@@ -22,8 +22,8 @@ impl RunStart {
         self.0.get_or_init(monotonic);
     }
 
-    /// Sets the start of the run, unless it is known, from a flow that has started `due` after it: the flow's `clock`
-    /// was created at the flow's start.
+    /// Sets the start of the run, unless it is already set. It is `due` before the start of a flow, at which
+    /// the flow's `clock` was created.
     pub(crate) fn note(&self, clock: &Clock, due: Duration) {
         self.0.get_or_init(|| clock.origin().saturating_sub(due.as_nanos()));
     }

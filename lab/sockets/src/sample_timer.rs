@@ -23,7 +23,7 @@ impl SampleTimer {
         Ok(Self { alarm: Alarm::new()?, interval, start, samples: Vec::new() })
     }
 
-    /// Sets the alarm to the next multiple after `now`, unless there are as many samples as allowed.
+    /// Sets the alarm to the next multiple after `now`, unless there are more samples than allowed.
     pub(crate) fn set(&mut self, clock: &Clock, now: Time) -> io::Result<()> {
         let next = if self.samples.len() as u64 > Sample::MAX_PER_RUN { Time::MAX } else { self.after(now) };
         self.alarm.set(clock, next)

@@ -428,8 +428,8 @@ fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64
     Some(move |offset: usize| stats[offset..].first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets)))
 }
 
-/// Returns the state of an association as a sender: for each path the values of SCTP_GET_PEER_ADDR_INFO (RFC
-/// 6458 section 8.2.2), which lack ssthresh and the data in flight.
+/// Returns the state of an association as a sender: the values of SCTP_GET_PEER_ADDR_INFO for each path (RFC
+/// 6458 section 8.2.2). They lack ssthresh and the data in flight.
 pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> {
     const UNORDERED_SENT: usize = 208;
     const ORDERED_SENT: usize = 224;

@@ -14,7 +14,7 @@ use crate::host_addresses::Change;
 use crate::receive_timestamps::TimestampedReader;
 use crate::transceiver::{ConnectionFault, SendOutcome, SenderState, SocketEvent, Transceiver};
 
-/// One end of a connection.
+/// One end of a byte stream with framed messages.
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: Socket,

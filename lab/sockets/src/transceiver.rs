@@ -17,8 +17,8 @@ use crate::ip_options::unspecified;
 
 /// Opens the sockets of a protocol.
 pub(crate) trait Opener {
-    /// Returns the address on which the server listens: `server`, with a new port if its port is 0 and the kernel
-    /// cannot choose one.
+    /// Returns the address on which the server listens. It is `server`, with a new port if its port is 0 and
+    /// the kernel cannot choose one.
     fn server_address(&self, server: &EndAddresses) -> EndAddresses {
         server.clone()
     }
@@ -54,7 +54,7 @@ pub(crate) trait Opener {
         Ok((peer, self.transceiver(socket, &client)))
     }
 
-    /// Returns whether the thread must be in the server's network to accept.
+    /// Returns whether the thread must be in the server's network namespace to accept.
     fn accepts_in_server_network(&self) -> bool {
         false
     }
@@ -75,7 +75,7 @@ pub(crate) trait Opener {
     }
 }
 
-/// One end of a connection.
+/// One end of a connection, which sends and receives messages.
 pub(crate) trait Transceiver {
     /// Returns the socket to watch.
     fn socket(&self) -> &Socket;
@@ -118,7 +118,7 @@ pub(crate) trait Transceiver {
         unreachable!("a kernel socket is accepted before datagrams arrive");
     }
 
-    /// Closes for sending.
+    /// Ends the sending direction.
     fn shutdown(&mut self, _now: Time) -> io::Result<()> {
         self.socket().shutdown(Shutdown::Write)
     }
@@ -159,11 +159,11 @@ pub(crate) trait Transceiver {
         Ok(())
     }
 
-    /// Returns the kernel's counters.
+    /// Returns what the kernel has counted for the connection.
     fn counts(&self) -> Counts;
 
-    /// Returns the state of the connection as a sender, as far as the kernel reports it; `None` if it has sent no data
-    /// or has no congestion control.
+    /// Returns the state of the connection as a sender, as far as the kernel reports it. `None` if it has
+    /// sent no data or has no congestion control.
     fn sending(&self) -> Option<SenderState> {
         None
     }
@@ -187,7 +187,7 @@ pub(crate) enum SendOutcome {
     WouldBlock,
 }
 
-/// An event of a socket.
+/// What has happened on a socket.
 #[derive(Debug)]
 pub(crate) enum SocketEvent {
     /// The following messages arrived at this time of the wall clock, in ns since 1970; `None`: unknown.

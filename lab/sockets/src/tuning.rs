@@ -317,8 +317,8 @@ fn nanoseconds(value: &Value) -> Option<String> {
 }
 
 /// Returns the settings that a transport needs in the namespaces of both ends before [`run`](crate::run),
-/// including defaults, or an error for an option that the kernel of release `kernel` does not support. A
-/// kernel without one of the settings is older than the option.
+/// including defaults. An option that the kernel of release `kernel` does not support is an error. A kernel
+/// without one of the settings is older than the option.
 pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_userspace();
     let own = stack_of_linux(kernel).name;

@@ -38,7 +38,7 @@ impl UserspaceSctp {
     /// Length of the UDP header in octets, by which SCTP packets must be shorter. RFC 6951 section 5.6.
     const UDP_HEADER: u64 = 8;
 
-    /// Creates the opener.
+    /// Creates the opener of associations.
     pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, is_batching: bool) -> Self {
         const ETHERNET_MTU: u64 = 1500;
         let room = if config.mtu.0 == 0 { ETHERNET_MTU } else { config.mtu.0 } - Self::UDP_HEADER;

@@ -25,7 +25,7 @@ impl WakeSignal {
         })
     }
 
-    /// Clears the signal.
+    /// Clears the signal after the run has woken.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&*self.0, &mut [0; 8]);
     }

@@ -16,7 +16,7 @@ impl WallClockOffset {
     /// Number of readings; the fastest is used.
     const CLOCK_READINGS: usize = 8;
 
-    /// Reads both clocks.
+    /// Reads both clocks several times and returns the fastest reading.
     pub(crate) fn read() -> Self {
         let readings =
             (0..Self::CLOCK_READINGS).map(|_| Self::between(monotonic(), wall_clock(), monotonic()));

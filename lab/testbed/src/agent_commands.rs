@@ -1,4 +1,4 @@
-//! The commands of agents, and those that attach and connect them.
+//! The commands of agents, and the commands that attach and connect agents.
 
 use crate::agents::{ATTRIBUTES_WITHOUT_EFFECT, COUNTER_ATTRIBUTES, Class, packets};
 use crate::application::{Application, Kind, Produced, WRITER_CLASS};

@@ -275,8 +275,8 @@ fn not_negative(word: &Word) -> Result<f64, WordError> {
 }
 
 impl Agent {
-    /// Returns an error if an attribute that the script sets is neither supported nor equal to ns's default, and
-    /// affects the packets that are sent.
+    /// Returns an error for an attribute that is not supported. An attribute matters only if it affects the
+    /// packets and the script sets it to a value other than ns's default.
     pub fn check(&self) -> Result<(), WordError> {
         for (name, value) in &self.attributes {
             // Other variables are the script's own and have no effect.
@@ -306,8 +306,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Returns an error if the packets of the agent do not pass this number of links: each link lowers their TTL, and drops those with a TTL
-    /// of 0. ns 2.35, common/ttl.cc.
+    /// Returns an error if the packets of the agent cannot pass this number of links. Each link lowers their
+    /// TTL, and drops those with a TTL of 0. ns 2.35, common/ttl.cc.
     pub fn check_ttl(&self, links: usize) -> Result<(), WordError> {
         let ttl: f64 = self.number("ttl_", any_number)?;
         if self.is_silent() || ttl > links as f64 {

@@ -1,4 +1,4 @@
-//! Applications of ns, with the times at which they send.
+//! Applications of ns, and the times when they send.
 
 use hol_base::Duration;
 
@@ -360,7 +360,7 @@ impl Application {
         }
     }
 
-    /// Starts sending.
+    /// Starts sending, unless the application already sends.
     pub(crate) fn start(&mut self, now: Duration) {
         if self.running_since.is_none() {
             (self.running_since, self.continues) = (Some(now), false);
@@ -372,7 +372,7 @@ impl Application {
         self.max_packets.unwrap_or(u64::MAX)
     }
 
-    /// Stops sending.
+    /// Makes the application stop sending.
     pub(crate) fn stop(&mut self, now: Duration) {
         if let Some(bursts) = &mut self.bursts {
             bursts.stop(now);
@@ -414,8 +414,8 @@ impl Application {
         first.or(self.produced.first().map(|own| own.at))
     }
 
-    /// Returns the periods in which the application sends, at most until `end`; `None` if it never stops. Subtracts the
-    /// packets that it counts one by one from the limit `countable`.
+    /// Returns the periods in which the application sends, at most until `end`; `None` if it never stops.
+    /// Subtracts the packets that have to be counted one by one from the limit `countable`.
     pub(crate) fn sending_periods(
         &self,
         end: Option<Duration>,

@@ -160,7 +160,7 @@ impl Simulator<'_> {
     }
 }
 
-/// Returns an attribute of a node.
+/// Returns the value of a node's attribute, as a script reads it.
 pub(crate) fn of_node(node: usize, attribute: &str) -> String {
     match attribute {
         "id_" | "address_" => node.to_string(),

@@ -31,7 +31,7 @@ pub struct Flow {
     pub stop: Duration,
 }
 
-/// The traffic of an application.
+/// When an application sends, and how much.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlowLoad {
     /// FTP: as much as the transport takes.
@@ -49,11 +49,12 @@ pub enum FlowLoad {
         interval: Duration,
         /// Number of packets that are sent at once, because the agent divides a packet of the application.
         at_once: u16,
-        /// Number of times at which packets are sent.
+        /// Number of times when packets are sent.
         times: u64,
     },
-    /// CBR that stops or changes and then continues, on/off sources, and packets that commands of the script send: the
-    /// time of each packet since the start, and its octets without headers.
+    /// Packets at times that the script determines: the time of each packet since the start, and its octets
+    /// without headers. Examples are CBR that stops or changes and then continues, on/off sources, and
+    /// packets that commands of the script send.
     Scripted(Vec<(Duration, u64)>),
 }
 
@@ -95,8 +96,8 @@ impl Flow {
 }
 
 impl Traffic {
-    /// Returns the flows in the order of their applications in the script, without those that never start. `topology`
-    /// is the topology of the script's network; `None` if there is no network.
+    /// Returns the flows that start, in the order of their applications in the script. `topology` is the
+    /// topology of the script's network; `None` if there is no network.
     pub fn flows(
         &self,
         network: &NetworkSpec,

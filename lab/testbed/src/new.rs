@@ -10,7 +10,7 @@ const RECORDERS: [&str; 8] =
     ["Trace", "BaseTrace", "QueueMonitor", "Samples", "SampleList", "Integrator", "Monitor", "Animator"];
 
 impl Simulator<'_> {
-    /// Executes `new CLASS`.
+    /// Executes `new CLASS` and returns the name of the object.
     pub(crate) fn new_object(&mut self, words: &[Word]) -> Outcome {
         match &words[1..] {
             [class] if class.text == "Simulator" => Ok(self.new_simulator()),

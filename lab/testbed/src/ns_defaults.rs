@@ -28,7 +28,8 @@ pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
     nearest_default(class, attribute).map(|(_, value)| value)
 }
 
-/// Returns the nearest class that has a default of an attribute for objects of a class, and this default.
+/// Finds the default of an attribute for objects of `class`. Returns the nearest class that defines one, and
+/// the default.
 pub(crate) fn nearest_default(class: &str, attribute: &str) -> Option<(&'static str, &'static str)> {
     let is_above =
         |above: &str| class == above || class.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'));

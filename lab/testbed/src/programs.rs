@@ -1,4 +1,4 @@
-//! Programs that a script starts on its nodes: by Emulab's start commands when a node is up, and by its
+//! Programs that a script starts on its nodes. Start commands of Emulab run when a node is up, and its
 //! program agents at a given time.
 
 use std::collections::BTreeMap;

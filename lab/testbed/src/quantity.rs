@@ -105,7 +105,7 @@ pub(crate) fn bits_per_second(word: &Word) -> Result<f64, WordError> {
     }
 }
 
-/// Parses a probability.
+/// Parses a loss rate from 0 to 1.
 pub(crate) fn loss(word: &Word) -> Result<Ratio, WordError> {
     match word.text.parse().ok().and_then(Ratio::new) {
         Some(ratio) => Ok(ratio),
@@ -113,7 +113,7 @@ pub(crate) fn loss(word: &Word) -> Result<Ratio, WordError> {
     }
 }
 
-/// Parses any finite number.
+/// Parses a finite number of either sign.
 pub(crate) fn any_number(word: &Word) -> Result<f64, WordError> {
     match word.text.trim().parse::<f64>().ok().filter(|number| number.is_finite()) {
         Some(number) => Ok(number),
@@ -158,7 +158,7 @@ pub(crate) fn switch(word: &Word) -> Result<bool, WordError> {
     }
 }
 
-/// Parses an address.
+/// Parses an IPv4 address.
 pub(crate) fn address(word: &Word) -> Result<Ipv4Addr, WordError> {
     word.text.parse().or_else(|_| expected(word, "an IPv4 address such as 10.1.1.2"))
 }

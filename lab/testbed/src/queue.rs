@@ -1,7 +1,7 @@
 //! Queues of ns: their classes and attributes, and the corresponding discipline.
 //!
-//! Defaults are those of ns (`ns-default.tcl` of 2.35; `queue/red.cc` `REDQueue::initialize_params`), or of
-//! Emulab.
+//! The defaults are ns's (`ns-default.tcl` of 2.35; `queue/red.cc` `REDQueue::initialize_params`) or
+//! Emulab's.
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, RedSpec};
@@ -70,7 +70,7 @@ const FIXED_ATTRIBUTES: [(&str, &[&str]); 22] = [
 ];
 
 impl Queue {
-    /// Returns a queue of this class.
+    /// Creates a queue of an ns class.
     pub fn of(class: &Word) -> Result<Self, WordError> {
         let (kind, gentle) = match class.text.as_str() {
             "DropTail" => (Kind::DropTail, None),
@@ -93,7 +93,7 @@ impl Queue {
         Ok(Self { kind, gentle, ..Self::default() })
     }
 
-    /// Sets an attribute.
+    /// Sets an attribute of the queue, such as `limit_`.
     pub fn set(&mut self, attribute: &Word, value: &Word, is_emulab: bool) -> Result<(), WordError> {
         match attribute.text.as_str() {
             "limit_" | "maxqlen_" => {

@@ -1,5 +1,5 @@
-//! The random numbers of ns: the generator MRG32k3a with streams and substreams (L'Ecuyer, Simard, Chen and Kelton
-//! 2002; ns 2.35, `tools/rng.cc`), so that a script draws the same numbers as in ns.
+//! The random numbers of ns, so that a script draws the same numbers as in ns. The generator is MRG32k3a with
+//! streams and substreams (L'Ecuyer, Simard, Chen and Kelton 2002; ns 2.35, `tools/rng.cc`).
 
 /// The two moduli of the generator.
 const MODULI: [u64; 2] = [4_294_967_087, 4_294_944_443];
@@ -65,7 +65,7 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// Returns the next stream.
+    /// Returns the next random stream.
     pub fn stream(&mut self) -> Stream {
         let start = self.next;
         self.next = advance(start, &STREAM_STEP);
@@ -98,7 +98,7 @@ impl Stream {
         ((MAX_RANDOM + 1) as f64 * self.uniform()) as u64
     }
 
-    /// Returns an exponential variate.
+    /// Returns an exponentially distributed random number.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         mean * -self.uniform().ln()
     }
@@ -132,7 +132,7 @@ impl Stream {
         }
     }
 
-    /// Returns a Weibull variate.
+    /// Returns a random number with a Weibull distribution.
     pub fn weibull(&mut self, shape: f64, scale: f64) -> f64 {
         (-self.uniform().ln()).powf(1.0 / shape) * scale
     }

@@ -100,7 +100,7 @@ impl Bursts {
         }
     }
 
-    /// Sets an attribute.
+    /// Sets an attribute of the source, such as `burst_time_`.
     pub fn set(&mut self, attribute: &Word, value: &Word) -> Result<(), WordError> {
         match attribute.text.as_str() {
             "burst_time_" => self.burst_time = seconds(value)?,
@@ -117,7 +117,7 @@ impl Bursts {
         Ok(())
     }
 
-    /// Adds packets.
+    /// Adds `count` packets of `size` octets, the first at `at`.
     pub fn add(&mut self, at: Duration, count: u64, interval: Duration, size: u64) {
         self.packet_count = self.packet_count.saturating_add(count);
         self.bursts.push(Burst { at, count, interval, size });

@@ -150,7 +150,7 @@ impl Simulator<'_> {
         String::new()
     }
 
-    /// Executes `$ns run`.
+    /// Executes `$ns run`: from then on the simulation runs.
     pub(crate) fn start_run(&mut self) -> String {
         self.schedule.is_running = true;
         // `Simulator run` resets all nodes, and their agents draw once more.

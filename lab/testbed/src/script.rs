@@ -20,7 +20,7 @@ pub struct Script {
     pub ignored: Vec<Ignored>,
 }
 
-/// An ignored command.
+/// A command that has no effect, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {command}: {reason}")]
 pub struct Ignored {
@@ -57,8 +57,8 @@ const FRAGMENT_ERRORS: [&str; 2] = ["unknown variable", "the script ends before 
 const FRAGMENT_PROBLEM: &str = "the script describes no nodes and creates no simulator (set ns [new Simulator]); if it is a part of another script, run the one that reads it with source";
 
 impl Script {
-    /// Returns whether this text is an ns script, whatever the name of its file: whether a line that is not
-    /// a comment creates a simulator.
+    /// Returns whether this text is an ns script, whatever the name of its file. It is one if a line that is
+    /// not a comment creates a simulator.
     pub fn looks_like_script(text: &str) -> bool {
         let mut lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with('#'));
         lines.any(|line| {
@@ -71,7 +71,8 @@ impl Script {
         Self::read_with(name, text, &|_| Err("this script has no directory".to_owned()), &|_| Ok(()))
     }
 
-    /// Parses a script, and the files that it reads with `source`, if its network passes a check.
+    /// Parses a script and the files that it reads with `source`. Returns an error if the network fails
+    /// `check`.
     pub fn read_with(
         name: &str,
         text: &str,

@@ -11,7 +11,7 @@ use hol_wire::Address;
 
 use crate::draft::{DEFAULT_QUEUE, plain_name};
 
-/// Writes the network as a script from which [`Script::read`](crate::Script::read) reads the same graph.
+/// Writes the network as a script; [`Script::read`](crate::Script::read) reads the same graph from it.
 /// Settings that ns cannot express are comments.
 pub fn write(topology: &Topology) -> String {
     write_with_addresses(topology, &|_| true)

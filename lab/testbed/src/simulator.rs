@@ -22,8 +22,8 @@ use crate::unsupported::{self, Cause};
 pub(crate) enum Object {
     Simulator,
     Node(usize),
-    /// A segment, which is a link or a LAN. With the index of a line it is one direction of a link, as in ns; without
-    /// it the whole link or LAN, as in Emulab.
+    /// A segment, which is a link or a LAN. With the index of a line, the object is one direction of a link,
+    /// as in ns; without it, the whole link or LAN, as in Emulab.
     Segment(usize, Option<usize>),
     /// The queue of one direction: a segment, and the index of a line.
     Queue(usize, usize),
@@ -56,7 +56,7 @@ pub(crate) struct Simulator<'t> {
     pub ignored: Vec<Ignored>,
     /// Errors so far.
     pub unknown: Vec<WordError>,
-    /// The most serious feature so far that hol does not model, because of which the whole script is refused.
+    /// The most serious feature so far that hol does not model. The whole script is refused because of it.
     pub cause: Option<Cause>,
     /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
     pub is_emulab: bool,
@@ -73,13 +73,13 @@ pub(crate) struct Simulator<'t> {
     pub ignored_texts: BTreeSet<(String, String)>,
 }
 
-/// Maximum number of octets that a script may make hol keep.
+/// Maximum number of octets that hol keeps for one script.
 pub(crate) const MAX_OCTETS: usize = 64 << 20;
 
 /// Number of octets that is counted for a value, an end of a link or a change, in addition to its text.
 pub(crate) const ENTRY_OCTETS: usize = 128;
 
-/// The result of a command.
+/// What a command returns, or the error that it causes.
 pub(crate) type Outcome = Result<String, WordError>;
 
 impl Host for Simulator<'_> {
@@ -307,7 +307,7 @@ impl<'t> Simulator<'t> {
         Ok(())
     }
 
-    /// Creates a simulator.
+    /// Creates a simulator and returns its name.
     pub(crate) fn new_simulator(&mut self) -> String {
         self.has_simulator = true;
         self.add(Object::Simulator)

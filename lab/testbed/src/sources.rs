@@ -1,4 +1,4 @@
-//! The texts of a script: its own, and those of the files that it reads with `source`.
+//! The texts of a script: its own text, and the texts of the files that it reads with `source`.
 
 /// Maximum number of octets of all files together.
 const MAX_SCRIPT_OCTETS: usize = 4 << 20;

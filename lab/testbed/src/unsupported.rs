@@ -237,8 +237,8 @@ const CALLED_BY_SCRIPTS: [&str; 6] = ["init", "start", "stop", "send", "produce"
 /// The methods of ns itself, by class.
 const NS_METHODS: &str = include_str!("ns-methods.txt");
 
-/// Returns why a script may not define this method for a class of ns or, with `extends`, for a subclass or an object of
-/// that class; `None` if it may.
+/// Returns why a script may not define this method for a class of ns; `None` if it may. With `extends`, the
+/// method is for a subclass or an object of that class.
 pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause> {
     let what = || format!("{} of {}", method.text, class.text);
     if CALLBACKS.contains(&method.text.as_str()) {
@@ -302,8 +302,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns the most serious cause in the executed commands; if the script is refused anyway (`is_refused`), a more
-    /// serious one in the other commands. `None` if there is no cause.
+    /// Returns the most serious cause in the executed commands; `None` if there is none. If the script is
+    /// refused anyway (`is_refused`), the other commands are searched for a more serious one.
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
         let unreached =
             self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));

@@ -79,8 +79,8 @@ impl Detection {
         }
     }
 
-    /// Returns the possible times until a lost packet is transmitted again. `first`: only its first transmission was
-    /// lost so far; `timeouts`: how many timeouts it has had.
+    /// Returns the possible times until a lost packet is transmitted again. `first` says whether only its
+    /// first transmission has been lost; `timeouts` is how many timeouts it has had.
     pub fn steps(&self, first: bool, timeouts: u32) -> Vec<Step> {
         let backed_off = self.rto.saturating_mul(1 << timeouts.min(20)).min(self.rto_max.max(self.rto));
         let (fast, timer) = if first {

@@ -2,10 +2,11 @@
 
 use hol_base::Duration;
 
-/// Returns the time from the first lost packet until the number of consecutive timeouts exceeds `errors` (RFC 9260
-/// section 8.2): the sum of `errors + 1` timeouts, each twice the previous one and none above `rto_max`.
+/// Returns the time from the first lost packet until the number of consecutive timeouts exceeds `errors` (RFC
+/// 9260 section 8.2).
 ///
-/// `errors` is Path.Max.Retrans, or the potentially-failed threshold of RFC 7829 section 3.2.
+/// It is the sum of `errors + 1` timeouts, each twice the previous one and none above `rto_max`. `errors` is
+/// Path.Max.Retrans, or the potentially-failed threshold of RFC 7829 section 3.2.
 pub fn detection_time(rto: Duration, rto_max: Duration, errors: u32) -> Duration {
     let timeouts = std::iter::successors(Some(rto), |timeout| Some((*timeout * 2).min(rto_max)));
     timeouts.take(errors as usize + 1).fold(Duration::ZERO, |sum, timeout| sum + timeout)

@@ -7,7 +7,7 @@ use hol_base::Duration;
 use crate::detection::Detection;
 use crate::{Recovery, Transfer};
 
-/// A step in the distribution of `X`, the delay of a packet because of losses of its own transmissions.
+/// A step in the distribution of `X`, the delay that a packet suffers from losses of its own transmissions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Level {
     /// Delay in addition to the one-way delay, in ns.
@@ -80,17 +80,17 @@ pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
 }
 
 impl Transfer {
-    /// Returns the delay of a lost message if as few packets as possible reveal the loss and its first
-    /// retransmission arrives; zero on a path without loss.
+    /// Returns the delay of a lost message in the best case; zero on a path without loss. As few packets as
+    /// possible then reveal the loss, and its first retransmission arrives.
     ///
-    /// With [`Recovery::Ideal`] no message waits longer, so this is then also an upper bound of the mean resequencing
-    /// delay.
+    /// With [`Recovery::Ideal`] no message waits longer, so this is then also an upper bound of the mean
+    /// resequencing delay.
     pub fn loss_delay(&self) -> Duration {
         Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
     }
 
-    /// Returns the smallest number of streams with which a message that is late by [`Self::loss_delay`] delays no other
-    /// message.
+    /// Returns the smallest number of streams for which a message that is late by [`Self::loss_delay`] delays
+    /// no other message.
     pub fn sufficient_streams(&self) -> u32 {
         self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
     }

@@ -17,8 +17,8 @@ use crate::{Arrivals, Transfer};
 /// very many steps.
 const MIN_PARTS: u64 = 256;
 
-/// The distribution of the resequencing delay of one direction: the delay of a message because it was lost or because it waits for another
-/// one. All times in ns.
+/// The distribution of the resequencing delay of one direction, in ns. A message is delayed because it was
+/// lost, or because it waits for another one.
 pub(crate) struct DelayDistribution {
     levels: Vec<Level>,
     /// Mean time between two messages of a stream.
@@ -27,7 +27,7 @@ pub(crate) struct DelayDistribution {
 }
 
 impl DelayDistribution {
-    /// Returns the distribution for a transfer.
+    /// Computes the distribution for a transfer.
     pub fn new(transfer: &Transfer) -> Self {
         let spacing = transfer.period().saturating_mul(transfer.streams.into());
         Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }

@@ -13,8 +13,8 @@ pub struct Transfer {
     pub one_way_delay: Duration,
     /// The probability that a packet is lost, in each direction.
     pub loss: Ratio,
-    /// Number of streams of the association, or of parallel connections if the recovery is TCP's; messages use them in
-    /// turn.
+    /// Number of streams of the association, or of parallel connections if the recovery is TCP's. Messages
+    /// use them in turn.
     pub streams: u32,
     /// The process by which requests are sent.
     pub arrivals: Arrivals,

@@ -12,7 +12,8 @@ use crate::shaper::{Shaper, ShaperQueue, queue_without_transmission};
 /// Octets of the link-layer header, which an interface counts.
 const ETHERNET_HEADER: i64 = 14;
 
-/// Sets the overhead of packets for all disciplines of an interface, in the message for the first of them.
+/// Sets the overhead of each packet. The message for the first discipline of an interface sets it for all
+/// disciplines.
 pub fn with_overhead(message: Message, overhead: ByteCount) -> Message {
     const TCA_STAB: u16 = 8;
     const STAB_BASE: u16 = 1;

@@ -8,7 +8,7 @@ use hol_network::{RedSpec, Settings};
 
 use crate::shaper::Refusal;
 
-/// The parameters of RED.
+/// The parameters of a RED queue, as Linux expects them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedParameters {
     /// Lower threshold in octets.
@@ -25,7 +25,7 @@ pub struct RedParameters {
     pub idle_decay: IdleAverageDecay,
 }
 
-/// A table of the decay of the average over the time that the link is idle.
+/// A table of how RED's average decays while the link is idle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleAverageDecay {
     /// The duration of a table step in µs is 2 to the power of this number.

@@ -42,7 +42,7 @@ pub struct ChangingSettings {
     pub stops: bool,
 }
 
-/// A stage of a link.
+/// A discipline or filter through which the packets of a link pass.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
     /// Delays, loses or transmits.
@@ -53,7 +53,7 @@ pub enum Stage {
     Shaper(Shaper),
     /// Queues packets.
     Queue(ShaperQueue),
-    /// Passes packets to the next interface: the stages before this one are on an interface before the link's
+    /// Passes packets to the next interface. The stages before this one are on an interface before the link's
     /// own, the others on the link's own.
     Transit,
 }
@@ -180,8 +180,9 @@ impl ShapedLink {
         links.map(|link| link.check().map(|()| link)).collect()
     }
 
-    /// Returns all link directions of a network for someone who gives netem its options. The delays may be correlated; then netem has an option
-    /// for it, although it hardly correlates them.
+    /// Returns all link directions of a network for a caller that passes netem its options itself. Such a
+    /// caller may request correlated delays: netem has an option for them, although it hardly correlates
+    /// them.
     pub fn from_topology_with_correlation(network: &Topology) -> Result<Vec<Self>, Unsupported> {
         let check = |link: Self| {
             let settings = Settings { jitter_correlation: Ratio::ZERO, ..link.settings.clone() };
@@ -251,7 +252,7 @@ impl ShapedLink {
         stages
     }
 
-    /// Returns the stages while the rate is 0. The shaper still lets one packet pass in a long time, because its
+    /// Returns the stages for a rate of 0. The shaper still lets one packet pass in a long time, because its
     /// credit is not negative in front of an empty queue; the transmitter keeps this packet.
     pub fn stopped_stages(&self, settings: &Settings) -> Vec<Stage> {
         let mut stages = self.stages(settings);
@@ -271,8 +272,8 @@ impl ShapedLink {
         Emulator { gate, ..transmitter(settings) }
     }
 
-    /// Returns stages of known duration on the link's own interface, with which the baseline delay is measured before
-    /// the run.
+    /// Returns the stages for measuring the baseline delay before the run. They have a known duration, and
+    /// are on the link's own interface.
     pub fn baseline_stages(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE_EMULATOR };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);

@@ -30,28 +30,28 @@ pub enum ShaperQueue {
     Early(Box<RedParameters>),
     /// CoDel.
     Codel {
-        /// Its settings.
+        /// The settings of CoDel.
         spec: CodelSpec,
         /// Maximum number of packets queued.
         limit: u32,
     },
     /// CoDel with a queue per flow.
     FairCodel {
-        /// Its settings.
+        /// The settings of FQ-CoDel.
         spec: FairSpec,
         /// Maximum number of packets queued.
         limit: u32,
     },
     /// PIE.
     Pie {
-        /// Its settings.
+        /// The settings of PIE.
         spec: PieSpec,
         /// Maximum number of packets queued.
         limit: u32,
     },
     /// DualPI2, since Linux 6.17.
     DualPi2 {
-        /// Its settings.
+        /// The settings of DualPI2.
         spec: DualPi2Spec,
         /// Maximum number of packets queued.
         limit: u32,
@@ -106,7 +106,7 @@ impl Shaper {
     pub(crate) const INTERFACE_RATE_KBPS: i32 = 10_000_000;
     /// The largest scale of the rate of the interfaces within 32 bits.
     const MAX_SCALE: i32 = i32::MAX / Self::INTERFACE_RATE_KBPS;
-    /// A packet of 1500 octets takes 40 minutes.
+    /// The slowest shaper: a packet of 1500 octets takes 40 minutes.
     pub(crate) const SLOWEST: Self = Self { gain: 1, scale: Self::MAX_SCALE };
     /// With a smaller scale the lost octets would slow the link down.
     const MIN_SCALE: f64 = 64.0;

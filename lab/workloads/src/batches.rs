@@ -1,5 +1,5 @@
-//! Batches: consecutive messages that are also recorded together, from the time at which the first was due
-//! to the reply to the last.
+//! Batches: consecutive messages with a common record in addition to their own. The record starts when the
+//! first message is due, and ends with the reply to the last.
 
 use hol_base::Time;
 use hol_measure::RecordKind;
@@ -29,8 +29,8 @@ impl Batches {
         Self { batch, current: None }
     }
 
-    /// Returns the number of the batch to which the message that comes due now belongs. Starts a batch if none has
-    /// begun. `None` if the workload has no batches.
+    /// Returns the number of the current batch, which contains the message that comes due now. Starts a batch
+    /// if none has begun; `None` if the workload has no batches.
     pub(crate) fn number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.current.get_or_insert_with(|| {
@@ -60,9 +60,9 @@ impl Batches {
         is_over
     }
 
-    /// Skips a batch at the end of a run: leaves the current one incomplete or, between two batches, records the next
-    /// one as never started. Returns how many of the `left` unsent messages belong to the skipped batch; `None` if the
-    /// workload has no batches.
+    /// Skips a batch at the end of a run. Leaves the current batch incomplete or, between two batches,
+    /// records the next one as never started. Returns how many of the `left` unsent messages belong to the
+    /// skipped batch; `None` if the workload has no batches.
     pub(crate) fn skip(&mut self, ledger: &mut Ledger, now: Time, left: u64) -> Option<u64> {
         let messages = self.batch?.messages;
         let of_current = left % messages;

@@ -18,7 +18,7 @@ use crate::ledger::{EntryId, Ledger};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
-/// An input of an application.
+/// What an application is told.
 #[derive(Debug)]
 pub enum Input {
     /// A connection that the application requested is open for sending.
@@ -39,7 +39,7 @@ pub enum Input {
     Failed(ConnectionId, &'static str),
 }
 
-/// A delivered message.
+/// A message that the transport has delivered.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     /// Connection on which the message arrived.
@@ -86,7 +86,7 @@ pub struct DeliveryOptions {
     pub reliability: Reliability,
 }
 
-/// An output of an application.
+/// What an application wants to be done next.
 #[derive(Debug)]
 pub enum Output {
     /// Open a connection, which gets the next number. Only clients open connections.
@@ -143,9 +143,9 @@ pub struct Progress {
 
 /// One end of a workload: takes an input, then returns actions until there are none left.
 pub trait Application: fmt::Debug {
-    /// Handles one input.
+    /// Handles an input from the transport.
     fn handle(&mut self, now: Time, input: Input);
-    /// Returns the next action.
+    /// Returns what the application does next.
     fn poll(&mut self, now: Time) -> Output;
     /// Returns the progress of the application.
     fn progress(&self) -> Progress;
@@ -154,8 +154,8 @@ pub trait Application: fmt::Debug {
     fn is_reading(&self) -> bool {
         true
     }
-    /// Returns when the application could first send, given that its connections were open at `opened`: later than that
-    /// if it performs its own handshake, such as TLS. `None` if it cannot send yet.
+    /// Returns when the application could first send; `None` if it cannot send yet. Its connections were open
+    /// at `opened`. It sends later than that if it performs its own handshake, such as TLS.
     fn connected(&self, opened: Option<Time>) -> Option<Time> {
         opened
     }

@@ -2,7 +2,7 @@
 
 use crate::simco::RequestMix;
 
-/// A contradictory workload table.
+/// Why the table of a workload is contradictory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
     /// A key has no meaning where the transport sets the pace.
@@ -37,7 +37,7 @@ pub enum WorkloadError {
     /// Invalid keys of the workload `files`: the problem and the remedy.
     #[error("{0}")]
     Files(&'static str),
-    /// A message must have room for its length and number.
+    /// A message size that is too small for the length and number of a message, or too large.
     #[error(
         "`size` is {size} octets, but a message must have {} to {}; use a size in this range",
         WorkloadError::MIN_SIZE,

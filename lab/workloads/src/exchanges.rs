@@ -82,8 +82,8 @@ impl<'de> Deserialize<'de> for Exchange {
 }
 
 impl Exchanges {
-    /// Returns the time after which the sequence repeats: the time of the last exchange plus the mean interval, or 10
-    /// ms if there is only one exchange.
+    /// Returns the time after which the sequence repeats. It is the time of the last exchange plus the mean
+    /// interval, or 10 ms if there is only one exchange.
     pub fn period(&self) -> Duration {
         const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
         let (count, last) = (self.0.len() as u64, self.0.last().map_or(Duration::ZERO, |last| last.at));

@@ -50,7 +50,7 @@ pub struct Host {
 pub trait RuleEnforcer: fmt::Debug {
     /// Applies all changes of rules, or none; returns false if it cannot.
     fn apply(&mut self, now: Time, changes: &[Change]) -> bool;
-    /// Compares the filter with `rules`, those that should be in force at the end of the run, and records the
+    /// Compares the filter with `rules`, which should be in force at the end of the run, and records the
     /// differences.
     fn verify_rules(&mut self, now: Time, rules: &[Rule]);
 }

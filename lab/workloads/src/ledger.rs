@@ -366,9 +366,9 @@ impl MessageArrival {
         Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, ..self }.transfer_times(written)
     }
 
-    /// Returns the transfer times of a message in parts, the last of which was written at `written`. Since parts can
-    /// overtake each other, an earlier part may arrive last; `written` is then replaced by the time at which that part
-    /// was sent, if it is known.
+    /// Returns the transfer times of a message in parts; the last part was written at `written`. Parts can
+    /// overtake each other, so an earlier part may arrive last. If the time at which that part was sent is
+    /// known, it then replaces `written`.
     pub(crate) fn multipart_transfer_times(self, written: Time) -> TransferTimes {
         let first_sent = self.delivery_times.first_sent;
         self.transfer_times(if first_sent == Time::ZERO { written } else { written.min(first_sent) })

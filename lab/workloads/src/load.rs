@@ -93,13 +93,13 @@ impl Load {
         self.arrivals.unwrap_or_default()
     }
 
-    /// Sets every default.
+    /// Replaces each missing key by its default.
     pub(crate) fn set_defaults(&mut self) {
         self.arrivals = self.rate().map(|_| self.arrivals());
         self.rate = self.rate().filter(|_| self.interval.is_none());
     }
 
-    /// Rejects contradictory keys.
+    /// Rejects keys that contradict each other.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         let greedy = self.pace() == Pace::Accepted;
         match self {

@@ -13,7 +13,7 @@ pub(crate) struct ConnectionOpenings {
 }
 
 impl ConnectionOpenings {
-    /// Creates the openings of a stream layout.
+    /// Creates the openings of all connections that a stream layout needs.
     pub(crate) fn new(lanes: StreamLayout) -> Self {
         let all = u32::from(lanes.connections);
         Self { to_open: 0..all, missing_count: all }

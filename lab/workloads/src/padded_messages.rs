@@ -60,7 +60,7 @@ impl Padding {
     }
 }
 
-/// Builds a message of any size.
+/// Builds a message of `octets` octets with this number.
 pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
     with_header(zeros.take(octets), number)
 }
@@ -73,7 +73,7 @@ pub(crate) fn with_header(mut message: BytesMut, number: u32) -> Bytes {
     message.freeze()
 }
 
-/// Returns the number of a message.
+/// Reads the number that a message carries.
 pub(crate) fn number(message: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*message.get(4..)?.first_chunk()?) ^ NUMBER_MARK)
 }
@@ -99,7 +99,7 @@ pub(crate) struct NumberedRequests {
 }
 
 impl NumberedRequests {
-    /// Creates requests of this size.
+    /// Creates the source of numbered requests of `size` octets.
     pub(crate) fn new(size: u64, kind: RecordKind) -> Self {
         Self { padding: Padding::new(size as usize), kind }
     }

@@ -37,7 +37,7 @@ pub trait Padded {
     fn load(&self) -> Option<&Load> {
         None
     }
-    /// Returns the settings as [`Self::load`], mutable.
+    /// Returns the settings of [`Self::load`] for changes.
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
     }

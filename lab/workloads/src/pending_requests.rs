@@ -66,7 +66,7 @@ impl PendingRequests {
         self.lock().ready.wake = Some(wake);
     }
 
-    /// Adds a request.
+    /// Adds a request to the queue of the first client.
     pub(crate) fn push(&self) -> RequestId {
         let mut queues = self.lock();
         let request = queues.next;

@@ -36,8 +36,8 @@ pub(crate) trait ReplySource: fmt::Debug {
     }
 }
 
-/// Answers each message in the order of delivery and on the same stream: at once, or after the replies to the
-/// onward requests that it causes.
+/// Answers each message in the order of delivery and on the same stream. It answers at once, or after the
+/// replies to the onward requests that the message causes.
 #[derive(Debug)]
 pub(crate) struct Receiver<A> {
     answers: A,
@@ -59,7 +59,7 @@ pub(crate) struct Receiver<A> {
 }
 
 impl<A: ReplySource> Receiver<A> {
-    /// Creates a receiver of `messages` messages.
+    /// Creates a receiver that expects at most `messages` messages.
     pub(crate) fn new(answers: A, messages: u64) -> Self {
         Self {
             answers,

@@ -14,7 +14,7 @@ pub(crate) struct RejectedMessages {
 }
 
 impl RejectedMessages {
-    /// Adds a rejected message.
+    /// Adds a message that the transport rejected.
     pub(crate) fn add(&mut self, message: Outgoing) {
         self.messages.push_back(message);
     }
@@ -36,12 +36,12 @@ impl RejectedMessages {
         self.retries_left = self.retries_left.min(self.messages.len());
     }
 
-    /// Returns the oldest message.
+    /// Returns the message that was rejected first.
     pub(crate) fn oldest(&self) -> Option<&Outgoing> {
         self.messages.front()
     }
 
-    /// Returns the number of messages.
+    /// Returns the number of rejected messages.
     pub(crate) fn len(&self) -> usize {
         self.messages.len()
     }

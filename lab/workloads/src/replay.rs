@@ -1,4 +1,4 @@
-//! `replay`: messages of given sizes at given times, such as those of a capture.
+//! `replay`: messages of given sizes at given times, for example from a capture.
 
 use bytes::Bytes;
 use hol_base::{Seed, Time};

@@ -26,14 +26,15 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the message that sets up the session of a connection, and its turn, the number that selects its stream;
-    /// `None` if the workload has no sessions. `attempt` is the number of earlier attempts.
+    /// Returns the message that sets up the session of a connection; `None` if the workload has no sessions.
+    /// Also returns its turn, the number that selects its stream. `attempt` is the number of earlier
+    /// attempts.
     fn session_setup(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None
     }
 
-    /// Returns the next message, whose number is `number`, and its turn, the number that selects its stream.
+    /// Returns the next message, which has the number `number`, and the turn that selects its stream.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
     /// Returns the head of message `number`, which is written separately before the rest, if it has one.
@@ -47,7 +48,7 @@ pub(crate) trait RequestSource: fmt::Debug {
         0
     }
 
-    /// Parses a reply.
+    /// Parses a reply and returns the request that it answers.
     fn reply(&mut self, now: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str>;
 }
 

@@ -1,5 +1,5 @@
-//! Session setups: a message on each connection to which the server must reply before the first message of
-//! the workload.
+//! Session setups: a message on each connection before the first message of the workload. The server must
+//! reply to it.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use hol_base::{Duration, Time};
 
 use crate::ConnectionId;
 
-/// The session setups that have no reply. On an unreliable transport each is repeated after a second, then
-/// after twice that time, and so on (RFC 8085 section 3.1.1).
+/// The session setups that have no reply. On an unreliable transport each is repeated after one second, then
+/// two, four and so on (RFC 8085 section 3.1.1).
 #[derive(Debug)]
 pub(crate) struct SessionSetups {
     /// Maximum number of attempts per connection.
@@ -43,7 +43,7 @@ impl SessionSetups {
         self.repeat_at = if is_last { Time::MAX } else { now + Self::FIRST_TIMEOUT * (1 << self.attempt) };
     }
 
-    /// Returns the next connection on which to send a setup, and the number of earlier attempts.
+    /// Returns the connection for the next setup, and the number of earlier attempts.
     pub(crate) fn next(&mut self, now: Time) -> Option<(ConnectionId, u32)> {
         if now >= self.repeat_at && !self.unanswered.is_empty() {
             self.attempt += 1;

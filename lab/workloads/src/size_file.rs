@@ -1,4 +1,4 @@
-//! A file of sizes, such as those of the messages that an application was seen to send.
+//! A file of sizes, such as the message sizes that were observed for an application.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -56,12 +56,12 @@ impl WorkloadSpec {
         Self { kind, from: None, to: None, start, spread, connect_timeout: None, listens: true }
     }
 
-    /// Returns the client's node.
+    /// Returns the name of the client's node.
     pub fn client_node(&self) -> &str {
         self.from.as_deref().unwrap_or("client")
     }
 
-    /// Returns the server's node.
+    /// Returns the name of the server's node.
     pub fn server_node(&self) -> &str {
         self.to.as_deref().unwrap_or("server")
     }
@@ -180,7 +180,7 @@ impl WorkloadSpec {
         tls::with_tls(client.expect("a scenario is checked first"), lanes.handshake)
     }
 
-    /// Creates the server on a host.
+    /// Creates the server application, which runs on `host`.
     pub fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         tls::with_tls(self.kind.workload().server(lanes, messages, host), lanes.handshake)
     }

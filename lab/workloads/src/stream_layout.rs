@@ -19,8 +19,8 @@ pub struct StreamLayout {
 }
 
 impl StreamLayout {
-    /// Returns the maximum number of attempts to set up a session: as many as fit into about two minutes if the message
-    /// may be lost, otherwise one.
+    /// Returns the maximum number of attempts to set up a session. If the message may be lost, as many
+    /// attempts as fit into about two minutes, otherwise one.
     pub(crate) fn max_setup_attempts(self) -> u32 {
         if self.gives_up { 7 } else { 1 }
     }
@@ -35,9 +35,9 @@ impl StreamLayout {
         lane / self.connections
     }
 
-    /// Returns the lane for the message with this `turn`, a number that counts messages: they use the lanes one after
-    /// the other. If the connection of that lane has no room, returns the next lane whose connection `has_room`. If no
-    /// connection has room, returns the message's own lane.
+    /// Returns the lane for a message. Messages use the lanes one after the other, so `turn`, which counts
+    /// them, determines the lane. If the connection of that lane has no room, returns the next lane whose
+    /// connection `has_room`. If no connection has room, returns the message's own lane.
     pub(crate) fn lane_of_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
         let (streams, connections) = (u32::from(self.streams), u32::from(self.connections));
         let lane = |skipped| ((turn % streams + skipped) % streams) as u16;

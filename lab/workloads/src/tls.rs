@@ -62,7 +62,8 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Returns the function that finds message boundaries: with TLS, those of the records of each message.
+/// Returns the function that finds message boundaries. With TLS, these are the boundaries of the records of
+/// each message.
 pub(crate) fn framing_fn(handshake: Option<Handshake>, plain: FramingFn) -> FramingFn {
     if handshake.is_some() { length_of } else { plain }
 }

@@ -17,7 +17,7 @@ pub trait Workload {
     fn about(&self) -> &'static str;
     /// Returns the workload's own keys, without the keys of its load.
     fn own_keys(&self) -> &'static [&'static str];
-    /// Sets every default.
+    /// Replaces each missing key by its default.
     fn set_defaults(&mut self) {
         if let Some(load) = self.load_mut() {
             load.set_defaults();
@@ -25,7 +25,7 @@ pub trait Workload {
     }
     /// Rejects contradictions among the workload's own keys.
     fn check_own(&self) -> Result<(), WorkloadError>;
-    /// Rejects contradictory keys.
+    /// Rejects keys that contradict each other.
     fn check(&self) -> Result<(), WorkloadError> {
         self.load().map_or(Ok(()), Load::check)?;
         self.check_own()
@@ -76,8 +76,8 @@ pub trait Workload {
     /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
     /// requests derive from `seed`.
     fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application>;
-    /// Creates a client that sends a message whenever a request of a server waits for it; `None` if messages
-    /// of the workload have no replies of their own.
+    /// Creates a client that sends a message whenever a request of a server waits for it. `None` if the
+    /// workload's messages have no replies.
     fn onward_client(
         &self,
         lanes: StreamLayout,
@@ -87,7 +87,7 @@ pub trait Workload {
         let _ = (lanes, client, seed);
         None
     }
-    /// Creates the server on its host.
+    /// Creates the server application, which runs on `host`.
     fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application>;
     /// Returns a short description with all non-default keys.
     fn describe(&self) -> String {

@@ -64,7 +64,7 @@ impl Connection {
         self.carrier.socket()
     }
 
-    /// Sends a whole message.
+    /// Sends a message completely.
     pub fn send(&mut self, message: &Message) -> io::Result<()> {
         let octets = message.to_bytes();
         match &mut self.carrier {

@@ -79,7 +79,7 @@ impl FlowEnd {
     }
 }
 
-/// Returns A0 and A3 of a request. `any` gets the IP version of the other end, or else IPv4.
+/// Returns A0 and A3 of a request. An end `any` gets the IP version of the other end, or else IPv4.
 pub fn tuples(internal: &FlowEnd, external: &FlowEnd, protocol: u8) -> (AddressTuple, AddressTuple) {
     let version = internal.ip_version().or(external.ip_version()).unwrap_or(IpVersion::V4);
     let tuple = |end: &FlowEnd, location| end.tuple(location, protocol, version);

@@ -51,7 +51,7 @@ impl SctpOverUdp {
         (&self.program_end).write_all(octets)
     }
 
-    /// Waits for a message.
+    /// Waits for a message and returns it.
     pub fn receive(&mut self) -> io::Result<Bytes> {
         let mut buffer = vec![0; Runner::LONGEST_MESSAGE];
         let length = (&self.program_end).read(&mut buffer)?;
@@ -62,7 +62,7 @@ impl SctpOverUdp {
         Ok(buffer.into())
     }
 
-    /// Returns the reason for which the association has ended.
+    /// Returns the reason why the association has ended.
     fn end_error(&mut self) -> io::Error {
         match self.thread.take().and_then(|thread| thread.join().ok()).flatten() {
             Some(End::Failed(reason)) => io::Error::other(reason.text()),

@@ -143,7 +143,7 @@ impl Transport {
         }
     }
 
-    /// Returns the port on which a middlebox listens, unless its settings say otherwise.
+    /// Returns the port of a middlebox, unless its settings name another one.
     pub const fn port(self) -> u16 {
         match self {
             Self::Tcp | Self::Sctp => PORT,

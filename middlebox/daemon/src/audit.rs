@@ -18,7 +18,7 @@ use hol_simco::{
 use crate::log::{Field, Log};
 use crate::metrics::name;
 
-/// The audit log's accounts of all agents.
+/// The audit log, with a count of the lines that each agent has caused.
 #[derive(Debug)]
 pub(crate) struct Audit {
     /// Maximum number of lines of an agent logged per second in the long run.
@@ -114,7 +114,7 @@ impl Audit {
         }
     }
 
-    /// Logs the ends of rules among these changes.
+    /// Logs the rules that end with these changes.
     pub fn write_ends(&mut self, now: Time, changes: &[Change], policy: &Policy, log: &mut Log) {
         let max_burst = self.max_burst();
         for change in changes {

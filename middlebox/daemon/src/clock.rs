@@ -25,13 +25,14 @@ impl Clock {
     }
 
     /// Returns the clock for the rules in this directory. Until the machine reboots it is the clock of the
-    /// previous daemon, even if the wall clock has been set meanwhile.
+    /// previous daemon, even if the wall clock has been set in between.
     pub fn stored_in(directory: &Path) -> Self {
         let stored = fs::read_to_string(directory.join(CLOCK_FILE)).ok();
         stored.zip(boot()).and_then(|(stored, boot)| Self::parse(&stored, &boot)).unwrap_or_else(Self::start)
     }
 
-    /// Returns the clock that shows `now` at this moment, such as that of a middlebox whose rules are copied.
+    /// Returns the clock that shows `now` at this moment, for example the clock of a middlebox whose rules
+    /// are copied.
     pub fn showing(now: Time) -> Self {
         Self { epoch: now.as_nanos().saturating_sub(nanos(ClockId::Monotonic)) }
     }
@@ -81,7 +82,7 @@ fn nanos(clock: ClockId) -> u64 {
 
 #[cfg(test)]
 impl Clock {
-    /// Lets time pass.
+    /// Advances the clock by `span`.
     pub fn skip(&mut self, span: Duration) {
         self.epoch += span.as_nanos();
     }

@@ -32,7 +32,8 @@ pub(crate) struct Connection {
     pub has_notifications: bool,
     /// When the connection is closed for inactivity.
     pub deadline: Option<Time>,
-    /// The share of the connection in the sum of held octets, and its time in the timers of transports.
+    /// How many octets this connection adds to the sum of held octets, and its time in the timers of
+    /// transports.
     pub accounted: (usize, Time),
 }
 
@@ -73,7 +74,7 @@ pub(crate) enum EndReason {
 }
 
 impl EndReason {
-    /// Returns the level at which the end of the connection is logged.
+    /// Returns the log level of the end of the connection.
     pub fn level(&self) -> Level {
         match self {
             Self::Closed | Self::Lost(_) | Self::Displaced | Self::Restarted | Self::HandshakeFailed(_) => {
@@ -149,8 +150,8 @@ impl Connection {
         (self.line.held(), self.line.wake_at())
     }
 
-    /// Returns true if other connections use the same socket, so the poller does not watch this connection by
-    /// itself.
+    /// Returns true if other connections use the same socket. The poller then does not watch this connection
+    /// individually.
     pub fn shares_socket(&self) -> bool {
         self.line.shares_socket()
     }

@@ -15,7 +15,7 @@ use crate::event_source::Token;
 use crate::limits::Limits;
 use crate::turns::Turns;
 
-/// The connections by session.
+/// All connections, by their sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: BTreeMap<SessionId, Connection>,
@@ -90,15 +90,16 @@ impl Connections {
         }
     }
 
-    /// Queues a connection for reading and writing after its transport has changed by itself.
+    /// Queues a connection for reading and writing, because its transport has changed without input from a
+    /// socket.
     pub fn note_changed(&mut self, id: SessionId) {
         self.account(id);
         self.note_ready(id);
         self.to_flush.insert(id);
     }
 
-    /// Updates the sum of held octets and the timers after a connection was read, and queues the connection for
-    /// sending if it has something to send.
+    /// Updates the accounts of a connection that was read: the sum of held octets, and the timers. Queues the
+    /// connection for sending if it has something to send.
     pub fn note_read(&mut self, id: SessionId) {
         self.account(id);
         self.note_to_write(id);
@@ -111,7 +112,7 @@ impl Connections {
         }
     }
 
-    /// Sets the agent of a connection.
+    /// Records which agent uses a connection.
     pub fn set_agent(&mut self, id: SessionId, agent: AgentId) {
         if let Some(connection) = self.all.get_mut(&id) {
             connection.agent = Some(agent);
@@ -128,7 +129,7 @@ impl Connections {
         }
     }
 
-    /// Returns the connection to read next, skipping those with data to send.
+    /// Returns the connection to read next. Connections with data to send are skipped.
     pub fn next_to_read(&mut self) -> Option<SessionId> {
         while let Some(id) = self.turns.next() {
             if let Some(connection) = self.all.get_mut(&id) {

@@ -35,7 +35,7 @@ use reload::Reload;
 /// A listening middlebox.
 ///
 /// In every turn it reads the data that have arrived, up to limits, applies all resulting changes together,
-/// and only then answers. Data that arrive meanwhile belong to the next turn, so a slower disk leads to
+/// and only then answers. Data that arrive during the turn belong to the next turn, so a slower disk leads to
 /// larger batches.
 #[derive(Debug)]
 pub struct Daemon {

@@ -17,10 +17,10 @@ pub struct Limits {
     /// is queued, so the queue holds notifications and the replies of one turn, for which half of this number is
     /// reserved.
     pub agent_backlog: usize,
-    /// Maximum number of octets in memory for all agents together: queued messages, and received data of SCTP over
-    /// UDP. Beyond that, the agents with the most octets are disconnected.
+    /// Maximum number of octets in memory for all agents together: queued messages, and received data of SCTP
+    /// over UDP. If there are more, the agents with the most octets are disconnected.
     pub backlog: usize,
-    /// Maximum time for which an agent may read none of its queued octets.
+    /// Maximum time for which an agent may leave its queued octets unread.
     pub patience: Duration,
 }
 
@@ -40,9 +40,11 @@ impl Limits {
     const OTHER_FILES: u64 = 64;
     /// Octets of answers that end a turn, so that other agents need not wait longer.
     const MAX_TURN_OCTETS: usize = 1 << 20;
-    /// Cost after which the requests of a turn are answered, in units of about a nanosecond. The last request may add the
-    /// maximum elements of a rule, 5.1 ms. Thus a turn costs at most 10 ms, unless its last request exchanges as many
-    /// elements (a new lifetime), is compared with 50,000 disable rules, or is announced to 8,000 sessions.
+    /// The work after which a turn ends and its requests are answered, in units of about a nanosecond.
+    ///
+    /// The last request may add the maximum elements of a rule, which take 5.1 ms. Thus a turn costs at most
+    /// 10 ms, unless its last request exchanges as many elements (a new lifetime), is compared with 50,000
+    /// disable rules, or is announced to 8,000 sessions.
     pub(crate) const TURN_WORK: u64 = 4_700_000;
     /// The work of one agent before other agents get their turn, in the same units.
     pub(crate) const AGENT_SHARE: u64 = 1_000_000;
@@ -55,7 +57,7 @@ impl Limits {
         (self.agent_backlog / 2).min(Self::MAX_TURN_OCTETS)
     }
 
-    /// Raises the limit of open files to the maximum; fails if that is too low for the connections and the
+    /// Raises the limit of open files to the maximum. Fails if that is too low for the connections and the
     /// sockets of SCTP over UDP.
     pub(crate) fn within_open_files(self, udp_sockets: usize) -> Result<Self, DaemonError> {
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);

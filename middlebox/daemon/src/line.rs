@@ -22,7 +22,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
         false
     }
 
-    /// Queues a message.
+    /// Appends a message to the send queue.
     fn push(&mut self, message: &Message);
 
     /// Returns the number of queued octets.
@@ -39,8 +39,8 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     /// Shuts down the sending side.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// Returns the octets of memory that the connection needs for data in either direction, without those of the
-    /// kernel.
+    /// Returns how many octets of memory the connection needs for data in either direction. The memory of the
+    /// kernel does not count.
     fn held(&self) -> usize {
         self.waiting()
     }
@@ -65,7 +65,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     }
 }
 
-/// The result of a read.
+/// What a read has returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
     /// Octets, framed as the transport does.

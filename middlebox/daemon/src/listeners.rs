@@ -30,7 +30,7 @@ pub struct ListenAddress {
     pub is_protected: bool,
 }
 
-/// The transport below SIMCO.
+/// The protocol that carries SIMCO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// TCP: a byte stream.
@@ -118,7 +118,7 @@ impl Listeners {
         self.sockets.iter().map(|(listen, _)| *listen)
     }
 
-    /// Sets the TLS configuration.
+    /// Replaces the TLS configuration for new connections.
     pub fn set_tls(&mut self, tls: Option<Arc<ServerConfig>>) {
         self.tls = tls;
     }
@@ -141,7 +141,7 @@ impl Listeners {
         }
     }
 
-    /// Pauses accepting.
+    /// Stops accepting connections for a while.
     pub fn pause(&mut self, now: Time, poller: &Poller<Token>) -> io::Result<()> {
         if self.paused_until == Time::ZERO {
             self.sockets.iter().try_for_each(|(_, socket)| poller.remove(socket))?;
@@ -150,7 +150,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// Resumes accepting.
+    /// Accepts connections again after a pause.
     pub fn resume(&mut self, poller: &Poller<Token>) -> io::Result<()> {
         if self.paused_until != Time::ZERO {
             self.paused_until = Time::ZERO;
@@ -164,7 +164,7 @@ impl Listeners {
         self.paused_until = self.paused_until.min(now);
     }
 
-    /// Returns when to [`resume`](Self::resume).
+    /// Returns when to call [`resume`](Self::resume); [`Time::MAX`] if accepting is not paused.
     pub fn wake_at(&self) -> Time {
         if self.paused_until == Time::ZERO { Time::MAX } else { self.paused_until }
     }

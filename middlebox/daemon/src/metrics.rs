@@ -111,7 +111,7 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// Counts a refused session.
+    /// Counts a session that was refused.
     pub fn count_refused_session(&mut self, refusal: Refusal) {
         *self.refused_sessions.entry(refusal.code()).or_default() += 1;
     }
@@ -121,7 +121,7 @@ impl Numbers {
         *self.shortages.entry(shortage.name()).or_default() += 1;
     }
 
-    /// Counts the time of a turn.
+    /// Counts a turn in the class of its duration.
     pub fn count_turn(&mut self, time: Duration) {
         self.turns.count(time.as_nanos());
     }
@@ -132,7 +132,7 @@ impl Numbers {
         self.max_work = self.max_work.max(work);
     }
 
-    /// Counts an answered request.
+    /// Counts a request by its answer.
     pub fn count_answer(&mut self, request: &Request, answer: &Body) {
         let refusal = if let Body::Refusal(refusal) = answer { Some(refusal.code()) } else { None };
         *self.requests.entry((name(request), refusal)).or_default() += 1;

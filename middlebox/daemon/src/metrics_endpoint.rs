@@ -20,7 +20,7 @@ const MAX_OCTETS: usize = 4096;
 /// Maximum number of reads for a request, so that slow octets do not occupy a reader for long.
 const MAX_READS: usize = 4;
 
-/// The listening socket.
+/// The socket on which the endpoint listens.
 #[derive(Debug)]
 pub(crate) struct Endpoint(TcpListener);
 

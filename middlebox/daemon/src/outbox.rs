@@ -14,7 +14,7 @@ impl Outbox {
     /// Memory that an empty queue keeps: little, since there may be ten thousand connections.
     const IDLE_CAPACITY: usize = 4096;
 
-    /// Queues a message.
+    /// Appends a message to the queue.
     pub fn push(&mut self, message: &Message) {
         if self.sent > self.octets.len() / 2 {
             self.octets.drain(..self.sent);
@@ -23,7 +23,7 @@ impl Outbox {
         message.append_to(&mut self.octets);
     }
 
-    /// Returns the unsent octets.
+    /// Returns the octets that have not been sent.
     pub fn unsent(&self) -> &[u8] {
         &self.octets[self.sent..]
     }

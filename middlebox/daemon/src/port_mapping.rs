@@ -23,7 +23,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use mapping_request::MappingRequest;
 use table::{GrantedMapping, Key, Table, host_of};
 
-/// The sockets to which hosts send requests, and the mappings of these hosts.
+/// The sockets that receive the requests of hosts, and the mappings of these hosts.
 #[derive(Debug)]
 pub(crate) struct PortMapper {
     sockets: Vec<UdpSocket>,
@@ -468,7 +468,7 @@ impl PortMapper {
         &self.answers
     }
 
-    /// Returns the number of mappings.
+    /// Returns the number of granted mappings.
     pub fn mappings(&self) -> usize {
         self.table.len()
     }

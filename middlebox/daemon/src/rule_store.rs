@@ -144,8 +144,8 @@ impl RuleStore {
         self.standby.as_mut()
     }
 
-    /// Returns the rule store with what could not be written because the disk was full: changes to record, and
-    /// the directory in which to store the clock.
+    /// Returns the rule store with what could not be written because the disk was full. `unrecorded` are
+    /// changes to record, and `unsaved_clock` is the directory in which to store the clock.
     pub fn with_unrecorded(self, unrecorded: Vec<Change>, unsaved_clock: Option<PathBuf>) -> Self {
         let save_clock_at = if unsaved_clock.is_some() { Time::ZERO } else { Time::MAX };
         Self { unrecorded, unsaved_clock, save_clock_at, ..self }
@@ -162,10 +162,11 @@ impl RuleStore {
         &self.metrics
     }
 
-    /// Applies the changes of a batch together. If some are rejected, refuses the requests that caused them, and
-    /// applies the others together; after a few attempts, or some time, or if all are rejected, refuses all
-    /// requests that change anything. Thus agents do not wait long for failing requests of others. Returns the
-    /// reasons of the refusals.
+    /// Applies the changes of a batch together, and returns the reasons of refusals.
+    ///
+    /// If some changes are rejected, the requests that caused them are refused, and the others are applied
+    /// together. After a few attempts, or some time, or if all changes are rejected, all requests that change
+    /// anything are refused. Thus agents do not wait long for failing requests of others.
     pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<RuleStoreError> {
         let mut failures: Vec<RuleStoreError> = Vec::new();
         let repeat_until = self.clock.now() + self.max_repeat_time;

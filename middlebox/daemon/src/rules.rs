@@ -7,8 +7,8 @@ use hol_simco::{Owner, Reply};
 
 use crate::clock::Clock;
 
-/// Returns the rules in force recorded in this directory, by PID, each as the reply to PRS. Their number is
-/// unlimited, whereas a reply to PRL has at most 8,191 (RFC 4540 section 8.7).
+/// Returns the recorded rules of this directory that are in force, by PID, each as the reply to PRS. Their
+/// number is unlimited, whereas a reply to PRL has at most 8,191 rules (RFC 4540 section 8.7).
 ///
 /// A running daemon is not disturbed. Lifetimes are relative to its clock.
 pub fn recorded_rules(state: &Path) -> Result<Vec<Reply>, JournalError> {

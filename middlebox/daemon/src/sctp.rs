@@ -12,7 +12,7 @@ use socket2::Socket;
 
 use crate::line::{Line, ReadOutcome};
 
-/// An SCTP association.
+/// An agent's SCTP association.
 #[derive(Debug)]
 pub(crate) struct Sctp {
     association: Association,

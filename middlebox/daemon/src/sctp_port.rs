@@ -22,7 +22,7 @@ pub(crate) struct SctpPort {
     strangers_left: usize,
 }
 
-/// The result of a datagram.
+/// What a datagram contained.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// A packet of this session.
@@ -71,7 +71,7 @@ impl SctpPort {
         self.listen
     }
 
-    /// Returns its sockets.
+    /// Returns the sockets of the port.
     pub fn sockets(&self) -> impl Iterator<Item = &PortSocket> {
         self.sockets.iter().map(Arc::as_ref)
     }

@@ -279,7 +279,7 @@ impl Default for LimitSettings {
 }
 
 impl Settings {
-    /// Reads a file.
+    /// Reads the settings from a file.
     pub fn read(path: &Path) -> Result<Self, SetupError> {
         let mut settings: Self =
             toml::from_str(&read(path)?).map_err(|error| SetupError::syntax(path, &error))?;

@@ -39,7 +39,7 @@ use crate::{
     PcpSettings, ProtectedSettings, RuleStoreError, Settings, StandbySettings, TlsSettings, Transport,
 };
 
-/// Why settings are invalid.
+/// Why the settings of a daemon are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// A file cannot be read.

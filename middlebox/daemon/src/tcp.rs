@@ -11,7 +11,7 @@ use socket2::{Socket, TcpKeepalive};
 use crate::line::{Line, ReadOutcome};
 use crate::outbox::Outbox;
 
-/// A TCP connection.
+/// An agent's TCP connection.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     socket: Socket,
@@ -25,8 +25,8 @@ impl Tcp {
     }
 }
 
-/// Sets socket options: replies to pipelined requests are not delayed, and vanished agents are detected after
-/// four minutes instead of the kernel's default of more than two hours.
+/// Sets the options of a socket. Replies to pipelined requests are not delayed, and vanished agents are
+/// detected after four minutes; the kernel's default is more than two hours.
 pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
     let seconds = std::time::Duration::from_secs;
     socket.set_tcp_nodelay(true)?;

@@ -16,7 +16,7 @@ use crate::line::{Line, ReadOutcome};
 use crate::outbox::Outbox;
 use crate::tcp;
 
-/// A TLS session.
+/// An agent's TLS session.
 pub(crate) struct Tls {
     socket: Socket,
     session: ServerConnection,

@@ -43,7 +43,7 @@ pub(crate) struct End {
     pub port: Option<Block>,
 }
 
-/// The address and port to which a NAT changes an end of a flow; without a port the port stays.
+/// The new address and port of an end that a NAT translates. Without a port, the port stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub address: IpAddr,

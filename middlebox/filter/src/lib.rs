@@ -54,7 +54,7 @@ pub trait PacketFilter: Send {
     }
 }
 
-/// The progress of a reconciliation.
+/// How far a reconciliation has progressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Some required elements are missing.

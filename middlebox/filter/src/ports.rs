@@ -1,5 +1,5 @@
-//! Splits ranges of ports into blocks for hash tables: a port is a number of four hexadecimal digits, and a
-//! block is a prefix of them, like a prefix of addresses.
+//! Splits ranges of ports into blocks for hash tables. A port is a number of four hexadecimal digits, and a
+//! block contains all ports with the same first digits, like a prefix of addresses.
 //!
 //! A range of 4,096 ports is one block or at most 76, never 4,096 elements. Blocks of all sixteen sizes would
 //! be fewer, but each packet would be looked up in a table for each size.
@@ -17,14 +17,14 @@ pub(crate) struct Block {
 const MAX_SPLIT_RANGE: u32 = 16;
 
 impl Block {
-    /// Bits of a port.
+    /// Number of bits of a port.
     pub const PORT_BITS: u8 = 16;
 
     pub fn of_port(port: u16) -> Self {
         Self { first: port, bits: Self::PORT_BITS }
     }
 
-    /// Returns the first port.
+    /// Returns the first port of the block.
     pub fn first(self) -> u16 {
         self.first
     }

@@ -21,7 +21,7 @@ impl RecordingFilter {
         &self.batches
     }
 
-    /// Returns the current rules.
+    /// Returns the rules in force.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.rules.values()
     }

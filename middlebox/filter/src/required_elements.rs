@@ -39,7 +39,7 @@ pub(crate) struct ElementChange {
 }
 
 impl RequiredElements {
-    /// Returns the elements that these rules require.
+    /// Computes which elements these rules require.
     pub fn of<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Result<Self, FilterError> {
         let mut required = Self::default();
         for rule in rules {
@@ -64,7 +64,7 @@ impl RequiredElements {
         Ok(changed)
     }
 
-    /// Undoes applied changes.
+    /// Undoes changes that have been applied.
     pub fn undo(&mut self, changes: &[Change]) {
         let inverse: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
         self.apply(&inverse).expect("applied changes can be undone");
@@ -96,7 +96,7 @@ impl RequiredElements {
         self.targets.len()
     }
 
-    /// Returns the shapes of all elements.
+    /// Returns the shapes that the elements have.
     pub fn shapes(&self) -> impl Iterator<Item = Shape> {
         self.shapes.keys().copied()
     }

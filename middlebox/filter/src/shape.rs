@@ -1,6 +1,6 @@
-//! The fields of an element's key. nftables' own interval sets reject overlapping intervals, and SIMCO's
-//! rules may overlap: so each combination of prefix lengths and wildcards has its own hash table, and every
-//! packet is looked up in each ("tuple space search", Srinivasan, Suri and Varghese 1999).
+//! The shape of an element: the fields of its key. nftables' own interval sets reject overlapping intervals,
+//! but SIMCO's rules may overlap. So each combination of prefix lengths and wildcards has its own hash table,
+//! and every packet is looked up in each ("tuple space search", Srinivasan, Suri and Varghese 1999).
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -39,7 +39,7 @@ pub(crate) enum Field {
     Port(Side, u8),
 }
 
-/// Source or destination.
+/// The end of a flow that a field describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Source,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::frame::{self, FramePosition};
 use crate::{Durability, JournalError};
 
-/// A growing segment.
+/// The segment to which frames are appended.
 #[derive(Debug)]
 pub(crate) struct Appender {
     file: File,
@@ -53,7 +53,7 @@ impl Appender {
         self.append(&mut frame::closing_frame(self.frame_position), Durability::Synced)
     }
 
-    /// Syncs the appended frames.
+    /// Writes the appended frames to the disk: `fdatasync`.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.check()?;
         self.file.sync_data().map_err(|error| self.mark_broken("fdatasync", &error))

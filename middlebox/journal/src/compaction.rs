@@ -13,8 +13,8 @@ use crate::segment::{self, Start};
 /// record does not wait for the whole segment.
 const MIN_FRAME_OCTETS: usize = 1 << 18;
 
-/// Replaces the last of these segments by one that needs no earlier segment and contains the rules of all of them,
-/// then removes the others. No thread may write to them meanwhile.
+/// Replaces these segments by one that contains the rules of all of them and needs no earlier segment. The
+/// new segment replaces the last one; then the others are removed. No thread may write to them meanwhile.
 pub(crate) fn compact(dir: &Path, numbers: &[u64]) -> Result<(), JournalError> {
     let (last, superseded) = numbers.split_last().expect("a compaction needs a segment");
     let lasting_entries = LastingEntries::of(dir, numbers)?;

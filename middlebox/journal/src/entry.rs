@@ -6,7 +6,7 @@ use hol_simco::{AgentId, Change, Owner, Pid, RecordedRule};
 const CURRENT_RULE: u8 = 1;
 const ENDED_RULE: u8 = 2;
 
-/// The content of an entry.
+/// What an entry of the journal records.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// The current state of a new or changed rule.

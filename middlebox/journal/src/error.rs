@@ -70,7 +70,7 @@ pub enum JournalError {
     Refused {
         /// The file.
         path: PathBuf,
-        /// The reason for which the journal could not grow.
+        /// The reason why the journal could not grow.
         source: io::Error,
     },
     /// A write-back failed, so it is unknown whether the changes are on the disk. The kernel reports this

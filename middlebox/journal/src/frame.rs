@@ -48,7 +48,7 @@ pub(crate) struct FramePosition {
 }
 
 impl FramePosition {
-    /// Returns the first position of a segment.
+    /// Returns the position of the first frame of a segment.
     pub fn first_of_segment(segment: u64) -> Self {
         Self { sequence: 1, previous_checksum: crc32c::crc32c(&segment.to_be_bytes()) }
     }
@@ -128,7 +128,8 @@ fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
 pub(crate) enum SegmentItem<'a> {
     /// The entries of a complete frame, and its offset.
     Frame(u64, &'a [u8]),
-    /// A complete frame at this offset whose position does not follow that of the previous frame.
+    /// A complete frame at this offset that is out of sequence: its position does not follow the position of
+    /// the previous frame.
     OutOfSequence(u64),
     /// The end.
     End,

@@ -16,7 +16,7 @@ use crate::segment::{self, Start};
 use crate::usage::{self, Usage};
 use crate::{JournalError, TruncatedTail, compaction, entry, frame};
 
-/// When a record is safe.
+/// When a record counts as safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// On the disk: the record survives a crash of the machine.
@@ -49,9 +49,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal in this directory, creating it if necessary, and returns the current rules in the
-    /// order of their latest change, including expired ones. Only one process can have it open. If the disk has no
-    /// space for the first segment, the journal opens nevertheless, and refuses records until there is space.
+    /// Opens the journal in this directory, and creates it if necessary. Returns the current rules, including
+    /// expired ones, in the order of their latest change. Only one process can have it open. If the disk has
+    /// no space for the first segment, the journal opens nevertheless, and refuses records until there is
+    /// space.
     pub fn open(dir: &Path) -> Result<(Self, Vec<RecordedRule>), JournalError> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(JournalError::io("create", dir))?;
         let lock = lock(dir)?;
@@ -175,7 +176,7 @@ impl Journal {
         self.usage
     }
 
-    /// Returns the path of the directory.
+    /// Returns the path of the journal's directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.dir
     }
@@ -215,8 +216,9 @@ impl Journal {
         Some(Position::new(*segment, appender.frame_position(), self.durability))
     }
 
-    /// Returns true if a crash of the machine may set the mark back, so that the loss of the last records would not
-    /// be noticed: [`sync_mark`](Self::sync_mark) is due, though not with each batch.
+    /// Returns true if [`sync_mark`](Self::sync_mark) is due. A crash of the machine may then set the mark
+    /// back, so that the loss of the last records would not be noticed. The mark need not be synced after
+    /// each batch.
     pub fn needs_mark_sync(&self) -> bool {
         self.mark.as_ref().is_none_or(|mark| !mark.is_synced())
     }

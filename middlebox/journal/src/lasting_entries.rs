@@ -74,7 +74,8 @@ impl LastingEntries {
         self.numbers.len()
     }
 
-    /// Reads the same segments again: calls `visit` with each current rule, and with the octets of its entry.
+    /// Reads the same segments a second time, and calls `visit` with each current rule and the octets of its
+    /// entry.
     pub fn for_each(
         &self,
         dir: &Path,

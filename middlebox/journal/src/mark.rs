@@ -37,7 +37,7 @@ pub(crate) struct Position {
     pub is_exact: bool,
 }
 
-/// The mark of an open journal.
+/// The file of the high-water mark of an open journal.
 #[derive(Debug)]
 pub(crate) struct Mark {
     file: File,

@@ -23,7 +23,7 @@ pub(crate) struct RecoveredState {
     pub segments: Vec<u64>,
     /// The end of the complete frames of the last segment; `None` if there is no segment.
     pub end: Option<SegmentEnd>,
-    /// The incomplete data after those frames.
+    /// The incomplete data after the complete frames.
     pub truncated_tail: Option<TruncatedTail>,
 }
 

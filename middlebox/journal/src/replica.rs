@@ -1,7 +1,8 @@
 //! The copy of a journal on another host, which can take over.
 //!
-//! The copy receives entries: first one for each rule, which replace the copy's previous content, then those of each
-//! batch. An entry contains the whole rule, not a change, so the copy may already have some entries of a batch.
+//! The copy receives entries: first one for each rule, which replace the copy's previous content, then the
+//! entries of each batch. An entry contains the whole rule, not a change, so the copy may already have some
+//! entries of a batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

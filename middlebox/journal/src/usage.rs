@@ -33,8 +33,8 @@ impl Usage {
         Self { superseded, octets, ..self }
     }
 
-    /// Returns true if compaction is worth its cost on a disk with this much free space; `free` is called only if the
-    /// answer depends on it.
+    /// Returns true if compaction is worth its cost. `free` returns the free space of the disk, and is called
+    /// only if the answer depends on it.
     pub fn is_worth_compaction(self, free: impl FnOnce() -> u64) -> bool {
         let waste = self.waste();
         self.superseded > self.current
@@ -43,7 +43,7 @@ impl Usage {
     }
 }
 
-/// Returns the number of free octets of the file system of this directory; unlimited if that is unknown.
+/// Returns the number of free octets in the file system of `directory`; `u64::MAX` if that is unknown.
 pub(crate) fn free_space(directory: &Path) -> u64 {
     statvfs(directory).map_or(u64::MAX, |disk| disk.blocks_available() * disk.fragment_size())
 }

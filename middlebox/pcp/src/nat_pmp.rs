@@ -6,7 +6,7 @@ use bytes::{Buf, BufMut};
 
 use crate::Refusal;
 
-/// The version number.
+/// The version number of NAT-PMP.
 pub(crate) const VERSION: u8 = 0;
 /// Added to the opcode in an answer.
 const ANSWER_BIT: u8 = 128;
@@ -50,7 +50,7 @@ impl Request {
         Ok(Some(Self::Map { protocol, port, external, lifetime: rest.get_u32() }))
     }
 
-    /// Returns the datagram.
+    /// Encodes the request as a datagram.
     pub fn to_bytes(&self) -> Vec<u8> {
         match *self {
             Self::Address => vec![VERSION, 0],

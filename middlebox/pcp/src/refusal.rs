@@ -33,7 +33,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Returns the code.
+    /// Returns the result code of the refusal.
     pub const fn code(self) -> u8 {
         self as u8
     }

@@ -16,7 +16,7 @@ pub(crate) const MAX_MESSAGE: usize = 1100;
 const MAP_LENGTH: usize = 36;
 const PEER_LENGTH: usize = 20;
 
-/// A request of a host.
+/// A request that a host sends to the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Lifetime in seconds; 0 deletes the mapping.
@@ -96,7 +96,7 @@ impl Request {
         Ok(Self { lifetime, client, operation })
     }
 
-    /// Returns the datagram.
+    /// Encodes the request as a datagram.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION, self.operation.code(), 0, 0];
         out.put_u32(self.lifetime);

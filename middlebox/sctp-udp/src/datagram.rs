@@ -8,8 +8,8 @@ use hol_sctp::wire::sctp::{Chunk, Packet, Parameter};
 pub(crate) struct Header {
     pub source_port: u16,
     pub verification_tag: u32,
-    /// Whether the tag is that of the packet's sender, reflected from a packet of the receiver: the T bit of ABORT
-    /// and SHUTDOWN COMPLETE. Section 8.5.1.
+    /// Whether the verification tag is the sender's own, as in an ABORT or SHUTDOWN COMPLETE with the T bit.
+    /// Section 8.5.1.
     pub is_reflected: bool,
 }
 

@@ -16,10 +16,11 @@ use crate::{Role, random};
 
 /// A listening port; `Id` identifies an association for the caller.
 ///
-/// An association is found by its verification tag, so that it continues when a NAT gives its peer another UDP port: RFC 6951 section
-/// 5.4. An INIT always goes to the listener, also if the peer has an association, and so does a COOKIE ECHO with a new tag: if it
-/// comes from the same addresses and ports, the peer has restarted, and the new association replaces the old one (RFC 9260 section
-/// 5.2.4 A). Nobody else can restart it, not even another host behind the same NAT.
+/// An association is found by its verification tag, so that it continues when a NAT gives its peer another
+/// UDP port: RFC 6951 section 5.4. An INIT always goes to the listener, even if the peer already has an
+/// association, and so does a COOKIE ECHO with a new tag: if it comes from the same addresses and ports, the
+/// peer has restarted, and the new association replaces the old one (RFC 9260 section 5.2.4 A). Nobody else
+/// can restart it, not even another host behind the same NAT.
 #[derive(Debug)]
 pub struct Port<Id> {
     listener: Listener,
@@ -70,7 +71,8 @@ impl<Id: Copy + Ord> Port<Id> {
         Self { listener, associations: BTreeMap::new(), by_tag: BTreeMap::new(), by_path: BTreeMap::new() }
     }
 
-    /// Returns the association to which a datagram belongs, by the header of its packet, which may still be invalid.
+    /// Returns the association of a datagram, by the header of its packet. The rest of the packet may still
+    /// be invalid.
     pub fn association_of(&self, path: Path, octets: &[u8]) -> Option<Id> {
         let header = Header::of(octets)?;
         if header.is_reflected {
@@ -80,8 +82,8 @@ impl<Id: Copy + Ord> Port<Id> {
         self.by_tag.get(&Tag::new(path, header.source_port, header.verification_tag)).copied()
     }
 
-    /// Handles a datagram of no association. `accepts`: whether there is room for another association. If not, INIT
-    /// and COOKIE ECHO are ignored, and the peer repeats them.
+    /// Handles a datagram of no association. `accepts` says whether there is room for another association. If
+    /// there is none, INIT and COOKIE ECHO are ignored, and the peer repeats them.
     pub fn answer(&mut self, now: Time, path: Path, octets: &[u8], accepts: bool) -> Answer {
         let Some(packet) = parse(octets) else { return Answer::None };
         let is_handshake = matches!(packet.chunks[0], Chunk::Init(_) | Chunk::CookieEcho(_));
@@ -102,8 +104,8 @@ impl<Id: Copy + Ord> Port<Id> {
         }
     }
 
-    /// Adds an association by the peer's port and our verification tag. Returns the one that it replaces, because the peer has
-    /// restarted.
+    /// Adds an association by the peer's port and our verification tag. Returns the association that it
+    /// replaces, if the peer has restarted.
     pub fn add(&mut self, id: Id, path: Path, peer_port: u16, verification_tag: u32) -> Option<Id> {
         let tag = Tag::new(path, peer_port, verification_tag);
         self.associations.insert(id, Location { path, tag });

@@ -29,9 +29,9 @@ pub struct PortSocket {
 /// A datagram in the buffer of its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceivedDatagram {
-    /// Its addresses.
+    /// The addresses of the datagram.
     pub path: Path,
-    /// Number of its octets.
+    /// The number of octets of the datagram.
     pub length: usize,
 }
 

@@ -9,13 +9,13 @@ use crate::ParseError;
 
 /// A value of a certain attribute type.
 pub(crate) trait Attribute: Sized {
-    /// The attribute type.
+    /// The number of the attribute's type.
     const KIND: u16;
     /// Parses a value; `None` if it breaks the attribute's format.
     fn parse(value: &[u8]) -> Option<Self>;
     /// Returns the number of octets of the value.
     fn length(&self) -> usize;
-    /// Appends the value.
+    /// Appends the encoded value, without type and length.
     fn emit(&self, out: &mut Vec<u8>);
 }
 
@@ -51,7 +51,7 @@ impl<'a> Attributes<'a> {
         if self.0.starts_with(&A::KIND.to_be_bytes()) { self.next().map(Some) } else { Ok(None) }
     }
 
-    /// Fails if attributes remain.
+    /// Returns an error if attributes remain.
     pub fn finish(self) -> Result<(), ParseError> {
         if self.is_empty() { Ok(()) } else { Err(ParseError::SurplusAttribute) }
     }
@@ -77,7 +77,7 @@ pub(crate) trait Sink {
     }
 }
 
-/// A sink that counts octets.
+/// A buffer that only counts the octets written to it.
 #[derive(Default)]
 pub(crate) struct Length(pub usize);
 
@@ -139,7 +139,7 @@ macro_rules! opaque {
         pub struct $name(Bytes);
 
         impl $name {
-            /// Maximum number of octets.
+            /// Maximum number of octets of the value.
             pub const LIMIT: usize = $limit;
 
             /// Creates the attribute with these octets as its value.
@@ -152,7 +152,7 @@ macro_rules! opaque {
                 assert!(octets.len() <= Self::LIMIT, "{} octets of {}", octets.len(), stringify!($name));
                 Self(octets)
             }
-            /// Returns the octets.
+            /// Returns the octets of the value.
             pub fn octets(&self) -> &[u8] {
                 &self.0
             }

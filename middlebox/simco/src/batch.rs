@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{AgentId, Body, ExhaustedResource, Message, Pid, PortMapping, Refusal, Request, Rule, Tid, work};
 
-/// A connection to the middlebox.
+/// Identifies a connection to the middlebox and its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
@@ -41,7 +41,7 @@ impl Change {
     }
 }
 
-/// An action on a connection.
+/// What is to be done on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Sends the message.
@@ -119,7 +119,7 @@ pub(crate) struct Step {
     pub first_output: usize,
 }
 
-/// The cause of a step.
+/// What caused a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Cause {
     /// A request of an open session.
@@ -174,13 +174,13 @@ impl Batch {
         }
     }
 
-    /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share` before other
-    /// sessions get their turn.
+    /// Returns the batch with a limit of [work](Self::work). Each session gets at most `share` of it before
+    /// other sessions get their turn.
     pub fn with_work_limit(self, max: u64, share: u64) -> Self {
         Self { max_work: max, share_work: share, share_end: share, ..self }
     }
 
-    /// Returns the cost of the batch in units of about a nanosecond of processor time.
+    /// Returns how much work the batch is, in units of about a nanosecond of processor time.
     pub fn work(&self) -> u64 {
         self.work
     }
@@ -195,7 +195,7 @@ impl Batch {
         &self.changes
     }
 
-    /// Returns the changes of the last step: of one request, or the end of one rule.
+    /// Returns the changes of the last step, which is one request or the end of one rule.
     pub fn last_step(&self) -> &[Change] {
         let first = self.steps.last().map_or(0, |step| step.first_change);
         &self.changes[first..]
@@ -297,7 +297,7 @@ impl Batch {
         self.push_output(Output::Send(session, message));
     }
 
-    /// Adds an output.
+    /// Adds an output of the batch.
     pub(crate) fn push_output(&mut self, output: Output) {
         self.octets += output.octets();
         self.outputs.push(output);

@@ -17,8 +17,8 @@ pub struct Config {
     pub inside: Vec<IpAddr>,
     /// The ports that rules get at these addresses.
     pub ports: RangeInclusive<u16>,
-    /// Outside addresses at which ports outside the range `ports` serve flows without a rule. No rule gets such an
-    /// address as a whole.
+    /// Outside addresses whose ports outside the range `ports` serve flows without a rule. No rule gets such
+    /// an address as a whole.
     pub shared: Vec<IpAddr>,
     /// Maximum number of policy rules; more are refused.
     pub max_rules: usize,
@@ -51,7 +51,7 @@ pub enum ConfigError {
     /// There are no addresses to assign.
     #[error("a NAT needs outside addresses, and a twice NAT also inside addresses; add some")]
     NoAddresses,
-    /// The address is not that of a host.
+    /// The address is not a host address.
     #[error("{0} is not a host address; use one of the middlebox's own addresses, or remove it")]
     NotAHost(IpAddr),
     /// The address is listed twice, so its ports would be assigned twice.

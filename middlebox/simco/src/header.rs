@@ -48,36 +48,36 @@ pub(crate) mod basic_type {
 
 /// Sub-types of requests and positive replies. RFC 4540 section 4.2.2.
 pub(crate) mod sub_type {
-    /// Session establishment.
+    /// SE: session establishment.
     pub const SE: u8 = 0x01;
-    /// Session authentication.
+    /// SA: session authentication.
     pub const SA: u8 = 0x02;
-    /// Session termination.
+    /// ST: session termination.
     pub const ST: u8 = 0x03;
-    /// Policy reserve rule.
+    /// PRR: policy reserve rule.
     pub const PRR: u8 = 0x11;
-    /// Policy enable rule.
+    /// PER: policy enable rule.
     pub const PER: u8 = 0x12;
-    /// Policy enable rule after reservation; requests only.
+    /// PEA: policy enable rule after reservation; requests only.
     pub const PEA: u8 = 0x13;
-    /// Policy disable rule.
+    /// PDR: policy disable rule.
     pub const PDR: u8 = 0x14;
-    /// Policy rule lifetime change.
+    /// PLC: policy rule lifetime change.
     pub const PLC: u8 = 0x15;
-    /// Policy rule deletion; positive replies only.
+    /// PRD: policy rule deletion; positive replies only.
     pub const PRD: u8 = 0x16;
-    /// Policy rule status.
+    /// PRS: policy rule status.
     pub const PRS: u8 = 0x21;
-    /// Policy rule list.
+    /// PRL: policy rule list.
     pub const PRL: u8 = 0x22;
-    /// Policy enable rule status; positive replies only.
+    /// PES: policy enable rule status; positive replies only.
     pub const PES: u8 = 0x23;
-    /// Policy disable rule status; positive replies only.
+    /// PDS: policy disable rule status; positive replies only.
     pub const PDS: u8 = 0x24;
 }
 
 impl Header {
-    /// Octets of the header.
+    /// Number of octets of the header.
     pub const LENGTH: usize = 8;
 
     /// Octets of the longest request, SE with a challenge.

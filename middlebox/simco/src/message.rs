@@ -6,7 +6,7 @@ use crate::attribute::{Attributes, Length, Sink};
 use crate::header::{Header, basic_type};
 use crate::{Lifetime, Pid, Refusal, Reply, Request, Tid, Version};
 
-/// One SIMCO message.
+/// A SIMCO message: its transaction identifier and its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Transaction identifier.
@@ -15,7 +15,7 @@ pub struct Message {
     pub body: Body,
 }
 
-/// The content of a message.
+/// What a message contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// A request of the agent.
@@ -78,27 +78,27 @@ const AST: u8 = 0x02;
 const ARE: u8 = 0x03;
 
 impl Message {
-    /// Creates a request.
+    /// Creates the message of a request.
     pub fn request(tid: Tid, request: Request) -> Self {
         Self { tid, body: Body::Request(request) }
     }
 
-    /// Creates a positive reply.
+    /// Creates the message of a positive reply.
     pub fn reply(tid: Tid, reply: Reply) -> Self {
         Self { tid, body: Body::Reply(reply) }
     }
 
-    /// Creates a negative reply.
+    /// Creates the message of a negative reply.
     pub fn refusal(tid: Tid, refusal: Refusal) -> Self {
         Self { tid, body: Body::Refusal(refusal) }
     }
 
-    /// Creates a notification.
+    /// Creates the message of a notification.
     pub fn notification(tid: Tid, notification: Notification) -> Self {
         Self { tid, body: Body::Notification(notification) }
     }
 
-    /// Parses exactly one message.
+    /// Parses octets that contain exactly one message.
     pub fn parse(octets: &[u8]) -> Result<Self, ParseError> {
         let header = Header::parse(octets).ok_or(ParseError::Length)?;
         if octets.len() != header.message_length() {

@@ -295,9 +295,9 @@ impl Middlebox {
         }
     }
 
-    /// Restores a rule recorded before a restart, before agents connect. If its lifetime has ended meanwhile,
-    /// [`advance`](Self::advance) ends it. `owner` replaces [`Rule::owner`], which is invalid after a
-    /// restart.
+    /// Restores a rule recorded before a restart, before agents connect. If its lifetime has ended in
+    /// between, [`advance`](Self::advance) ends it. `owner` replaces [`Rule::owner`], which is invalid after
+    /// a restart.
     ///
     /// The remaining lifetime is limited to the maximum, in case another clock recorded its end.
     pub fn restore(&mut self, now: Time, rule: Rule, owner: &str) -> Result<(), RestoreError> {
@@ -328,7 +328,7 @@ impl Middlebox {
         self.rules.in_force(now)
     }
 
-    /// Returns the policy.
+    /// Returns the policy in force.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }

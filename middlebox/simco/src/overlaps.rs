@@ -1,9 +1,9 @@
-//! An index of rules by the addresses at both ends, to find those that may match the same packets. RFC 4540
+//! An index of rules by the addresses at both ends. It finds rules that may match the same packets. RFC 4540
 //! section 8.8.1.
 //!
-//! Prefixes of equal length are equal or disjoint, so each pair of lengths has its own table, in which a pair
-//! of prefixes is a range: V. Srinivasan, S. Suri and G. Varghese, "Packet Classification Using Tuple Space
-//! Search", SIGCOMM 1999.
+//! Prefixes of equal length are equal or disjoint. Each pair of lengths therefore has its own table, in which
+//! a pair of prefixes is a range: V. Srinivasan, S. Suri and G. Varghese, "Packet Classification Using Tuple
+//! Space Search", SIGCOMM 1999.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -95,7 +95,7 @@ impl Overlaps {
 /// Thus one request does not make all others wait while a million rules are examined.
 #[derive(Debug)]
 pub(crate) struct Sweep {
-    /// The disable rule for which it searches.
+    /// The disable rule that the found rules overlap.
     pub pid: Pid,
     internal: AddressTuple,
     external: AddressTuple,

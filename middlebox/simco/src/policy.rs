@@ -199,7 +199,7 @@ impl Policy {
         Ok(Self { agents, anonymous: None, secure_only: false })
     }
 
-    /// Parses a policy file.
+    /// Parses the text of a policy file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         let file: PolicyFile =
             toml::from_str(text).map_err(|error| PolicyError::Syntax(describe_error(&error)))?;
@@ -231,7 +231,7 @@ impl Policy {
         })
     }
 
-    /// Returns the agent to which a host belongs by the longest matching prefix; `None` if no prefix matches.
+    /// Returns the agent of a host, by the longest matching prefix; `None` if no prefix matches.
     pub fn agent_at(&self, host: IpAddr) -> Option<AgentId> {
         let host = Prefix::new(host, IpVersion::of(host).address_bits())?;
         let covers = |agent: &AgentId| self.permit(*agent).hosts.iter().filter(|hosts| hosts.covers(&host));
@@ -293,7 +293,7 @@ impl Policy {
         self.ids().filter(move |&owner| self.may_access(agent, owner))
     }
 
-    /// Returns the agent's quota.
+    /// Returns the quota of an agent.
     pub fn quota(&self, agent: AgentId) -> &Quota {
         &self.permit(agent).quota
     }

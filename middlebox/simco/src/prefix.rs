@@ -77,8 +77,8 @@ impl Prefix {
         *self.addresses().start()
     }
 
-    /// Returns the range of first addresses of the prefixes of length `length` that overlap with this prefix; a single
-    /// address if `length` is not greater than this prefix's.
+    /// Returns the first addresses of all prefixes of `length` that overlap with this prefix, as a range. It
+    /// is a single address if `length` is not greater than the length of this prefix.
     pub(crate) fn overlapping(&self, length: u8) -> RangeInclusive<IpAddr> {
         if length > self.length {
             return self.addresses();

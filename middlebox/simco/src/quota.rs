@@ -11,8 +11,8 @@ pub struct Quota {
     pub rules: usize,
     /// Maximum number of elements of the agent's rules in the packet filter.
     pub elements: usize,
-    /// Maximum number of shapes of these elements (combinations of wildcards and prefix lengths). A packet filter
-    /// supports few shapes.
+    /// Maximum number of combinations of wildcards and prefix lengths (shapes) among these elements. A packet
+    /// filter supports few shapes.
     pub shapes: usize,
     /// Maximum number of NAT addresses that are taken as a whole, or with all ports of one protocol.
     pub addresses: usize,
@@ -84,7 +84,7 @@ pub enum ExhaustedResource {
 }
 
 impl ExhaustedResource {
-    /// Returns the key in a policy's quota.
+    /// Returns the key of this resource in the quota of a policy file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",

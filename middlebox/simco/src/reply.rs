@@ -57,7 +57,7 @@ pub enum Reply {
     },
 }
 
-/// A granted rule.
+/// What a reply says of a rule that the middlebox has granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrantedRule {
     /// The rule.
@@ -79,7 +79,7 @@ pub struct EnableRuleStatus {
     pub pid: Pid,
     /// The group of the rule.
     pub gid: Gid,
-    /// Parity and direction.
+    /// The parity of the port and the direction of the data.
     pub parameters: PerParameters,
     /// A0: the internal host.
     pub internal: AddressTuple,

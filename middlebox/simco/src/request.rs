@@ -77,7 +77,7 @@ pub enum Request {
 /// The data that a PER or PEA request lets pass. RFC 4540 section 5.3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enable {
-    /// Parity and direction.
+    /// The parity of the port and the direction of the data.
     pub parameters: PerParameters,
     /// The internal host.
     pub internal: AddressTuple,

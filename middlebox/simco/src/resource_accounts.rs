@@ -63,7 +63,7 @@ pub struct Usage {
     pub ports: usize,
 }
 
-/// The resources that a rule needs, besides its slot in the table.
+/// The resources that a rule needs in addition to its slot in the table.
 #[derive(Debug, Default)]
 pub(crate) struct Claim {
     pub footprint: Footprint,

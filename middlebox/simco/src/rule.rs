@@ -20,7 +20,7 @@ pub struct Rule {
     pub action: Action,
 }
 
-/// The effect of a rule.
+/// What a rule does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Reserves addresses: the state RESERVED.
@@ -36,7 +36,7 @@ pub enum Action {
     Enable {
         /// The group of the rule.
         gid: Gid,
-        /// Parity and direction.
+        /// The parity of the port and the direction of the data.
         parameters: PerParameters,
         /// A0: the internal host.
         internal: AddressTuple,

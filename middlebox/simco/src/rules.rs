@@ -74,7 +74,7 @@ impl Rules {
     /// Maximum number of rules in a table.
     pub const MAX_RULES: usize = SLOT_COUNT as usize - MIN_FREE_SLOTS - 2;
 
-    /// Creates an empty table.
+    /// Creates a table without rules.
     pub fn new() -> Self {
         let mut rules = Self::default();
         // PID 0 is unused because people read it as "none"; a recorded rule may still have it.
@@ -178,8 +178,7 @@ impl Rules {
         self.groups.get(&gid).map(|group| group.owner).or_else(alone)
     }
 
-    /// Returns the earliest start of a tick at which rules have ended, and one of these rules; `None` without
-    /// rules.
+    /// Returns when rules end next (the start of a tick), and one of these rules; `None` without rules.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
         let (tick, pids) = self.ends.first_key_value()?;
         Some((Time::ZERO + END_RESOLUTION * *tick, *pids.last()?))

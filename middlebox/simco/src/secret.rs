@@ -210,8 +210,7 @@ impl SharedSecret {
         Self { name: name.to_owned(), secret, nonces }
     }
 
-    /// Parses the secret of the agent with this name from the middlebox's file of secrets, or from a part of that
-    /// file.
+    /// Parses the secret of the agent `name` in the middlebox's file of secrets, or in a part of that file.
     pub fn parse(name: &str, text: &str, nonces: Nonces) -> Result<Self, SecretError> {
         let secret = parse(text)?.remove(name).ok_or_else(|| SecretError::Missing(name.to_owned()))?;
         Ok(Self::new(name, secret, nonces))

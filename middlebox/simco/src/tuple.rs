@@ -172,7 +172,7 @@ impl AddressTuple {
 }
 
 impl Addresses {
-    /// Returns the IP version.
+    /// Returns the IP version of the tuple.
     pub fn ip_version(&self) -> IpVersion {
         match self {
             Self::Full { address, .. } => IpVersion::of(*address),

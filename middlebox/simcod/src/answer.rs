@@ -50,7 +50,7 @@ impl From<Request> for LabelledRequest {
     }
 }
 
-/// Shows the granted rules and those that ended because of them; fails if any request was refused.
+/// Shows the granted rules, and the rules that ended because of them. Fails if any request was refused.
 pub fn show(
     answers: impl Iterator<Item = (LabelledRequest, Answer)>,
     overruled: &[Pid],

@@ -76,7 +76,7 @@ impl<A: Args + RequestCommand> RemoteCommand<A> {
 }
 
 impl Client {
-    /// Opens a session.
+    /// Opens a session with the middlebox.
     pub fn open(&self) -> Result<Session, Failure> {
         Ok(Session::open(&self.server()?, self.credentials()?)?)
     }

@@ -6,7 +6,7 @@ const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)
 /// The unit for minutes in settings and experiments.
 const MINUTE_UNIT: &str = "min";
 
-/// Reads a lifetime.
+/// Parses a lifetime; the error says how to write one.
 pub fn parse(text: &str) -> Result<Lifetime, String> {
     let seconds = sum_of_units(text).filter(|seconds| *seconds > 0);
     seconds.map(Lifetime).ok_or_else(|| "write a time such as 90s, 5m, 2h, 1d or 1h30m".to_owned())
@@ -28,7 +28,7 @@ fn sum_of_units(mut text: &str) -> Option<u32> {
     }
 }
 
-/// Formats a number of seconds.
+/// Formats a lifetime in seconds with units, such as `1h30m`.
 pub fn format(seconds: u32) -> String {
     let mut rest = seconds;
     let mut text = String::new();

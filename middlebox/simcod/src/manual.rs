@@ -16,7 +16,7 @@ pub struct Manual {
 }
 
 impl Manual {
-    /// Writes the pages.
+    /// Writes a page for `man` for each command to the directory.
     pub fn run(&self) -> Result<(), Failure> {
         let directory = self.directory.as_path();
         let failed = |error| Failure::failed(format!("{}: {error}", directory.display()));

@@ -56,7 +56,7 @@ impl Rule {
         Self { pid: pid.0, ..Self::default() }
     }
 
-    /// Returns an ended rule.
+    /// Returns what to print of a rule that has ended.
     pub fn ended(pid: Pid) -> Self {
         Self { state: Some("ended"), ..Self::with_pid(pid) }
     }

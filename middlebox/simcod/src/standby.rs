@@ -1,4 +1,4 @@
-//! `simcod standby`: a copy of another middlebox's rules, from which this host can take over.
+//! `simcod standby`: keeps a copy of another middlebox's rules, so that this host can take over.
 
 use std::path::PathBuf;
 

@@ -15,7 +15,7 @@ pub const EXCLUSIVE: u16 = 0x200;
 /// Octets of a message header.
 pub(crate) const HEADER_LENGTH: usize = 16;
 
-/// A message under construction.
+/// A message to which attributes are being added.
 #[derive(Debug)]
 pub struct Message {
     octets: Vec<u8>,
@@ -33,7 +33,7 @@ impl Message {
         message
     }
 
-    /// Adds an attribute.
+    /// Appends an attribute to the message.
     pub fn with(mut self, kind: u16, value: &[u8]) -> Self {
         self.attribute(kind, |message| message.octets.extend_from_slice(value));
         self

@@ -20,7 +20,8 @@ pub struct KernelMessage<'a> {
     pub is_interrupted: bool,
     /// The sequence number of the answered message.
     pub sequence: u32,
-    /// Port of the socket that requested the message, or that caused the change which the message reports.
+    /// Port of the socket that requested the message. If the message reports a change, it is the port of the
+    /// socket that caused the change.
     pub port: u32,
     /// Octets after the message header.
     pub body: &'a [u8],

@@ -93,7 +93,8 @@ impl Socket {
         self.request(&message.with_flags(ACK).finish(0), take).map(drop)
     }
 
-    /// Requests a list; `take` gets the body of each entry. A list that changed meanwhile is requested again.
+    /// Requests a list; `take` gets the body of each entry. If the list changed during the request, it is
+    /// requested again.
     pub fn list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         const MAX_ATTEMPTS: usize = 16;
         let request = message.with_flags(DUMP).finish(0);
@@ -113,7 +114,7 @@ impl Socket {
     }
 
     /// Works like [`Self::list`], but passes entries on as they arrive, for long lists. Entries that change
-    /// meanwhile may appear twice or not at all.
+    /// during the request may appear twice or not at all.
     pub fn stream_list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.request(&message.with_flags(DUMP).finish(0), take).map(drop)
     }

@@ -87,7 +87,7 @@ impl<T: From<u64>> Events<T> {
         Self { events: Vec::with_capacity(max), tokens: PhantomData }
     }
 
-    /// Returns the ready files.
+    /// Returns the files that are ready.
     pub fn iter(&self) -> impl Iterator<Item = Ready<T>> {
         self.events.iter().map(|event| {
             let (flags, data) = (event.flags, event.data);

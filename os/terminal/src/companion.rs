@@ -36,7 +36,7 @@ pub enum CompanionError {
     },
 }
 
-/// Returns the path of the program `name` in the directory of the running program, or else the first on
+/// Returns the path of the program `name`: in the directory of the running program, or else the first on
 /// PATH. Its `--version` must print `NAME VERSION` with this version.
 pub fn companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
     let program = find(name).ok_or_else(|| CompanionError::NotFound { name: name.to_owned() })?;

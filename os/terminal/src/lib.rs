@@ -59,7 +59,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     aligned(rows, |column| column > 0)
 }
 
-/// Formats a table with left-aligned columns, except those for whose index `to_the_right` returns true.
+/// Formats a table. Columns are left-aligned, unless `to_the_right` returns true for their index.
 pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -77,7 +77,7 @@ pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> St
     text
 }
 
-/// Formats `80000` as `80,000`.
+/// Formats a number with separators: `80000` as `80,000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

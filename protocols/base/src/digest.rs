@@ -12,7 +12,7 @@ pub struct Digest(pub u128);
 pub struct Digester(Hasher);
 
 impl Digester {
-    /// Creates an empty digest.
+    /// Creates a digest of nothing.
     pub fn new() -> Self {
         Self(Hasher::new())
     }

@@ -1,5 +1,5 @@
-/// Returns `text` as part of the path or the query of an address: octets other than unreserved characters and slashes
-/// become `%XX`. RFC 3986 sections 2.1, 2.3 and 3.4.
+/// Percent-encodes `text` for the path or the query of a URL. Octets other than unreserved characters and
+/// slashes become `%XX`. RFC 3986 sections 2.1, 2.3 and 3.4.
 ///
 /// ```
 /// assert_eq!(hol_base::percent_encoded("failed/a b%é?&.log"), "failed/a%20b%25%C3%A9%3F%26.log");

@@ -1,7 +1,8 @@
-//! Randomness by name: a run has one seed, and every component derives its own stream from it.
+//! Named random streams: a run has one seed, from which every component derives its own stream.
 //!
 //! Two transports that use `"link/up/loss"` see the same losses, and a new component does not change the
-//! numbers of another. The generator is our own because a library's may change with its version.
+//! numbers of another. The generator is our own because the generator of a library may change with its
+//! version.
 
 /// The root of a family of random streams.
 ///
@@ -59,11 +60,12 @@ impl Seed {
 }
 
 impl Rng {
-    /// Returns a generator with this state. Programs on a network fill it with random octets of the operating system; the 64 bits of
-    /// a [`Seed`] are fewer than the keys that are drawn from it. RFC 4086.
+    /// Returns a generator with this state. Programs that use a real network fill the state with random
+    /// octets from the operating system, because the 64 bits of a [`Seed`] are too few to derive keys from.
+    /// RFC 4086.
     ///
     /// # Panics
-    /// If the state is zero, from which xoshiro never departs.
+    /// If the state is zero, which xoshiro never leaves.
     pub fn from_state(state: [u64; 4]) -> Self {
         assert!(state != [0; 4], "the state of a generator is not zero");
         Self { state }

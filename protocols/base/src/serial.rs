@@ -35,7 +35,7 @@ macro_rules! serial_number {
             pub const fn latest(self, other: Self) -> Self {
                 if self.before(other) { other } else { self }
             }
-            /// Returns the next number.
+            /// Returns the number that follows this one.
             pub const fn next(self) -> Self {
                 Self(self.0.wrapping_add(1))
             }

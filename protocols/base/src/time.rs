@@ -64,28 +64,28 @@ impl Time {
 }
 
 impl Duration {
-    /// A span of zero.
+    /// A duration of zero.
     pub const ZERO: Self = Self(0);
-    /// The maximum span, longer than every run.
+    /// The maximum duration, longer than every run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Returns `nanos` nanoseconds.
+    /// Creates a duration of `nanos` nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
-    /// Returns `micros` microseconds.
+    /// Creates a duration of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
-    /// Returns `millis` milliseconds.
+    /// Creates a duration of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// Returns `secs` seconds.
+    /// Creates a duration of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
-    /// Returns `secs` seconds rounded to the nearest nanosecond; negative values become zero.
+    /// Creates a duration of `secs` seconds, rounded to the nearest nanosecond; negative values become zero.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round() as u64)
     }
@@ -97,11 +97,11 @@ impl Duration {
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
-    /// Returns milliseconds, for reports.
+    /// Returns the duration in milliseconds, for reports.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Returns seconds, for reports.
+    /// Returns the duration in seconds, for reports.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }

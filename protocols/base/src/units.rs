@@ -55,7 +55,7 @@ pub enum QueueLimit {
 }
 
 impl BitRate {
-    /// Creates a rate of `bits` bit/s; `None` for zero, at which nothing would ever be sent.
+    /// Creates a rate of `bits` bit/s; `None` for zero, because nothing would ever be sent.
     pub const fn from_bits_per_second(bits: u64) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
     }
@@ -81,7 +81,7 @@ impl BitRate {
 }
 
 impl Ratio {
-    /// Probability zero.
+    /// A probability of zero.
     pub const ZERO: Self = Self(0.0);
     /// Creates a probability; `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
@@ -105,7 +105,7 @@ impl Frequency {
     pub fn new(per_second: f64) -> Option<Self> {
         Self::FREQUENCY_RANGE.contains(&per_second).then_some(Self(per_second))
     }
-    /// Returns events per second.
+    /// Returns the number of events per second.
     pub const fn per_second(self) -> f64 {
         self.0
     }

@@ -87,7 +87,8 @@ fn whole_number(float: &str) -> Option<u64> {
     (number.fract() == 0.0 && (0.0..=9e15).contains(&number)).then_some(number as u64)
 }
 
-/// Returns a bare number as a percentage in quotes; a number between 0 and 1 is treated as a share, such as 0.05 for 5 %.
+/// Formats a bare number as a percentage in quotes. A number between 0 and 1 is treated as a share, so 0.05
+/// becomes 5 %.
 pub(crate) fn percentage(number: &str) -> String {
     match number.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => {

@@ -67,7 +67,7 @@ pub enum Recovery {
 pub struct ConnectionStart {
     /// The time at which the connection opens.
     pub now: Time,
-    /// The least round-trip time of the handshake.
+    /// The shortest round-trip time of the handshake.
     pub min_rtt: Option<Duration>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
@@ -100,7 +100,7 @@ pub struct AckSample {
     pub may_be_delayed: bool,
     /// The latest round-trip sample of this acknowledgment.
     pub rtt: Option<Duration>,
-    /// The least round-trip time of the connection.
+    /// The shortest round-trip time of the connection.
     pub min_rtt: Option<Duration>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
@@ -116,7 +116,7 @@ pub struct AckSample {
 
 #[cfg(test)]
 impl AckSample {
-    /// Returns the acknowledgment of one segment after `rtt`, the only one in flight.
+    /// Returns the acknowledgment of a segment that was the only one in flight and took `rtt`.
     pub(crate) fn one_segment(now: Time, rtt: Duration) -> Self {
         Self {
             now,
@@ -239,7 +239,7 @@ impl Bbr {
         }
     }
 
-    /// Starts when the connection opens, with a window of `cwnd`. Draft, section 4.3.1.
+    /// Starts the controller when the connection opens, with a window of `cwnd`. Draft, section 4.3.1.
     pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
         let ConnectionStart { now, min_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, chance: seed.rng(), ..Self::new(self.quantum) };

@@ -1,5 +1,5 @@
-//! BBR version 3, congestion control by bottleneck bandwidth, round-trip time and the volume in flight that
-//! the path carries without excessive loss: draft-ietf-ccwg-bbr-05 ("draft" below).
+//! BBR version 3, draft-ietf-ccwg-bbr-05 ("draft" below). It controls congestion by bottleneck bandwidth,
+//! round-trip time and the volume in flight that the path carries without excessive loss.
 //!
 //! The draft has no response to ECN, so there is none here. This implementation counts units of the window where the draft counts octets.
 

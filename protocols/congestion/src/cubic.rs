@@ -46,8 +46,8 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// Counts `acked` acknowledged segments; returns how many segments must be acknowledged for each segment by which
-    /// the window grows.
+    /// Counts `acked` acknowledged segments. Returns how many acknowledged segments let the window grow by
+    /// one segment.
     pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
         let age = self.evaluated.map(|(at, window)| (ticks(now) - ticks(at), window));

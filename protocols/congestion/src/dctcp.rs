@@ -3,7 +3,7 @@
 
 use crate::delivery_rate::is_beyond;
 
-/// The smoothed share of marked packets.
+/// Estimates the share of packets that are marked.
 #[derive(Debug, Clone)]
 pub(crate) struct Dctcp {
     /// DCTCP.Alpha, in 1024ths.
@@ -28,7 +28,8 @@ impl Dctcp {
         Self { alpha: Self::MAX_ALPHA, window_end: None, delivered: 0, marked: 0 }
     }
 
-    /// Counts delivered `units`, of which `marked` had a mark; `una` and `nxt` are SND.UNA and SND.NXT.
+    /// Counts delivered `units`, of which `marked` carried a CE mark; `una` and `nxt` are SND.UNA and
+    /// SND.NXT.
     pub(crate) fn on_delivered(&mut self, units: u32, marked: u32, (una, nxt): (u32, u32)) {
         self.delivered += units;
         self.marked += marked;
@@ -45,7 +46,7 @@ impl Dctcp {
         (self.delivered, self.marked, self.window_end) = (0, 0, Some(nxt));
     }
 
-    /// Returns ssthresh after an echo: `window` minus half its marked share, at least two quanta.
+    /// Returns ssthresh after an ECN echo: `window` minus half its marked share, at least two quanta.
     pub(crate) fn ssthresh(&self, window: u32, quantum: u32) -> u32 {
         let less = (u64::from(window) * u64::from(self.alpha)) >> (Self::MAX_ALPHA.ilog2() + 1);
         (window - less as u32).max(2 * quantum)

@@ -133,8 +133,8 @@ impl Deliveries {
         })
     }
 
-    /// Makes the samples of the `in_flight` units application-limited: the application has no more data, or BBR keeps
-    /// the window small to probe the round-trip time. Section 3.4.
+    /// Marks the samples of the `in_flight` units as application-limited, because the application has no more
+    /// data, or because BBR keeps the window small to probe the round-trip time. Section 3.4.
     pub(crate) fn limit_by_application(&mut self, in_flight: u32) {
         self.limited_until = Some(self.delivered.wrapping_add(in_flight));
     }

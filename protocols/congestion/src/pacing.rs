@@ -1,6 +1,6 @@
 //! The pacing rate that a controller sets in addition to the window.
 
-/// The pacing of departures.
+/// The rate and the burst size at which segments depart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pacing {
     /// Payload octets per second.
@@ -13,8 +13,8 @@ pub struct Pacing {
 const MAX_BURST: u64 = 65_536 - 1 - 320;
 
 impl Pacing {
-    /// Computes the burst at `rate`: 1 ms of data (sk_pacing_shift is 10), more for short round trips as in
-    /// tcp_tso_autosize, and at least `min` segments of `segment` octets.
+    /// Computes the burst at `rate`. It is 1 ms of data (sk_pacing_shift is 10), more for short round trips
+    /// as in tcp_tso_autosize, and at least `min` segments of `segment` octets.
     pub(crate) fn new(rate: u64, min_rtt_us: u64, segment: u32, min: u32) -> Self {
         let allowance = MAX_BURST.checked_shr((min_rtt_us >> 9).min(64) as u32).unwrap_or(0);
         let octets = ((rate >> 10) + allowance).min(MAX_BURST);

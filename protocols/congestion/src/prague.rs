@@ -1,7 +1,7 @@
-//! TCP Prague, the congestion control of L4S: the window shrinks in proportion to the smoothed share of marked packets,
-//! and it grows as if the round trip were at least 25 ms. draft-briscoe-iccrg-prague-congestion-control-04 ("draft"
-//! below); details as in version 0.7 of L4STeam's tcp_prague.c, without its mode for windows of less than four
-//! segments.
+//! TCP Prague, the congestion control of L4S. The window shrinks in proportion to the smoothed share of
+//! marked packets, and grows as if the round trip were at least 25 ms.
+//! draft-briscoe-iccrg-prague-congestion-control-04 ("draft" below); details as in version 0.7 of L4STeam's
+//! tcp_prague.c, without its mode for windows of less than four segments.
 
 use hol_base::{Duration, Time};
 
@@ -30,7 +30,7 @@ const HEADER_OCTETS: u32 = 52;
 /// The round-trip time assumed before the first sample.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
-/// The state of Prague.
+/// The state of the congestion control Prague.
 #[derive(Debug, Clone)]
 pub(crate) struct Prague {
     /// One segment in units of the window.
@@ -121,7 +121,7 @@ impl Prague {
         cwnd.max(before)
     }
 
-    /// Handles an acknowledgment. prague_cong_control.
+    /// Handles an acknowledgment. Linux: prague_cong_control.
     pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
         self.smoothed_rtt = ack.smoothed_rtt.unwrap_or(self.smoothed_rtt);
         self.in_loss &= ack.recovery != Recovery::None;

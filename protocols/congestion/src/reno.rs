@@ -20,7 +20,7 @@ impl Credit {
         earned + more
     }
 
-    /// Discards saved credit.
+    /// Discards the saved credit.
     pub(crate) fn clear(&mut self) {
         self.0 = 0;
     }

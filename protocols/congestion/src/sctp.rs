@@ -1,6 +1,6 @@
 //! Congestion control of an SCTP path. RFC 9260 section 7.2.
 
-/// The rules in which implementations differ, in octets.
+/// The parameters by which implementations differ, in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CwndParameters {
     /// The largest packet.

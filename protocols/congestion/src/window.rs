@@ -128,8 +128,9 @@ impl CongestionWindow {
         self.counted = self.counted.saturating_add(acked);
     }
 
-    /// Opens the window by one segment if enough octets are counted: `segment` of them up to ssthresh, a window full of such segments
-    /// beyond. RFC 3465 with L of one segment; Linux 2.6.16: net/ipv4/tcp_cong.c tcp_slow_start, tcp_reno_cong_avoid.
+    /// Opens the window by one segment once enough octets are counted: `segment` octets up to ssthresh, a
+    /// full window of such segments above it. RFC 3465 with L of one segment; Linux 2.6.16:
+    /// net/ipv4/tcp_cong.c tcp_slow_start, tcp_reno_cong_avoid.
     pub fn grow_by_octets(&mut self, segment: u32) {
         let slow = self.cwnd <= self.ssthresh;
         let price = if slow { segment } else { (self.cwnd / self.quantum).saturating_mul(segment) };
@@ -248,8 +249,9 @@ impl CongestionWindow {
         self.ssthresh = ssthresh;
     }
 
-    /// Returns whether the controller sets the window itself, also after losses and idle periods, and paces.
-    /// It needs every departure, delivery and acknowledgment. Linux: `cong_control` of `tcp_congestion_ops`.
+    /// Returns whether the controller sets the window itself, even after losses and idle periods, and paces
+    /// segments. Such a controller must be notified of every departure, delivery and acknowledgment. Linux:
+    /// `cong_control` of `tcp_congestion_ops`.
     #[inline]
     pub fn is_rate_based(&self) -> bool {
         matches!(self.control, Control::Bbr(_) | Control::Bbr3(_) | Control::Prague(_))
@@ -276,8 +278,9 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles the transmission of a segment; returns the state to store with the segment. `outstanding`: whether other
-    /// segments are in flight; `in_flight`: the units of those; `lost`: all units ever considered lost.
+    /// Handles the transmission of a segment; returns the state to store with the segment. `outstanding` says
+    /// whether other segments are in flight, `in_flight` is the number of their units, and `lost` the number
+    /// of all units ever considered lost.
     #[inline]
     pub fn depart(
         &mut self,

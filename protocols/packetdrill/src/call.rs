@@ -82,7 +82,7 @@ impl std::fmt::Display for Expectation {
 }
 
 impl Call {
-    /// Parses a call.
+    /// Parses a line with a call; the error says how to write one.
     pub(crate) fn parse(line: &str) -> Result<Self, String> {
         let (name, rest) = line.split_once('(').ok_or_else(|| {
             format!("{line:?} is not a step; write a packet (< or >), a call such as \"close(4) = 0\", or %{{ assert … }}%")

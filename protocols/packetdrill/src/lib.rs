@@ -30,7 +30,7 @@ pub use play_error::{ErrorOrigin, PlayError};
 /// The size of the largest accepted script, in octets.
 const MAX_SCRIPT: u64 = 16 << 20;
 
-/// The rules by which a script is played.
+/// The rules for playing a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayRules {
     /// The stack to use instead of the stacks in the script. `None`: the stacks that the script names, or all stacks if

@@ -66,12 +66,12 @@ impl PlayError {
         &self.problem
     }
 
-    /// Sets the line of the error.
+    /// Returns the error with the line of the script where it occurred.
     pub(crate) fn at(self, line: usize) -> Self {
         Self { line, ..self }
     }
 
-    /// Sets the stack with which the script was played.
+    /// Sets the stack that played the script.
     pub(crate) fn with(self, stack: impl Into<String>) -> Self {
         Self { stack: stack.into(), ..self }
     }

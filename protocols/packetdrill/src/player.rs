@@ -20,7 +20,7 @@ const MAX_EXPIRIES: u32 = 1_000_000;
 /// Maximum duration of a script: 31 years.
 const MAX_DURATION: Time = Time::from_nanos(1_000_000_000_000_000_000);
 
-/// The reason for which a step fails.
+/// The reason why a step fails.
 #[derive(Debug)]
 pub(crate) enum StepError {
     /// The script uses a feature that the player does not support.

@@ -33,7 +33,7 @@ pub(crate) struct ArrivedMessage {
 pub(crate) trait Protocol {
     fn endpoint(&mut self) -> &mut dyn Endpoint;
 
-    /// Makes the endpoint listen.
+    /// Makes the endpoint wait for a connection.
     fn listen(&mut self);
 
     /// Replaces the endpoint by a new one without a connection.
@@ -103,7 +103,7 @@ pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
     }
 }
 
-/// Parses a transport specification.
+/// Parses a transport specification and returns its settings.
 pub(crate) fn parse_settings(specification: &str) -> Result<Settings, String> {
     let spec: TransportSpec = specification.parse().map_err(|error| format!("{specification}: {error}"))?;
     Ok(spec.protocol().clone())

@@ -49,7 +49,7 @@ impl std::fmt::Display for Value {
 /// The variables that a script has assigned.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
-/// The reason for which code fails.
+/// Why the code of a script fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
     /// The code cannot be parsed.

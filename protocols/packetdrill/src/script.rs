@@ -12,7 +12,7 @@ use crate::sysctl::Setting;
 use crate::tokens::{Tokens, number};
 use crate::{PlayError, PlayRules, shell};
 
-/// The action of a step.
+/// What is done in a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     /// The application makes a system call.
@@ -23,13 +23,13 @@ pub(crate) enum Action {
     Outbound(String),
     /// The endpoint must send nothing until this time.
     Silence,
-    /// `%{ assert name == value }%`.
+    /// Python code: `%{ assert name == value }%`.
     Code(String),
-    /// `` `sysctl ...` ``.
+    /// A shell command that changes settings: `` `sysctl ...` ``.
     Configure(Vec<Setting>),
 }
 
-/// An action and its time.
+/// A step of a script: an action and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     /// The line of the script.
@@ -38,7 +38,7 @@ pub(crate) struct Step {
     pub(crate) action: Action,
 }
 
-/// A parsed script.
+/// A script whose lines have been parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     /// The stacks that the script names; empty if it names none.
@@ -76,7 +76,7 @@ impl Script {
         Ok(script)
     }
 
-    /// Returns the stacks with which the script is played.
+    /// Returns the stacks that play the script.
     pub(crate) fn stacks(&self, rules: &PlayRules) -> Vec<String> {
         match &rules.stack {
             Some(stack) => vec![stack.clone()],
@@ -96,8 +96,8 @@ impl Script {
         options.iter().fold(format!("{protocol}:stack={stack}"), |all, option| all + "," + option)
     }
 
-    /// Returns settings that a program's sockets have by default, in addition to those of the stack: Nagle's algorithm,
-    /// and 10 streams each way if the peer accepts them (Linux: SCTP_DEFAULT_OUTSTREAMS).
+    /// Returns the default settings of a program's sockets that a stack does not set: Nagle's algorithm, and
+    /// 10 streams each way if the peer accepts them (Linux: SCTP_DEFAULT_OUTSTREAMS).
     pub(crate) fn defaults(&self) -> Vec<Setting> {
         let defaults = [("tcp", "nagle", "on"), ("sctp", "nagle", "on"), ("sctp", "streams", "10")];
         let is_open = |name: &str| !self.options.iter().any(|option| option.split('=').next() == Some(name));

@@ -48,7 +48,7 @@ pub(crate) struct Socket {
     written: usize,
 }
 
-/// A blocked call.
+/// A call that has not returned yet.
 pub(crate) struct BlockedCall<'a> {
     pub(crate) call: &'a Call,
     /// The line of the call in the script.

@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 
 use crate::tokens::number;
 
-/// The time of a step.
+/// When a step of the script is performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepTime {
     /// Time since the start of the script.

@@ -1,4 +1,4 @@
-//! When the octets of a stream arrived; stored until they are read.
+//! Records when the octets of a stream arrived, until they are read.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! An endpoint of the model world (the simulator): its packets are unencrypted values, from which the network reads
-//! which octets of which stream were sent when.
+//! An endpoint of the model world (the simulator). Its packets are unencrypted values, so the network can see
+//! which octets of which stream they carry, and when these were sent.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

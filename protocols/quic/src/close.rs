@@ -12,7 +12,7 @@ use quinn_proto::Side;
 use crate::packet_form::PacketForm;
 use crate::{Endpoint, clock};
 
-/// The progress of the close.
+/// How far the close of a connection has progressed.
 #[derive(Debug, Default)]
 pub(crate) struct CloseState {
     /// Whether the application has requested the close and has nothing more to send.
@@ -35,7 +35,7 @@ impl CloseState {
 }
 
 impl<S: PacketForm> Endpoint<S> {
-    /// Continues an orderly close as far as the peer allows.
+    /// Continues an orderly close up to the point that the peer allows.
     pub(crate) fn close_if_done(&mut self, now: Time) {
         let Some((_, connection)) = &mut self.connection else { return };
         let Some(control) = self.outgoing.control else { return };
@@ -66,7 +66,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Aborts the connection.
+    /// Closes the connection at once, with an error code.
     pub(crate) fn abort(&mut self, now: Time) {
         const ABORTED: u32 = 1;
         if let Some((_, connection)) = &mut self.connection {
@@ -75,7 +75,7 @@ impl<S: PacketForm> Endpoint<S> {
         self.closing.ended = true;
     }
 
-    /// Ends the connection.
+    /// Ends the connection and reports `event`, unless it has already ended.
     pub(crate) fn end(&mut self, event: Event) {
         if !std::mem::replace(&mut self.closing.ended, true) {
             self.outgoing.waiting_messages.clear();

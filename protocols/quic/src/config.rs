@@ -94,7 +94,7 @@ impl Config {
         Self { mtu, mtu_discovery, ..self.clone() }
     }
 
-    /// Returns an error that names a value with which no connection could work, if there is one.
+    /// Checks the configuration; the error names a value that no connection could work with.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |key, requirement| Err(ConfigError { key, requirement });
         if self.streams == 0 {

@@ -10,7 +10,7 @@ use crate::tls::SERVER_NAME;
 use crate::{Endpoint, clock};
 
 impl<S: PacketForm> Endpoint<S> {
-    /// Opens the connection actively.
+    /// Starts the handshake as the client.
     pub(crate) fn open(&mut self, now: Time) {
         let (Some(settings), Some(remote)) = (self.settings.take(), self.remote) else { return };
         let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), SERVER_NAME);

@@ -1,4 +1,4 @@
-//! Connection IDs, from the run's seed.
+//! Draws connection IDs from the run's seed.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use hol_base::Rng;
 use hol_wire::quic::CONNECTION_ID_OCTETS;
 use quinn_proto::{ConnectionId, ConnectionIdGenerator};
 
-/// Draws connection IDs.
+/// Generates connection IDs.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionIds(pub(crate) Rng);
 

@@ -4,7 +4,7 @@
 use hol_wire::Ecn;
 use quinn_proto::EcnCodepoint;
 
-/// Converts a received codepoint.
+/// Converts the ECN codepoint of a received packet.
 pub(crate) fn to_quinn(ecn: Ecn) -> Option<EcnCodepoint> {
     match ecn {
         Ecn::NotCapable => None,

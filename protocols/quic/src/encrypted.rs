@@ -65,7 +65,7 @@ impl Endpoint<EncryptedPackets> {
         Self::new(config, mapping, quinn, Duration::ZERO, sealed)
     }
 
-    /// Handles a received datagram.
+    /// Handles a datagram that arrived from `remote`.
     pub fn receive_datagram(&mut self, now: Time, remote: (Address, u16), octets: &[u8], ecn: Ecn) {
         self.has_new_input = true;
         let ecn = if self.form.ecn { ecn } else { Ecn::NotCapable };

@@ -88,7 +88,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Returns the next action.
+    /// Returns what the endpoint does next.
     pub(crate) fn next(&mut self, now: Time) -> EndpointOutput<S::Packet> {
         loop {
             if let Some(packet) = self.form.next_packet() {

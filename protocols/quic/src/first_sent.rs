@@ -19,13 +19,13 @@ struct StreamSendTimes {
 }
 
 impl FirstSendTimes {
-    /// Creates an empty record.
+    /// Creates a record without streams.
     pub(crate) fn new(window: u64) -> Self {
         Self { window, streams: BTreeMap::new() }
     }
 
-    /// Records that octets `start..end` of a stream are sent; returns when the last of them was first sent,
-    /// and whether any is sent for the first time.
+    /// Records that octets `start..end` of a stream are sent. Returns when the last of them was first sent,
+    /// and whether any of them is sent for the first time.
     pub(crate) fn send(&mut self, now: Time, stream: u64, start: u64, end: u64) -> (Time, bool) {
         let StreamSendTimes { pieces } = self.streams.entry(stream).or_default();
         let sent = pieces.back().map_or(0, |(end, _)| *end);

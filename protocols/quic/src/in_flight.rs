@@ -1,4 +1,5 @@
-//! Counts the data in flight, which quinn-proto does not expose, by a wrapper of the controller.
+//! Counts the data in flight, which quinn-proto does not expose, with a wrapper around the congestion
+//! controller.
 
 use std::any::Any;
 use std::sync::Arc;

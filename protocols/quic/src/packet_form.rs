@@ -11,8 +11,8 @@ pub trait PacketForm {
     /// A packet to be sent.
     type Packet;
 
-    /// Accepts a datagram that quinn-proto has written for the peer, with its ECN codepoint; `is_probing`: the datagram
-    /// may contain a probe, because a timer expired without a detected loss.
+    /// Accepts a datagram that quinn-proto has written for the peer, with its ECN codepoint. If `is_probing`,
+    /// the datagram may contain a probe, because a timer expired without a detected loss.
     fn queue_datagram(
         &mut self,
         now: Time,
@@ -40,7 +40,7 @@ pub trait PacketForm {
     fn on_stream_ended(&mut self, stream: u64);
 }
 
-/// An output of an endpoint.
+/// What an endpoint wants to be done next.
 #[derive(Debug)]
 pub enum EndpointOutput<P> {
     /// Send this packet.

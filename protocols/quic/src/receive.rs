@@ -12,7 +12,7 @@ use crate::packet_form::PacketForm;
 use crate::socket_address::{SocketAddress, socket_address};
 use crate::{Endpoint, MessageMapping, clock, ecn};
 
-/// The streams from the peer.
+/// The state of the streams from the peer.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     /// Whether the application reads. While it does not, quinn-proto buffers the data, and its windows fill.

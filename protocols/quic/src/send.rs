@@ -46,7 +46,7 @@ impl<S: PacketForm> Endpoint<S> {
         self.outgoing.streams = (0..streams).map(|_| open()).collect();
     }
 
-    /// Sends a message.
+    /// Queues a message and writes as much as the streams take.
     pub(crate) fn send(&mut self, message: Message) {
         let stream = match self.mapping {
             MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),

@@ -33,11 +33,11 @@ mod extension {
     pub const GREASE: u16 = 0x0a0a;
 }
 
-/// Creates TLS sessions without keys.
+/// Creates TLS sessions that have no keys.
 pub(crate) struct SessionFactory {
     /// Octets of the server's flight after its ServerHello.
     pub(crate) flight: usize,
-    /// Destination Connection ID of the first Initial, from which the client's random is derived.
+    /// Destination Connection ID of the first Initial; the client's random is derived from it.
     pub(crate) origin: [u8; CONNECTION_ID_OCTETS],
 }
 

@@ -58,8 +58,8 @@ impl Tls {
         Self::of(KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
     }
 
-    /// Creates the configurations of ends on two hosts that both know `secret`: the key of the server's
-    /// certificate is derived from `secret`, so clients know which certificate to trust.
+    /// Creates the TLS configuration from a `secret` that both hosts know. The key of the server's
+    /// certificate is derived from it, so clients know which certificate to trust.
     pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
         /// RFC 8410 section 7: the prefix of an Ed25519 private key in PKCS #8.
         const PRIVATE_KEY_PREFIX: [u8; 16] =

@@ -2,8 +2,9 @@
 
 use crate::{FrameHeader, Malformed};
 
-/// Converts MP3 frames to ADU (application data unit) frames: header and side information of each frame, and the main
-/// data of its unit, wherever these are. Ancillary data are dropped.
+/// Converts MP3 frames to ADU (application data unit) frames. An ADU frame consists of a frame's header and
+/// side information, and of all main data of its unit, even those stored in earlier frames. Ancillary data
+/// are dropped.
 #[derive(Debug, Default)]
 pub struct AduConverter {
     /// The latest main data, as far back as a frame may refer.

@@ -23,10 +23,10 @@ const EXTENSION_BIT: u8 = 0x10;
 const MARKER_BIT: u8 = 0x80;
 
 impl Header {
-    /// Octets of the header.
+    /// Number of octets of the header.
     pub const OCTETS: usize = 12;
 
-    /// Encodes the header.
+    /// Encodes the header as octets.
     pub fn octets(&self) -> [u8; Self::OCTETS] {
         let mut octets = [0; Self::OCTETS];
         octets[0] = VERSION << 6;

@@ -46,8 +46,8 @@ pub struct Interleaver {
 }
 
 impl Interleaver {
-    /// Creates an interleaver with this order, a permutation of the numbers from 0 on; no index may be that
-    /// of a syncword.
+    /// Creates an interleaver with this order, a permutation of the numbers from 0 on. No index may equal the
+    /// index of an ordinary syncword.
     ///
     /// # Panics
     /// If it is not a permutation.
@@ -58,8 +58,8 @@ impl Interleaver {
         Self { order, cycle: 0, waiting: Vec::new() }
     }
 
-    /// Takes the next ADU frame; returns the frames of the cycle in the order of transmission when it is full, else
-    /// none.
+    /// Takes the next ADU frame. If the cycle is then full, returns its frames in the order of transmission;
+    /// otherwise returns none.
     ///
     /// # Errors
     /// If the ADU frame has no header.
@@ -81,7 +81,7 @@ impl Interleaver {
     }
 }
 
-/// Restores the order of ADU frames, some of which may be missing, but not seven cycles in a row. RFC 3119
+/// Restores the order of ADU frames. Some of them may be missing, but not seven cycles in a row. RFC 3119
 /// appendix B.2.
 #[derive(Debug)]
 pub struct Deinterleaver {
@@ -109,7 +109,7 @@ impl Deinterleaver {
         Ok(released)
     }
 
-    /// Returns the last cycle.
+    /// Returns the units of the last cycle.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.release()
     }

@@ -14,7 +14,7 @@ const SAMPLING_RATES: [u32; 3] = [44_100, 48_000, 32_000];
 impl FrameHeader {
     /// Octets of the frame header.
     pub const OCTETS: usize = 4;
-    /// Maximum number of octets by which a frame's data may begin before the frame: nine bits.
+    /// Maximum number of octets by which a frame's data may begin before the frame. The field has nine bits.
     pub const MAX_DATA_REACH: usize = 511;
 
     /// Returns the header of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`BIT_RATES_KBPS`].
@@ -38,7 +38,7 @@ impl FrameHeader {
         Ok(header)
     }
 
-    /// Returns the octets of the header.
+    /// Encodes the header as octets.
     pub const fn octets(self) -> [u8; 4] {
         self.0
     }
@@ -66,8 +66,8 @@ impl FrameHeader {
         self.bits(frame, 0, 9)
     }
 
-    /// Returns the number of octets of main data of the frame's unit: the `part2_3_length` of all granules and
-    /// channels.
+    /// Returns how many octets of main data the frame's unit has: the sum of `part2_3_length` over all
+    /// granules and channels.
     pub fn main_data_length(self, frame: &[u8]) -> usize {
         self.lengths().map(|at| self.bits(frame, at, 12)).sum::<usize>().div_ceil(8)
     }

@@ -2,7 +2,7 @@
 
 use crate::Malformed;
 
-/// Octets of the header of a payload: sixteen bits of zero, and `Frag_offset`.
+/// Octets of a payload's header: sixteen bits of zero, and `Frag_offset`.
 pub const HEADER: usize = 4;
 
 /// Splits a frame into as few payloads of at most `room` octets as possible.

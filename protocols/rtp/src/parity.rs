@@ -33,7 +33,7 @@ impl ParityCode {
     }
 }
 
-/// A parsed parity payload.
+/// A parity payload that has been parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parity<'p> {
     /// The sequence number of the first packet of the group.
@@ -82,7 +82,7 @@ impl<'p> Parity<'p> {
     /// Parses a payload.
     ///
     /// # Errors
-    /// If the payload is too short, or if it names an invalid code or a place that is not that of a parity packet.
+    /// If the payload is too short, or if it names an invalid code, or a place that no parity packet has.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("a parity packet has no header"))?;

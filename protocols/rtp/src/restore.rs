@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::{FrameHeader, Malformed};
 
-/// Converts a sequence of ADU frames, some of which may be missing, to MP3 frames: a missing frame to which
-/// a unit reaches back is replaced by an empty one.
+/// Converts a sequence of ADU frames, some of which may be missing, to MP3 frames. If a unit reaches back
+/// into a missing frame, an empty frame takes the place of the missing one.
 #[derive(Debug, Default)]
 pub struct FrameRestorer {
     pending: VecDeque<PendingUnit>,

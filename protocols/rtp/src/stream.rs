@@ -1,5 +1,5 @@
-//! A synthetic stream of MP3 frames: sizes and bit reservoir like those of a constant-bit-rate encoder, main
-//! data random but reproducible.
+//! A synthetic stream of MP3 frames. Its frame sizes and bit reservoir are like those of a constant-bit-rate
+//! encoder; its main data are random but reproducible.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use hol_base::{Rng, Seed};
 use crate::FrameHeader;
 use crate::mp3::BIT_RATES_KBPS;
 
-/// Samples per second.
+/// Audio samples per second.
 pub const SAMPLING_RATE: u32 = 44_100;
-/// Samples per frame.
+/// Audio samples in each frame.
 pub const SAMPLES_PER_FRAME: u32 = 1152;
 /// Possible bit rates, in kbit/s.
 pub const BIT_RATES: [u16; 14] = BIT_RATES_KBPS;

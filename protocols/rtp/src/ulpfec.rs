@@ -19,7 +19,7 @@ const HEADER_LENGTH: usize = 10;
 /// Octets of the protection length before the mask.
 const LENGTH_FIELD_OCTETS: usize = 2;
 
-/// Returns the number of octets by which the parity packet of `k` packets is longer than the longest of these packets.
+/// Returns by how many octets the parity packet of `k` packets is longer than the longest of them.
 pub const fn overhead(k: u8) -> usize {
     HEADER_LENGTH + LENGTH_FIELD_OCTETS + mask_octets(k > SHORT_MASK_BITS)
 }
@@ -63,7 +63,7 @@ fn add(sum: &mut Vec<u8>, octets: &[u8]) {
     sum.iter_mut().zip(octets).for_each(|(sum, octet)| *sum ^= octet);
 }
 
-/// A parsed parity payload.
+/// A parity payload that has been parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protection<'p> {
     /// The sequence number of the first protected packet: SN base.
@@ -95,9 +95,9 @@ impl<'p> Protection<'p> {
         64 - self.mask.trailing_zeros() as u8
     }
 
-    /// Returns the single missing packet, with its offset from the first; `None` unless exactly one is missing, or if
-    /// that packet had more octets than are protected. `received` are the received packets, by offset; `source` is the
-    /// common SSRC. Section 9.
+    /// Returns the single missing packet, with its offset from the first. `None` unless exactly one packet is
+    /// missing, or if it had more octets than are protected. `received` are the received packets, by offset;
+    /// `source` is the common SSRC. Section 9.
     pub fn restore_packet(&self, received: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
         let is_protected = |(place, _): &&(u8, &[u8])| self.mask & bit(*place) != 0;

@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::tsn_map::MAX_DUPLICATES;
 use crate::{Config, Endpoint};
 
-/// The state of delayed SACKs.
+/// What determines when the next SACK is sent.
 #[derive(Debug)]
 pub(crate) struct Acknowledgements {
     /// Packets with DATA since the last SACK that was sent to acknowledge them. A SACK that is bundled with DATA, or
@@ -38,7 +38,7 @@ pub(crate) struct SackRequest {
 }
 
 impl Acknowledgements {
-    /// Creates the state in which the first packet is acknowledged at once. Section 5.1.
+    /// Creates the initial state: the first packet is acknowledged at once. Section 5.1.
     pub(crate) fn new(config: &Config) -> Self {
         let advertised = config.receive_buffer.0 as usize;
         Self { packets: 0, due: true, reply_path: 0, bundle_path: None, advertised }

@@ -30,11 +30,11 @@ const EMPTY_KEY: u16 = 0;
 pub(crate) struct AuthOffer {
     /// RANDOM, CHUNKS and HMAC-ALGO in their wire format, without padding. Section 6.1.
     pub(crate) key_vector: Bytes,
-    /// The first hash in the list of this end that we support.
+    /// The first hash in this end's list that we support.
     pub(crate) hash: Hash,
 }
 
-/// The authentication of an association.
+/// The keys and hashes with which an association authenticates chunks.
 #[derive(Debug)]
 pub(crate) struct Authentication {
     /// The association shared key.
@@ -46,7 +46,7 @@ pub(crate) struct Authentication {
 }
 
 impl Hash {
-    /// Returns the HMAC identifier.
+    /// Returns the HMAC identifier of the hash function.
     pub(crate) const fn identifier(self) -> u16 {
         match self {
             Self::Sha1 => 1,
@@ -91,8 +91,9 @@ pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec
 }
 
 impl AuthOffer {
-    /// Reads the parameters of an INIT or INIT ACK. Returns `None` without RANDOM, HMAC-ALGO or a hash that we
-    /// support, and an error that aborts the association for an invalid Random Number. Sections 3 and 6.1.
+    /// Reads the parameters of an INIT or INIT ACK. Returns `None` if RANDOM or HMAC-ALGO is missing, or if
+    /// we support none of the hashes. An invalid Random Number is an error that aborts the association.
+    /// Sections 3 and 6.1.
     pub(crate) fn read(parameters: &[Parameter]) -> Result<Option<Self>, Cause> {
         let (mut random, mut chunks, mut algorithms, mut hash) = (None, None, None, None);
         for parameter in parameters {

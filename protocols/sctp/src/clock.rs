@@ -38,12 +38,12 @@ impl Clock {
         Duration::from_nanos(ticks.saturating_mul(self.tick))
     }
 
-    /// Returns the time from the tick of `earlier` to that of `later`.
+    /// Returns the time between the ticks of `earlier` and `later`.
     pub(crate) fn between(self, earlier: Time, later: Time) -> Duration {
         self.span(self.tick_of(later).saturating_sub(self.tick_of(earlier)))
     }
 
-    /// Returns the first time whose tick is more than `span` after that of `now`.
+    /// Returns the first time that is more than `span` after `now`, counted in ticks.
     pub(crate) fn first_after(self, now: Time, span: Duration) -> Time {
         let last = self.tick_of(now).saturating_add(self.ticks(span));
         Time::from_nanos(last.saturating_add(1).saturating_mul(self.tick))

@@ -1,4 +1,4 @@
-//! The configuration of an SCTP endpoint: everything in which implementations differ.
+//! The configuration of an SCTP endpoint: every setting by which implementations differ.
 
 use hol_base::{ByteCount, Duration};
 use hol_congestion::sctp::CwndParameters;
@@ -263,7 +263,7 @@ impl Config {
         }
     }
 
-    /// Returns an error that names a value with which no endpoint could work, if there is one.
+    /// Checks the configuration; the error names a value that no endpoint could work with.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
             (self.streams > 0, "streams", "must be between 1 and 65535"),

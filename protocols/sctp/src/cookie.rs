@@ -55,7 +55,7 @@ pub(crate) struct Cookie {
     pub(crate) local_tag: u32,
     /// Our initial TSN.
     pub(crate) initial_tsn: Tsn,
-    /// The time at which the cookie becomes invalid. Section 5.1.3.
+    /// The time when the cookie becomes invalid. Section 5.1.3.
     pub(crate) expires: Time,
     /// Tie-Tags: our tag and the peer's in an existing association. Section 5.2.2.
     pub(crate) tie_tags: (u32, u32),

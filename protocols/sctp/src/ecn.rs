@@ -53,7 +53,8 @@ impl EcnState {
 }
 
 impl Endpoint {
-    /// Handles an ECNE: reduces the window of the marked packet's path once per round trip, and answers every ECNE with CWR. RFC 4960 appendix A.
+    /// Handles an ECNE. Reduces the window of the marked packet's path once per round trip, and answers every
+    /// ECNE with CWR. RFC 4960 appendix A.
     pub(crate) fn on_ecne(&mut self, now: Time, tsn: Tsn, from: usize) {
         if tsn.after(self.marks.answered_tsn) {
             self.marks.answered_tsn = tsn;

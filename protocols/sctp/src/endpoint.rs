@@ -222,9 +222,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns the endpoint that listens next, with the same cookies, if this one has begun an association; otherwise
-    /// `None`. The peer of this association cannot derive the random numbers of the next endpoint from those that it
-    /// sees.
+    /// Returns the next listening endpoint, with the same cookies, if this one has begun an association;
+    /// otherwise `None`. The peer of this association cannot derive the random numbers of the next endpoint
+    /// from the numbers that it sees.
     pub(crate) fn following_listener(&mut self) -> Option<Self> {
         if self.peer_tag == 0 {
             return None;

@@ -12,7 +12,7 @@ pub(crate) fn linux() -> Config {
     Config { streams: 10, ..Config::linux_6_12() }.with_network_mtu(1500)
 }
 
-/// Returns the configuration of Linux 2.6.16, as far as it is known.
+/// Returns the known part of the configuration of Linux 2.6.16.
 pub(crate) fn linux_2_6_16() -> Config {
     Config { streams: 10, ..Config::linux_2_6_16() }
 }

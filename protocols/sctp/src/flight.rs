@@ -56,7 +56,7 @@ pub(crate) struct SentChunk {
     /// Whether the chunk was sent to an address that the peer has deleted since, and was moved to `path`. It then
     /// counts in that path's `inherited_flight_size`.
     pub(crate) inherited: bool,
-    /// The number of transmissions.
+    /// How often the chunk has been sent.
     pub(crate) transmissions: u32,
     /// Number of miss indications: TSN.Missing.Report.
     pub(crate) missing_reports: u32,
@@ -71,7 +71,8 @@ pub(crate) struct SentChunk {
     pub(crate) is_message_abandoned: bool,
 }
 
-/// The sent chunks in TSN order, from the one after the cumulative TSN ack point to the last TSN sent.
+/// The sent chunks in TSN order, from the first chunk after the cumulative TSN ack point to the last chunk
+/// sent.
 #[derive(Debug)]
 pub(crate) struct Flight {
     chunks: VecDeque<SentChunk>,
@@ -99,7 +100,7 @@ impl Limit {
         }
     }
 
-    /// Returns whether a message sent `transmissions` times must be abandoned instead of sent.
+    /// Returns whether a message that was sent `transmissions` times must now be abandoned rather than sent.
     pub(crate) fn is_reached(self, transmissions: u32, now: Time) -> bool {
         match self {
             Self::None => false,

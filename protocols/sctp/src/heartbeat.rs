@@ -120,7 +120,7 @@ impl Endpoint {
         self.schedule_heartbeat(now, index);
     }
 
-    /// Halves the window of a path for each RTO in which it carried no DATA. Section 7.2.1.
+    /// Halves the window of a path for each RTO without DATA on it. Section 7.2.1.
     pub(crate) fn decay_if_idle(&mut self, now: Time, path: usize) {
         if self.config.idle_decay != IdleDecay::Rto {
             return;

@@ -9,7 +9,7 @@ pub struct HeldData {
     pub octets: usize,
     /// Number of chunks and messages that contain these octets; each takes additional memory.
     pub pieces: usize,
-    /// Octets of the longest message of which the application has read a part, but which is not complete.
+    /// Octets of the longest incomplete message that the application has started to read.
     pub partial_octets: usize,
 }
 
@@ -26,8 +26,9 @@ impl Endpoint {
         HeldData { octets: octets + partial_octets, pieces, partial_octets }
     }
 
-    /// Returns the used octets of the send buffer: user data that are not yet sent or not yet acknowledged, plus what
-    /// `send_buffer_overhead` and `send_buffer_blocks` of [`Config`](crate::Config) add.
+    /// Returns the number of used octets of the send buffer. They are the user data that are not yet sent or
+    /// not yet acknowledged, plus what `send_buffer_overhead` and `send_buffer_blocks` of
+    /// [`Config`](crate::Config) add.
     pub fn send_buffer_used(&self) -> usize {
         self.streams_out.buffer.used()
     }

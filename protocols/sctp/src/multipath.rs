@@ -49,8 +49,8 @@ impl Endpoint {
         })
     }
 
-    /// Returns the path for retransmissions: with multipath transfer the one with the most room, otherwise that of
-    /// RFC 9260 section 6.4.1.
+    /// Returns the path for retransmissions. With multipath transfer it is the path with the most room,
+    /// otherwise the path of RFC 9260 section 6.4.1.
     pub(crate) fn retransmission_path(&self) -> usize {
         let room = |index: &usize| {
             let path = &self.paths.list[*index];

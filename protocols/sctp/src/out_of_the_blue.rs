@@ -31,7 +31,7 @@ impl Endpoint {
         self.answer_with(origin, verification_tag, false, chunk);
     }
 
-    /// Sends one chunk to the source of a packet; `zero_checksum`: with a checksum of zero.
+    /// Sends one chunk to the source of a packet, with a checksum of zero if `zero_checksum` is set.
     pub(crate) fn answer_with(
         &mut self,
         origin: Origin,

@@ -112,7 +112,8 @@ impl Endpoint {
         self.send_next_asconf(now);
     }
 
-    /// Handles the loss of an address. If it was the last address, the association waits for a new one without limit.
+    /// Handles the loss of an address. If it was the last address, the association waits for a new one
+    /// indefinitely.
     pub(crate) fn on_address_removed(&mut self, now: Time, address: Address) {
         if !self.may_move() {
             return;

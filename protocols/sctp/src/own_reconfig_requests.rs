@@ -8,7 +8,7 @@ use hol_wire::sctp::{Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
 
 use crate::Endpoint;
 
-/// Our requests to the peer, of which one is outstanding at a time. Section 5.1.1.
+/// Our requests to the peer. Only one is outstanding at a time. Section 5.1.1.
 #[derive(Debug)]
 pub(crate) struct OwnReconfigRequests {
     waiting_requests: VecDeque<QueuedRequest>,
@@ -138,7 +138,7 @@ impl Endpoint {
         goes_on
     }
 
-    /// Queues a RE-CONFIG chunk.
+    /// Queues a RE-CONFIG chunk with these parameters.
     pub(crate) fn send_reconfig(&mut self, parameters: Vec<Reconfig>) {
         self.control.push_back((None, Chunk::Reconfig(parameters)));
     }

@@ -1,4 +1,5 @@
-//! Selects the parameters of an INIT or INIT ACK that are processed, and those that are reported. RFC 9260 sections 3.2.1 and 3.2.2.
+//! Selects the parameters of an INIT or INIT ACK that are processed, and the parameters that are reported.
+//! RFC 9260 sections 3.2.1 and 3.2.2.
 
 use hol_wire::sctp::Parameter;
 

@@ -26,9 +26,9 @@ impl Endpoint {
         useless
     }
 
-    /// Abandons messages that have reached their limit, even if the current SACK acknowledges them. The order is that
-    /// of the lists in `net/sctp/outqueue.c` sctp_check_transmitted, so earlier chunks of such a message are
-    /// abandoned only at the next SACK.
+    /// Abandons messages that have reached their limit, even if the current SACK acknowledges them. The order
+    /// follows the lists in `net/sctp/outqueue.c` sctp_check_transmitted, so earlier chunks of such a message
+    /// are abandoned only at the next SACK.
     pub(crate) fn abandon_at_limits(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
@@ -84,7 +84,7 @@ impl Endpoint {
         }
     }
 
-    /// Abandons the message at the head of the queue, of which nothing was sent.
+    /// Abandons the message at the head of the queue. Nothing of it has been sent.
     pub(crate) fn abandon_unsent(&mut self) {
         if let Some(stream) = self.streams_out.front().map(|unsent| unsent.stream) {
             self.streams_out.drop_message();

@@ -129,7 +129,7 @@ impl Path {
         self.address
     }
 
-    /// Returns the status of the path; an address from which the peer has not yet answered is inactive.
+    /// Returns the status of the path. An address is inactive until the peer has answered from it.
     pub fn status(&self) -> PathStatus {
         self.status
     }

@@ -8,7 +8,7 @@ use crate::Endpoint;
 use crate::acknowledge::SackRequest;
 use crate::receive::take;
 
-/// The requests of the peer.
+/// The state of the peer's requests to reset or add streams.
 #[derive(Debug)]
 pub(crate) struct PeerReconfigRequests {
     /// The number of the last request processed.

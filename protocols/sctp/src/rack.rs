@@ -13,12 +13,12 @@ use crate::tlp::Probe;
 /// Number of recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
 const PERSISTENT_RECOVERIES: u32 = 16;
 
-/// The purpose of the timer of RACK-TLP, which has one deadline. RFC 8985 section 8.
+/// What happens when the timer of RACK-TLP expires; there is only one such timer. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To mark chunks as lost that have not been acknowledged when the timer expires.
+    /// Chunks that have not been acknowledged by then are marked as lost.
     Reordering,
-    /// To send a tail loss probe.
+    /// A tail loss probe is sent.
     Probe,
 }
 
@@ -154,7 +154,7 @@ impl Endpoint {
     }
 
     /// Searches for losses after a SACK, and processes an acknowledgement of the probe. RFC 8985 sections 6.2
-    /// and 7.4. `advanced`: whether the cumulative TSN advanced.
+    /// and 7.4. `advanced` says whether the cumulative TSN advanced.
     pub(crate) fn find_losses_by_time(&mut self, now: Time, sack: &Sack, advanced: bool) {
         let (cumulative, next) = (self.flight.cumulative(), self.flight.next_tsn());
         let probes = || self.paths.list.iter().filter_map(|path| path.rack.probe);

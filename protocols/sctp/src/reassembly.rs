@@ -98,9 +98,9 @@ impl Reassembly {
         }
     }
 
-    /// Starts partial delivery when the buffer is full: the application gets the available part of the first
-    /// message, if all TSNs before it have arrived (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). The
-    /// application assembles the message and processes it when it is complete.
+    /// Starts partial delivery when the buffer is full. The application gets the available part of the first
+    /// message, if all TSNs before it have arrived (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). It
+    /// assembles the message and processes it when it is complete.
     pub(crate) fn start_partial_delivery(&mut self, cumulative: Tsn, deliver: impl FnMut(Delivery)) {
         let first = self.fragments.front().map(|fragment| &fragment.data);
         let begins =

@@ -137,7 +137,8 @@ impl Endpoint {
         }
     }
 
-    /// Updates errors, window and T3-rtx of each path; `advanced`: whether the cumulative TSN advanced. Sections 6.3.2, 7.2 and 8.2.
+    /// Updates errors, window and T3-rtx of each path; `advanced` says whether the cumulative TSN advanced.
+    /// Sections 6.3.2, 7.2 and 8.2.
     pub(crate) fn update_paths(&mut self, now: Time, from: usize, advanced: bool) {
         let cumulative = self.flight.cumulative();
         for path in &mut self.paths.list {

@@ -56,7 +56,7 @@ impl RttEstimator {
         self.rto = (2 * self.rto).min(self.rto_max);
     }
 
-    /// Returns the last measurement.
+    /// Returns the last measured round-trip time.
     pub(crate) fn last(&self) -> Option<Duration> {
         self.last.map(|ticks| self.clock.span(ticks))
     }

@@ -25,7 +25,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// Returns whether it uses the values of the streams.
+    /// Returns whether the scheduler uses the priorities or weights of the streams.
     pub(crate) const fn has_values(self) -> bool {
         matches!(self, Self::Prio | Self::Wfq)
     }

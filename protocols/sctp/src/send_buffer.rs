@@ -76,7 +76,7 @@ impl SendBuffer {
         self.used_octets
     }
 
-    /// Removes everything.
+    /// Empties the buffer.
     pub(crate) fn clear(&mut self) {
         self.used_octets = 0;
         self.begun.clear();

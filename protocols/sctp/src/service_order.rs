@@ -15,7 +15,7 @@ pub(crate) enum Turn {
     Fair { values: StreamValues, order: Vec<u16>, served: Vec<u64> },
 }
 
-/// A ring of streams, and the next one.
+/// A ring of streams, and the stream to serve next.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     streams: Vec<u16>,
@@ -45,7 +45,7 @@ impl Turn {
         }
     }
 
-    /// Returns the next stream.
+    /// Returns the stream that is served next.
     pub(crate) fn next(&self) -> Option<u16> {
         match self {
             Self::Rings { rings, .. } => {

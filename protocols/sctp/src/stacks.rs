@@ -50,7 +50,7 @@ impl Config {
         stack["sctp"].clone().try_into().expect("a stack file sets every option")
     }
 
-    /// Returns the configuration with changes, or an error that names a value with which no endpoint could work.
+    /// Returns the configuration with changes. The error names a value that no endpoint could work with.
     ///
     /// ```
     /// use hol_sctp::Config;

@@ -50,7 +50,7 @@ struct HeldMessages {
     fragments: VecDeque<UnsentChunk>,
 }
 
-/// The unsent messages.
+/// The fragments that wait for their first transmission.
 #[derive(Debug)]
 pub(crate) struct StreamsOut {
     /// Fragments in the order in which they were queued.
@@ -291,7 +291,7 @@ impl StreamsOut {
         }
     }
 
-    /// Discards the first message, of which nothing was sent, so that it uses no stream sequence number.
+    /// Discards the first message, so that it uses no stream sequence number. Nothing of it has been sent.
     pub(crate) fn drop_message(&mut self) {
         let Some(stream) = self.front().map(|unsent| unsent.stream) else { return };
         while let Some(unsent) = self.drop_front(stream) {

@@ -7,19 +7,19 @@ use crate::Endpoint;
 /// The deadlines of the association's timers.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// T1-init, T1-cookie.
+    /// The deadline of T1-init or T1-cookie.
     pub(crate) t1: Option<Time>,
-    /// T2-shutdown.
+    /// The deadline of T2-shutdown.
     pub(crate) t2_shutdown: Option<Time>,
-    /// T5-shutdown-guard.
+    /// The deadline of T5-shutdown-guard.
     pub(crate) t5_shutdown_guard: Option<Time>,
-    /// T-4: the acknowledgement of an ASCONF. RFC 5061 section 5.1.
+    /// The deadline of T-4, which waits for the acknowledgement of an ASCONF. RFC 5061 section 5.1.
     pub(crate) t4: Option<Time>,
-    /// The Re-configuration Timer. RFC 6525 section 5.1.1.
+    /// The deadline of the Re-configuration Timer. RFC 6525 section 5.1.1.
     pub(crate) reconfig: Option<Time>,
     /// The deadline of a delayed SACK.
     pub(crate) sack: Option<Time>,
-    /// For how long T1 runs next.
+    /// The duration for which T1 runs next.
     pub(crate) t1_delay: Duration,
     /// Consecutive expiries of T1.
     pub(crate) t1_expiries: u32,

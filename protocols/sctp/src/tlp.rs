@@ -13,7 +13,7 @@ const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The minimum timeout: a coarse clock may measure a round trip of zero.
 const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
-/// An outstanding probe.
+/// A probe that has not been acknowledged yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
     /// TLP.end_seq: the highest TSN when the probe was sent.
@@ -30,8 +30,9 @@ impl Probe {
 }
 
 impl Endpoint {
-    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress`: data were sent, or
-    /// the cumulative TSN has advanced; otherwise a running timer does not change. RFC 8985 section 7.2.
+    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress` says that data were
+    /// sent or the cumulative TSN has advanced; without progress a running timer does not change. RFC 8985
+    /// section 7.2.
     pub(crate) fn schedule_probe(&mut self, now: Time, path: usize, progress: bool) {
         let is_quiet = self.fast_recovery(path).is_none()
             && self.paths.list[path].rack.timed_out.is_none()

@@ -28,7 +28,7 @@ pub(crate) struct TsnMap {
     max_distance: u32,
 }
 
-/// The classification of a TSN.
+/// What is known of a TSN that arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     New,

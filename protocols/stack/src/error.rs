@@ -14,14 +14,14 @@ pub enum SpecError {
         /// The stack that may have been meant, or all stacks.
         hint: String,
     },
-    /// A stack without endpoints of the transport.
+    /// A stack that does not support the transport.
     #[error("stack {name} has no {transport}; use {known}")]
     ForeignStack {
         /// The given stack.
         name: &'static str,
         /// The transport.
         transport: &'static str,
-        /// The stacks that have it.
+        /// The stacks that support the transport.
         known: String,
     },
     /// An unknown option.
@@ -47,7 +47,7 @@ pub enum SpecError {
         key: String,
         /// The given value.
         value: String,
-        /// The reason for which the value is invalid.
+        /// The reason why the value is invalid.
         problem: String,
     },
 }

@@ -56,7 +56,7 @@ const QUIC_APPLICATION_OPTIONS: [(&str, &str); 3] = [
 ];
 
 impl Kind {
-    /// Every transport protocol.
+    /// All transport protocols.
     pub const ALL: [Self; 6] = [Self::Tcp, Self::Sctp, Self::Quic, Self::Mptcp, Self::Udp, Self::Unix];
 
     /// Returns the name in specifications: `"tcp"`, `"sctp"`, `"quic"`, `"mptcp"`, `"udp"`, `"unix"`.

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-/// The metrics that a host caches from a TCP connection that ended in an orderly way, for the next connection between the same addresses.
+/// The metrics that a host caches from a TCP connection for the next connection between the same addresses.
+/// Only connections that ended in an orderly way count.
 ///
 /// This is the temporal sharing of RFC 9040 section 6. Linux 6.12 caches RTT, RTTVAR, reordering and cwnd for an hour,
 /// and ssthresh if a sysctl says so; before 5.6 it always cached ssthresh. The next connection uses the cached

@@ -12,8 +12,8 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError, Tls};
 
-/// Returns the name of an option that a user has written with that name or another: `cc` as in iperf3 and ss, `accecn`
-/// as in RFC 9768, or a former name.
+/// Returns the canonical name of an option. Users may also write another name: `cc` as in iperf3 and ss,
+/// `accecn` as in RFC 9768, or a former name.
 pub fn option_name(written: &str) -> &str {
     match written {
         "cc" => "congestion",
@@ -43,8 +43,8 @@ impl Options {
         Ok(Self(options))
     }
 
-    /// Returns the options with the protocol's `own` name for the congestion control of RFC 5681, which is
-    /// Reno in Linux and `NewReno` in RFC 9002: both names are accepted for every protocol.
+    /// Replaces the name of RFC 5681's congestion control by `own`, the protocol's name for it: Reno in
+    /// Linux, `NewReno` in RFC 9002. Users may write either name with every protocol.
     pub(crate) fn with_reno_called(mut self, own: &str) -> Self {
         let is_reno = |value: &&mut String| ["reno", "newreno"].contains(&value.as_str());
         let values = self.0.iter_mut().filter(|(key, _)| key == "congestion");

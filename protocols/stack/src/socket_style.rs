@@ -8,7 +8,7 @@ pub enum SocketStyle {
     /// One association per socket, as with TCP: Linux accepts data only after the association is established.
     #[default]
     OneToOne,
-    /// One socket with many associations, from which a server peels off each one: data may be bundled with COOKIE ECHO.
+    /// One socket with many associations; a server peels off each one. Data may be bundled with COOKIE ECHO.
     OneToMany,
     /// No SCTP socket: the model's endpoint over UDP (RFC 6951), for machines whose kernel lacks SCTP.
     Own,

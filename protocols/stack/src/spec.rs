@@ -162,8 +162,8 @@ impl TransportSpec {
         }
     }
 
-    /// Returns whether this program implements the protocol in every world (model, kernel, live), rather than the
-    /// kernel.
+    /// Returns whether this program, not the kernel, implements the protocol in every world (model, kernel,
+    /// live).
     pub const fn is_userspace(&self) -> bool {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }
@@ -173,8 +173,8 @@ impl TransportSpec {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }
 
-    /// Returns the number of streams for a workload's messages: those of all SCTP associations or QUIC
-    /// connections, or the number of TCP connections.
+    /// Returns on how many streams a workload's messages can be sent: all streams of all SCTP associations or
+    /// QUIC connections, or all TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. }

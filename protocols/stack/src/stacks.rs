@@ -38,8 +38,8 @@ pub fn stack(name: &str) -> Option<&'static Stack> {
     stacks().iter().find(|stack| stack.name == name)
 }
 
-/// Returns the stack for a release of Linux: the newest stack that is not newer than the kernel; for a
-/// kernel older than the default stack, the default.
+/// Returns the stack for a release of Linux: the newest stack that is not newer than the kernel. For a kernel
+/// that is older than the default stack, returns the default.
 pub fn stack_of_linux(release: &str) -> &'static Stack {
     let version = |stack: &&Stack| stack.name.strip_prefix("linux-").map(linux_version);
     let kernel = linux_version(release).max(linux_version(DEFAULT_STACK));

@@ -115,7 +115,8 @@ impl AccurateEcn {
         self.reported
     }
 
-    /// Returns the flags by which our SYN requests accurate ECN, if we offer it. RFC 9768 section 3.1.1.
+    /// Returns the flags of our SYN that request accurate ECN; `None` if we do not offer it. RFC 9768 section
+    /// 3.1.1.
     pub(crate) fn request(&self) -> Option<Flags> {
         self.requested.then_some(ACE)
     }
@@ -146,8 +147,8 @@ impl AccurateEcn {
         self.is_broken |= ace(syn) == 0;
     }
 
-    /// Handles the client's ACK of the handshake, which reports the codepoint with which our SYN-ACK
-    /// arrived. RFC 9768 section 3.2.2.1; `tcp_accecn_third_ack`.
+    /// Handles the client's ACK of the handshake, which reports the codepoint of our SYN-ACK on arrival. RFC
+    /// 9768 section 3.2.2.1; `tcp_accecn_third_ack`.
     pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags, is_data: bool) {
         match ace(flags) {
             _ if !self.agreed => {}
@@ -169,8 +170,8 @@ impl AccurateEcn {
         is_valid
     }
 
-    /// Returns the flags of a SYN-ACK, which report the codepoint with which the peer's SYN arrived. RFC
-    /// 9768 section 3.1.1, table 2.
+    /// Returns the flags of a SYN-ACK, which report the codepoint of the peer's SYN on arrival. RFC 9768
+    /// section 3.1.1, table 2.
     pub(crate) fn in_syn_ack(&self, flags: Flags) -> Flags {
         with_ace(flags, reflection(self.handshake))
     }
@@ -192,7 +193,7 @@ impl AccurateEcn {
         self.syn_timeouts += 1;
     }
 
-    /// Handles a retransmitted SYN-ACK.
+    /// Handles a SYN-ACK that was retransmitted.
     pub(crate) fn on_syn_ack_again(&mut self, ecn: Ecn) {
         (self.handshake, self.reflects) = (ecn, true);
     }
@@ -249,20 +250,20 @@ impl AccurateEcn {
         }
     }
 
-    /// Returns the option of our first SYN-ACK. RFC 9768 section 3.2.3.2.1.
+    /// Returns the AccECN option of our first SYN-ACK. RFC 9768 section 3.2.3.2.1.
     pub(crate) fn option_of_syn_ack(&self) -> Option<Box<EcnCounters>> {
         (self.agreed && self.has_option).then(|| Box::new(EcnOctets::first_option()))
     }
 
-    /// Returns the number of counters that fit into `space` octets of options together with `blocks` SACK blocks, and
-    /// the remaining number of blocks. `None` if the segment has no such option.
+    /// Returns how many counters fit into `space` octets of options together with `blocks` SACK blocks, and
+    /// how many of the blocks remain. `None` if the segment has no such option.
     pub(crate) fn counters_that_fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         let is_due = self.agreed && self.has_option && self.octets.peer_sends_it();
         if is_due { self.octets.counters_that_fit(space, blocks) } else { None }
     }
 
-    /// Returns the option of a segment, with as many counters as fit; `duplicate` is the start of the data
-    /// that the segment reports by D-SACK.
+    /// Returns the AccECN option of a segment, with as many counters as fit; `duplicate` is the start of the
+    /// data that the segment reports by D-SACK.
     pub(crate) fn option(&mut self, fields: usize, duplicate: Option<SeqNum>) -> Box<EcnCounters> {
         self.option_with_duplicate = duplicate;
         Box::new(self.octets.option(fields))

@@ -3,7 +3,7 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
-/// The information in one acknowledgment.
+/// What an acknowledgment tells the sender.
 #[derive(Debug, Default)]
 pub(crate) struct AckInfo {
     /// SND.UNA before the acknowledgment.

@@ -41,7 +41,7 @@ impl Endpoint {
         }
     }
 
-    /// Closes after the handshake if the application has requested it meanwhile.
+    /// Closes after the handshake if the application requested that during the handshake.
     pub(crate) fn close_if_requested(&mut self) {
         if self.queue.fin_is_queued() && self.machine.state() == State::Established {
             self.machine.fin_queued();

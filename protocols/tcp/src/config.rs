@@ -1,4 +1,4 @@
-//! The configuration of a TCP endpoint: everything in which implementations differ.
+//! The configuration of a TCP endpoint: every setting by which implementations differ.
 
 use hol_base::{ByteCount, Duration};
 use hol_congestion::Algorithm;
@@ -260,7 +260,7 @@ pub const ETHERNET_MSS: u16 = 1460;
 const MIN_MSS: u16 = 88;
 
 impl Config {
-    /// Returns an error that names a value with which no endpoint could work, if there is one.
+    /// Checks the configuration; the error names a value that no endpoint could work with.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
             (self.mss >= MIN_MSS, "mss", "must be at least 88 octets"),

@@ -154,7 +154,7 @@ impl DelayedAckState {
         self.compression.on_segment(nxt, max)
     }
 
-    /// Returns the estimated size of the peer's full-sized segments.
+    /// Returns the estimated size of the peer's full-sized segments, in octets.
     pub(crate) fn segment_size(&self) -> u32 {
         self.segment_size
     }
@@ -324,7 +324,7 @@ impl Endpoint {
         self.buffer.is_read() || self.select_window() >= self.rcv.offered()
     }
 
-    /// Returns the window for which the receive buffer has room.
+    /// Returns the window for which the receive buffer has room, in octets.
     pub(crate) fn select_window(&mut self) -> u32 {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size);
         let offer = self.buffer.offer(early, segment, self.rcv.scale(), self.rcv.offered());
@@ -334,8 +334,8 @@ impl Endpoint {
         offer.window
     }
 
-    /// Handles that the application has read everything. Linux then acknowledges pushed data unless the
-    /// connection is interactive, and announces a window that has doubled: tcp_cleanup_rbuf.
+    /// Handles a read after which no data are left. Linux then acknowledges pushed data unless the connection
+    /// is interactive, and announces a window that has doubled: tcp_cleanup_rbuf.
     pub(crate) fn data_read(&mut self, now: Time) {
         self.on_application_poll();
         self.size_buffer(now);
@@ -358,8 +358,8 @@ impl Endpoint {
         next > 0 && next >= 2 * window
     }
 
-    /// Handles the first read after a pause in which the application read nothing. Announces the window at once if it
-    /// has doubled and is at least as large as RFC 9293 section 3.8.6.2.2 requires.
+    /// Handles the first read after a pause. Announces the window at once if it has doubled and is at least
+    /// as large as RFC 9293 section 3.8.6.2.2 requires.
     pub(crate) fn room_made(&mut self, now: Time) {
         self.data_read(now);
         if self.buffer.is_counted() {

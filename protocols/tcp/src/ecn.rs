@@ -158,13 +158,13 @@ impl EcnState {
         &mut self.accurate
     }
 
-    /// Returns the option of the first SYN-ACK.
+    /// Returns the AccECN option of the first SYN-ACK.
     pub(crate) fn option_of_syn_ack(&self) -> Option<Box<EcnCounters>> {
         self.accurate.option_of_syn_ack()
     }
 
-    /// Returns the number of AccECN counters that fit into `space` octets together with `blocks` SACK blocks, and the
-    /// remaining number of blocks. `None` if the segment has no AccECN option.
+    /// Returns how many AccECN counters fit into `space` octets together with `blocks` SACK blocks, and how
+    /// many of the blocks remain. `None` if the segment has no AccECN option.
     pub(crate) fn fit_counters(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         self.accurate.counters_that_fit(space, blocks)
     }

@@ -1,6 +1,6 @@
-//! The AccECN option counts octets of data by the codepoint with which they arrived. The counts resolve ambiguities of
-//! the ACE field's three bits. RFC 9768 section 3.2.3, as in Linux 7.3 (`include/net/tcp_ecn.h`,
-//! `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
+//! The AccECN option, which counts octets of data by the codepoint with which they arrived. The counts
+//! resolve ambiguities of the ACE field's three bits. RFC 9768 section 3.2.3, as in Linux 7.3
+//! (`include/net/tcp_ecn.h`, `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
 
 use hol_wire::Ecn;
 use hol_wire::tcp::EcnCounters;
@@ -47,7 +47,7 @@ impl EcnOctets {
         }
     }
 
-    /// Returns whether the peer sends the option, in which case we send it, too.
+    /// Returns whether the peer sends the AccECN option. If so, we send it, too.
     pub(crate) fn peer_sends_it(&self) -> bool {
         self.peer_option != PeerOption::None
     }
@@ -62,7 +62,7 @@ impl EcnOctets {
         self.delivered
     }
 
-    /// Counts received data. `tcp_ecn_received_counters`.
+    /// Counts received data by their codepoint. Linux: tcp_ecn_received_counters.
     pub(crate) fn on_data(&mut self, ecn: Ecn, octets: u32) {
         let Some(index) = index(ecn) else { return };
         self.received_octets[index] = self.received_octets[index].wrapping_add(octets);
@@ -114,8 +114,9 @@ impl EcnOctets {
         is_reliable
     }
 
-    /// Returns the number of counters that fit into `space` octets together with `blocks` SACK blocks, and the
-    /// remaining number of blocks. `None` if the counters that must be sent do not fit. `tcp_options_fit_accecn`.
+    /// Returns how many counters fit into `space` octets together with `blocks` SACK blocks, and how many of
+    /// the blocks remain. `None` if the counters that must be sent do not fit. Linux:
+    /// `tcp_options_fit_accecn`.
     pub(crate) fn counters_that_fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
         let mut fields = COUNTERS;
         loop {
@@ -140,7 +141,7 @@ impl EcnOctets {
         Self::counters(self.received_octets, fields)
     }
 
-    /// Returns the option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
+    /// Returns the AccECN option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
     pub(crate) fn first_option() -> EcnCounters {
         Self::counters([0; COUNTERS], COUNTERS)
     }

@@ -156,7 +156,7 @@ impl Endpoint {
         self.machine.state() == State::Closed && self.snd.is_begun() && self.reader.is_empty()
     }
 
-    /// Returns the connection's state.
+    /// Returns the state of the connection.
     pub fn state(&self) -> State {
         self.machine.state()
     }
@@ -265,7 +265,7 @@ impl Endpoint {
         self.partial.take()
     }
 
-    /// Returns the memory that the send buffer uses. Linux: sk_wmem_queued.
+    /// Returns the memory that the send buffer uses, in octets. Linux: sk_wmem_queued.
     pub(crate) fn send_memory(&self) -> usize {
         let blocks = self.queue.blocks() * self.memory.without_data() as usize;
         self.queue.length() + blocks + self.board.memory()
@@ -304,8 +304,8 @@ impl Endpoint {
         3 * self.send_space() >= self.send_buffer as usize
     }
 
-    /// Handles that the application polls the socket, which shows whether the send buffer is short. Linux:
-    /// tcp_poll.
+    /// Handles a poll of the socket by the application, which shows whether the send buffer is short of
+    /// space. Linux: tcp_poll.
     pub(crate) fn on_application_poll(&mut self) {
         self.is_send_buffer_short |= self.offloads() && !self.is_writable();
     }

@@ -49,7 +49,7 @@ impl Episode {
         }
     }
 
-    /// Returns the phase.
+    /// Returns the phase of loss recovery.
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }

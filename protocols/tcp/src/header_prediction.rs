@@ -9,7 +9,7 @@ use crate::{Endpoint, State};
 const PAGE_OCTETS: usize = 4096;
 
 impl Endpoint {
-    /// Returns whether the segment has only the next data, so that Linux does not check whether it may send,
+    /// Returns whether the segment has only the next data. Linux then does not check whether it may send,
     /// unless it must charge another page for the data.
     pub(crate) fn is_only_data(&self, segment: &Segment) -> bool {
         !segment.payload.is_empty()
@@ -19,7 +19,8 @@ impl Endpoint {
                 <= self.charged_ahead()
     }
 
-    /// Returns whether the segment is only an acknowledgment, so that Linux does not check whether to send an acknowledgment itself.
+    /// Returns whether the segment is only an acknowledgment. Linux then does not check whether to send an
+    /// acknowledgment itself.
     pub(crate) fn is_pure_ack(&self, segment: &Segment) -> bool {
         segment.payload.is_empty()
             && segment.ack.at_or_after(self.snd.una())

@@ -24,7 +24,7 @@ impl PacketMemory {
         self.overhead > 0
     }
 
-    /// Returns the memory of a packet, without its data, which are in separate pages. Linux:
+    /// Returns the memory of a packet in octets, without its data, which are in separate pages. Linux:
     /// tcp_stream_alloc_skb, and SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers
     /// and is not a power of two.
     pub(crate) fn without_data(self) -> u32 {
@@ -35,8 +35,9 @@ impl PacketMemory {
         }
     }
 
-    /// Returns the memory of a packet with its data in one buffer. If the packet arrived alone, its data were copied
-    /// into the buffer from pages. If the packet was `cut` from a block, its data were created in the buffer.
+    /// Returns the memory of a packet in octets, with its data in one buffer. If the packet arrived alone,
+    /// its data were copied into the buffer from pages. If the packet was `cut` from a block, its data were
+    /// created in the buffer.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
         if self.overhead == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR_OCTETS }
     }

@@ -146,7 +146,7 @@ impl Reassembly {
         duplicate
     }
 
-    /// Discards everything.
+    /// Discards all data and blocks.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         (self.octets, self.memory) = (0, 0);

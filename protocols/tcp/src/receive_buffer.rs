@@ -73,7 +73,7 @@ impl ReceiveBuffer {
         self.memory.is_counted()
     }
 
-    /// Returns the limit of the buffer's memory.
+    /// Returns the limit of the buffer's memory, in octets.
     pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
@@ -83,7 +83,7 @@ impl ReceiveBuffer {
         (u64::from(memory) * u64::from(self.payload_ratio) / u64::from(PAYLOAD_DENOMINATOR)) as u32
     }
 
-    /// Returns the payload that fits into the whole buffer. Linux: tcp_full_space.
+    /// Returns the payload that fits into the whole buffer, in octets. Linux: tcp_full_space.
     pub(crate) fn full_space(&self) -> u32 {
         self.payload_of(self.limit)
     }
@@ -93,7 +93,8 @@ impl ReceiveBuffer {
         self.payload_of(self.limit.saturating_sub(self.unread + early))
     }
 
-    /// Returns the window of a SYN, in whole segments. Linux: tcp_select_initial_window.
+    /// Returns the window of a SYN in octets: a multiple of `mss`, unless it is smaller. Linux:
+    /// tcp_select_initial_window.
     pub(crate) fn window_in_syn(&mut self, mss: u32) -> u32 {
         let whole = self.full_space();
         let window = if whole > mss { whole / mss * mss } else { whole };
@@ -117,10 +118,10 @@ impl ReceiveBuffer {
         self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
 
-    /// Returns the memory of a segment. A segment `cut` from a block has its own buffer. A segment that arrived alone
-    /// has the memory that its sender allocated, as with veth between network namespaces. With the driver ixgbe, a
-    /// segment that arrived alone has its own buffer, too, of half a page, 2304 octets (ixgbe_build_skb,
-    /// __finalize_skb_around).
+    /// Returns the memory of a segment in octets. A segment `cut` from a block has its own buffer. A segment
+    /// that arrived alone has the memory that its sender allocated, as with veth between network namespaces.
+    /// With the driver ixgbe, a segment that arrived alone has its own buffer, too, of half a page, 2304
+    /// octets (ixgbe_build_skb, __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
             self.memory.with_data(octets, cut)
@@ -129,7 +130,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Returns the memory of a segment in the out-of-order queue. Linux: skb_condense.
+    /// Returns the memory of a segment in the out-of-order queue, in octets. Linux: skb_condense.
     pub(crate) fn memory_kept(&self, octets: u32, cut: bool) -> u32 {
         self.memory.with_data(octets, cut)
     }
@@ -174,7 +175,7 @@ impl ReceiveBuffer {
         self.waiting_payload - self.first_payload
     }
 
-    /// Returns the memory of packets that wait for the application.
+    /// Returns the memory of packets that wait for the application, in octets.
     pub(crate) fn unread(&self) -> u32 {
         self.unread
     }
@@ -208,7 +209,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Returns the maximum window.
+    /// Returns the maximum window in octets.
     pub(crate) fn clamp(&self) -> u32 {
         self.clamp
     }
@@ -251,8 +252,9 @@ impl ReceiveBuffer {
         false
     }
 
-    /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a segment;
-    /// windows are multiples of 2^`scale`, and `offered` is the last advertised window. Linux: __tcp_select_window.
+    /// Returns the window to advertise, in octets. `early` is the memory of out-of-order data, `segment` the
+    /// octets of a segment; windows are multiples of 2^`scale`, and `offered` is the last advertised window.
+    /// Linux: __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> WindowOffer {
         let (mut free, whole) = (self.space(early), self.full_space());
         let max = self.clamp.min(whole);

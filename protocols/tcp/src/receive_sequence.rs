@@ -2,7 +2,7 @@
 
 use hol_wire::tcp::SeqNum;
 
-/// RCV.NXT and RCV.WND.
+/// The receive sequence variables, such as RCV.NXT and RCV.WND.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveSequence {
     nxt: SeqNum,
@@ -25,7 +25,7 @@ impl ReceiveSequence {
         self.scale = scale.unwrap_or(self.scale);
     }
 
-    /// Returns RCV.NXT.
+    /// Returns RCV.NXT, the next sequence number that is expected.
     pub(crate) fn nxt(&self) -> SeqNum {
         self.nxt
     }
@@ -40,12 +40,12 @@ impl ReceiveSequence {
         self.nxt.distance_from(self.wup)
     }
 
-    /// Returns the window in our last segment.
+    /// Returns the window in our last segment, in octets.
     pub(crate) fn offered(&self) -> u32 {
         self.wnd
     }
 
-    /// Returns the shift of our windows.
+    /// Returns the shift by which our windows are scaled.
     pub(crate) fn scale(&self) -> u8 {
         self.scale
     }
@@ -60,7 +60,7 @@ impl ReceiveSequence {
         self.nxt = nxt;
     }
 
-    /// Returns the remaining part of the window that was last advertised to the peer.
+    /// Returns how many octets remain of the window that was last advertised to the peer.
     pub(crate) fn window(&self) -> u32 {
         if self.edge.after(self.nxt) { self.edge.distance_from(self.nxt) } else { 0 }
     }
@@ -106,8 +106,8 @@ impl ReceiveSequence {
         buffer.min(u16::MAX.into()) as u16
     }
 
-    /// Returns the window field of a segment that is sent now with `window`, or with the rest of the last window if that is larger,
-    /// because the edge never moves left. Linux: tcp_select_window.
+    /// Returns the window field of a segment that is sent now. It announces `window`, or the rest of the last
+    /// window if that is larger, because the edge never moves left. Linux: tcp_select_window.
     pub(crate) fn advertise_selected(&mut self, window: u32) -> u16 {
         let (current, unit) = (self.window(), 1 << self.scale);
         let window = if window < current { current.next_multiple_of(unit) } else { window };

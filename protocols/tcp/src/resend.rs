@@ -33,7 +33,7 @@ impl Endpoint {
         }
     }
 
-    /// Retransmits lost segments, the oldest first, as far as the window allows. RFC 6675 section 5.
+    /// Retransmits lost segments, the oldest first, until the window is full. RFC 6675 section 5.
     pub(crate) fn resend_lost(&mut self, now: Time) {
         let mut restart = false;
         let mut index = 0;

@@ -1,6 +1,6 @@
-//! Dynamic right-sizing: the receive buffer grows with the octets that the application reads per round trip,
-//! so that the network and not the window limits the sender. Fisk and Feng, Dynamic Right-Sizing, 2001; RFC
-//! 9293 section 3.8.6 does not specify it.
+//! Dynamic right-sizing: the receive buffer grows with the octets that the application reads per round trip.
+//! The network and not the window then limits the sender. Fisk and Feng, Dynamic Right-Sizing, 2001; RFC 9293
+//! section 3.8.6 does not specify it.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Segment, SeqNum};
@@ -22,7 +22,7 @@ struct WindowNeed {
     low_rtt: u64,
 }
 
-/// The state of right-sizing.
+/// What the receiver measures to right-size its buffer.
 #[derive(Debug, Default)]
 pub(crate) struct RightSizing {
     /// The receiver's estimate of the round-trip time, in eighths of a microsecond. Linux: rcv_rtt_est.rtt_us.

@@ -126,7 +126,7 @@ impl Rtt {
         }
     }
 
-    /// Returns SRTT.
+    /// Returns SRTT, the smoothed round-trip time; `None` before the first sample.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.srtt8.map(|srtt8| Duration::from_nanos(srtt8 >> 3))
     }

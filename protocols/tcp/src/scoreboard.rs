@@ -109,8 +109,8 @@ impl SentSegment {
         self.seq + self.length()
     }
 
-    /// Returns whether this segment was sent before the one that ends at `end` and was sent at `time`. RFC 8985 section
-    /// 5.2.
+    /// Returns whether this segment was sent before another one, which was sent at `time` and ends at `end`.
+    /// RFC 8985 section 5.2.
     pub(crate) fn sent_before(&self, time: Time, end: SeqNum) -> bool {
         time > self.sent || (time == self.sent && end.after(self.end()))
     }
@@ -184,7 +184,7 @@ impl Scoreboard {
         &self.segments[index]
     }
 
-    /// Returns the oldest segment.
+    /// Returns the oldest segment of the retransmission queue.
     pub(crate) fn front(&self) -> Option<&SentSegment> {
         self.segments.front()
     }
@@ -307,8 +307,8 @@ impl Scoreboard {
         self.segments[index].marked_by_rack = true;
     }
 
-    /// Returns the delivery state stored with each segment that was marked lost since the last call, its
-    /// sequence numbers, and the losses up to it.
+    /// Takes the segments that were marked lost since the last call. Returns the delivery state stored with
+    /// each, its sequence numbers, and the losses up to it.
     pub(crate) fn take_lost_departures(&mut self) -> Vec<LostDeparture> {
         std::mem::take(&mut self.lost_departures)
     }
@@ -387,7 +387,8 @@ impl Scoreboard {
         self.sacked = Tally::default();
     }
 
-    /// Sets the number of duplicate acknowledgments, each of which stands for a segment of `mss` octets without SACK. RFC 5681 section 3.2.
+    /// Sets the number of duplicate acknowledgments. Without SACK, each of them stands for a segment of `mss`
+    /// octets. RFC 5681 section 3.2.
     pub(crate) fn set_duplicates(&mut self, segments: u32, mss: u32) {
         // Lost segments cannot have arrived, and no more can have arrived than were sent.
         let segments = segments.min(self.out.segments - self.lost.segments);

@@ -212,7 +212,8 @@ impl Endpoint {
         if full <= usable { Some(full) } else { worthwhile.then_some(usable) }
     }
 
-    /// Returns the largest payload of a segment now, which SACK blocks reduce. RFC 9293 section 3.7.1.
+    /// Returns the largest payload of a segment now; options such as SACK blocks reduce it. RFC 9293 section
+    /// 3.7.1.
     pub(crate) fn payload_limit(&self) -> usize {
         let (blocks, counters) = self.variable_options_due();
         let padding = if blocks > 0 { 2 } else { 0 };

@@ -32,7 +32,7 @@ impl SendBuffer {
         self.length == 0
     }
 
-    /// Appends a write.
+    /// Appends the octets of a write.
     pub(crate) fn push(&mut self, octets: Bytes) {
         self.length += octets.len();
         if octets.len() >= LONG_WRITE
@@ -72,7 +72,7 @@ impl SendBuffer {
         octets.freeze()
     }
 
-    /// Discards everything.
+    /// Discards all octets.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

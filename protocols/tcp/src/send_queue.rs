@@ -143,7 +143,7 @@ impl SendQueue {
         self.fin == Fin::Queued && size == self.buffer.length()
     }
 
-    /// Removes exactly `size` octets, within a block, and the FIN if it is included.
+    /// Removes exactly `size` octets, all from the same block, and the FIN if `fin` is set.
     pub(crate) fn take(&mut self, size: usize, fin: bool) -> Bytes {
         if fin {
             self.fin = Fin::Sent;
@@ -157,7 +157,7 @@ impl SendQueue {
         self.buffer.take(size)
     }
 
-    /// Discards everything.
+    /// Discards all data that have not been sent.
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
         self.blocks.clear();

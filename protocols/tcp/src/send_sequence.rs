@@ -10,7 +10,7 @@ const DEFAULT_MSS: u32 = 536;
 /// The minimum segment size after halving: 68 octets minus a header. Linux: tcp_bound_to_half_wnd.
 const MIN_BOUND: u32 = 36;
 
-/// SND.UNA, SND.NXT and SND.WND.
+/// The send sequence variables, such as SND.UNA, SND.NXT and SND.WND.
 #[derive(Debug, Default)]
 pub(crate) struct SendSequence {
     una: SeqNum,
@@ -40,12 +40,12 @@ impl SendSequence {
         self.nxt != SeqNum::default()
     }
 
-    /// Returns SND.UNA.
+    /// Returns SND.UNA, the oldest unacknowledged sequence number.
     pub(crate) fn una(&self) -> SeqNum {
         self.una
     }
 
-    /// Returns SND.NXT.
+    /// Returns SND.NXT, the next sequence number to send.
     pub(crate) fn nxt(&self) -> SeqNum {
         self.nxt
     }
@@ -55,7 +55,7 @@ impl SendSequence {
         self.wnd == 0
     }
 
-    /// Returns the peer's window.
+    /// Returns the peer's window in octets.
     pub(crate) fn window(&self) -> u32 {
         self.wnd
     }
@@ -72,7 +72,7 @@ impl SendSequence {
         if max == 0 { octets } else { octets.min(max.max(MIN_BOUND)) }
     }
 
-    /// Returns the largest window that the peer has advertised.
+    /// Returns the largest window that the peer has advertised, in octets.
     pub(crate) fn max_window(&self) -> u32 {
         self.max_wnd
     }
@@ -142,8 +142,8 @@ impl SendSequence {
         self.una = ack;
     }
 
-    /// Updates the peer's window if the segment is newer than the one that set it, or acknowledges new data; returns
-    /// whether it did. RFC 9293 section 3.10.7.4. Must be called before SND.UNA advances.
+    /// Updates the peer's window; returns whether it did. The segment must be newer than the one that set the
+    /// window, or acknowledge new data. RFC 9293 section 3.10.7.4. Must be called before SND.UNA advances.
     pub(crate) fn update_window(&mut self, segment: &Segment) -> bool {
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.scale };
         let window = u32::from(segment.window) << shift;

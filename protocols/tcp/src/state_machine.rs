@@ -16,7 +16,7 @@ impl StateMachine {
         Self { state, passive: state == State::Listen }
     }
 
-    /// Returns the state.
+    /// Returns the current state.
     pub(crate) fn state(&self) -> State {
         self.state
     }
@@ -41,18 +41,18 @@ impl StateMachine {
         self.transition(&[State::SynReceived], State::Listen);
     }
 
-    /// Handles that both SYNs are acknowledged: ESTABLISHED.
+    /// Enters ESTABLISHED, because both SYNs are acknowledged.
     pub(crate) fn establish(&mut self) {
         self.transition(&[State::SynSent, State::SynReceived], State::Established);
     }
 
-    /// Handles that the application has closed: our FIN follows the queued data.
+    /// Handles the application's close: our FIN follows the queued data.
     pub(crate) fn fin_queued(&mut self) {
         let next = if self.state == State::CloseWait { State::LastAck } else { State::FinWait1 };
         self.transition(&[State::Established, State::CloseWait], next);
     }
 
-    /// Handles that our FIN is acknowledged while the peer may continue to send.
+    /// Handles the acknowledgment of our FIN while the peer may continue to send.
     pub(crate) fn fin_acknowledged(&mut self) {
         self.transition(&[State::FinWait1], State::FinWait2);
     }

@@ -44,10 +44,10 @@ enum ExclusiveTimer {
     TimeWait,
 }
 
-/// Converts delays to deadlines.
+/// Converts the delay of a timer to its deadline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// The length of a tick; zero is an exact clock.
+    /// The length of a tick; zero means an exact clock.
     pub(crate) tick: Duration,
     /// Whether timers are in a hierarchical timer wheel.
     pub(crate) wheel: bool,
@@ -219,8 +219,8 @@ impl Timers {
     }
 
     /// Starts the timer of compressed acknowledgments. Linux does not stop the timer of a delayed
-    /// acknowledgment that is sent for another reason, and its expiry sends compressed ones:
-    /// tcp_delack_timer_handler.
+    /// acknowledgment that is sent for another reason. When that timer expires, it sends the compressed
+    /// acknowledgment: tcp_delack_timer_handler.
     pub(crate) fn start_compressed_ack(&mut self, now: Time, delay: Duration) {
         if self.compressed_ack.is_none() {
             let deadline = now + delay;
@@ -247,7 +247,7 @@ impl Timers {
         self.exclusive = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));
     }
 
-    /// Returns the earliest deadline.
+    /// Returns the earliest deadline of all timers.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.slot.at);
         let exclusive = self.exclusive.map(|(at, _)| at);

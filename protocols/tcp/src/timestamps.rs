@@ -27,7 +27,7 @@ impl Timestamps {
         Self { clock, offset, are_agreed: false, recent: 0, echo: None, has_advanced: false }
     }
 
-    /// Negotiates the option from the peer's SYN; `offered`: we offer it. RFC 7323 section 3.2.
+    /// Negotiates the option from the peer's SYN; `offered` says whether we offer it. RFC 7323 section 3.2.
     pub(crate) fn negotiate(&mut self, offered: bool, syn: Option<tcp::Timestamps>) {
         self.are_agreed = offered && syn.is_some();
         if let Some(stamps) = syn {

@@ -53,7 +53,7 @@ impl Undo {
         }
     }
 
-    /// Notes a retransmission.
+    /// Notes that a segment was retransmitted.
     pub(crate) fn on_retransmission(&mut self, now: Time) {
         self.first_resent.get_or_insert(now);
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
@@ -138,8 +138,8 @@ impl Endpoint {
         needless
     }
 
-    /// Undoes the reduction after a partial acknowledgment of an original that was only delayed, in fast
-    /// recovery; returns whether recovery must wait for outstanding retransmissions.
+    /// Undoes the reduction in fast recovery if a partial acknowledgment shows that an original was only
+    /// delayed. Returns whether recovery must wait for outstanding retransmissions.
     pub(crate) fn undo_by_delayed_original(&mut self) -> bool {
         if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
             return false;

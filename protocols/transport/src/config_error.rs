@@ -1,6 +1,6 @@
-//! The error of a configuration with which no endpoint can work.
+//! The error of a configuration that no endpoint can work with.
 
-/// A configuration value with which no endpoint can work, for example `mss must be at least 88 octets`.
+/// A configuration value that no endpoint can work with, for example `mss must be at least 88 octets`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{key} {requirement}")]
 pub struct ConfigError {

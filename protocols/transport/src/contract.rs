@@ -40,7 +40,7 @@ pub trait Endpoint {
     }
 }
 
-/// An input of an endpoint.
+/// What an endpoint is told.
 #[derive(Debug)]
 pub enum Input {
     /// A packet arrived for this endpoint.
@@ -107,13 +107,13 @@ pub enum Reliability {
     /// The sender tries until the association fails.
     #[default]
     Full,
-    /// The message is abandoned after this time since the application sent it.
+    /// The message is abandoned when this time has passed since the application sent it.
     Lifetime(Duration),
     /// The message is abandoned instead of being retransmitted more often than this.
     Retransmissions(u32),
 }
 
-/// An output of an endpoint.
+/// What an endpoint wants to be done next.
 #[derive(Debug)]
 pub enum Output {
     /// Send this packet.
@@ -174,7 +174,7 @@ pub struct Received {
     pub ppid: u32,
     /// The user data.
     pub payload: Bytes,
-    /// When the data were sent and arrived. The time of delivery is that of the event.
+    /// When the data were sent and arrived. The time of the event is the time of delivery.
     pub delivery_times: DeliveryTimes,
 }
 
@@ -260,7 +260,7 @@ impl Received {
 }
 
 impl DeliveryTimes {
-    /// Returns the times of data in a single packet.
+    /// Returns the times of data that arrived in a single packet.
     pub fn new(stamp: SendTimes, arrived: Time) -> Self {
         Self { first_sent: stamp.first_sent, sent: stamp.sent, arrived }
     }

@@ -1,4 +1,4 @@
-//! The reasons for which a connection or association fails.
+//! The reasons why a connection or association fails.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ pub enum Failure {
     ConnectionIdsExhausted,
 }
 
-/// A protocol violation by the peer, after which the connection cannot continue.
+/// A protocol violation by the peer. The connection cannot continue after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Violation {

@@ -68,13 +68,13 @@ impl ReceivingApplication {
         self.receive_rest(now, received, 0);
     }
 
-    /// Queues the end of a message of which the application has already read the first `in_part` octets.
+    /// Queues the end of a message. The application has already read its first `in_part` octets.
     pub fn receive_rest(&mut self, now: Time, received: Received, in_part: usize) {
         let rest = received.payload.len() - in_part;
         self.queue(now, Item::Message(received, rest), rest);
     }
 
-    /// Queues octets of an incomplete message. The application reads each part by itself, and processes the
+    /// Queues octets of an incomplete message. The application reads each part separately, and processes the
     /// message when it is complete.
     pub fn receive_part(&mut self, now: Time, octets: usize) {
         if octets > 0 {
@@ -97,7 +97,8 @@ impl ReceivingApplication {
         self.reads = reads;
     }
 
-    /// Returns true once after the application has resumed reading, when the receive window may grow by much.
+    /// Returns true once after the application has resumed reading, because the receive window may then grow
+    /// considerably.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
@@ -150,8 +151,8 @@ impl ReceivingApplication {
         wakes && self.reads
     }
 
-    /// Lets the application read a part of a message, or a piece of a message longer than its buffer;
-    /// returns false if neither is next.
+    /// Lets the application read a part of a message, or a piece of a message that is longer than its buffer.
+    /// Returns false if neither is next.
     pub fn read_piece(&mut self) -> bool {
         if !self.awake || !self.reads {
             return false;

@@ -31,7 +31,7 @@ pub enum Sip {
 }
 
 impl Config {
-    /// Returns an error that names a value with which no transaction could work, if there is one.
+    /// Checks the configuration; the error names a value that no transaction could work with.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
             (!self.t1.is_zero(), "t1", "must be longer than zero"),

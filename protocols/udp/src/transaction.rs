@@ -8,7 +8,7 @@ use crate::{Config, Sip};
 /// Timers B and F: an unanswered request fails after this many T1. RFC 3261 sections 17.1.1.2 and 17.1.2.2.
 const TIMEOUT_IN_T1: u64 = 64;
 
-/// A request without a response.
+/// A request that has no response yet.
 #[derive(Debug)]
 pub(crate) struct Transaction {
     pub(crate) request: Bytes,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::{Ipv4Header, Ipv6Header};
 
-/// A network address.
+/// An IPv4 or IPv6 address.
 pub type Address = IpAddr;
 
 /// Returns an IPv4 address of these octets, usable in constants.

@@ -1,8 +1,8 @@
-//! The reasons for which octets cannot be parsed.
+//! The reasons why octets cannot be parsed.
 
 use bytes::TryGetError;
 
-/// The reason for which octets cannot be parsed. A receiver always drops such a packet.
+/// The reason why octets cannot be parsed. A receiver always drops such a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The octets end inside a header, chunk, parameter, cause or option.

@@ -41,12 +41,12 @@ pub struct Ipv6Header {
 const FRAGMENT_HEADER: u8 = 44;
 
 impl Ipv6Header {
-    /// Octets of the header.
+    /// Number of octets of the header.
     pub const LENGTH: usize = 40;
     /// The hop limit that we send.
     pub const HOP_LIMIT: u8 = 64;
 
-    /// Appends the header.
+    /// Appends the encoded header.
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {
         out.put_u32(6 << 28 | u32::from(self.ecn.bits()) << 20);
         out.put_u16(self.payload_length);

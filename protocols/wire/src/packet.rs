@@ -26,11 +26,11 @@ pub struct Packet {
 /// and links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// IP protocol 6.
+    /// TCP, IP protocol 6.
     Tcp(Box<tcp::Segment>),
-    /// IP protocol 132.
+    /// SCTP, IP protocol 132.
     Sctp(Box<sctp::Packet>),
-    /// IP protocol 17.
+    /// UDP, IP protocol 17.
     Udp(Box<udp::Datagram>),
     /// IP protocol 17 with QUIC in it; octets alone do not show that, so they parse to a [`Udp`](Self::Udp).
     Quic(Box<quic::Datagram>),
@@ -101,7 +101,7 @@ impl Packet {
         }
     }
 
-    /// Returns the secrets with which the packet is encrypted; `None` if it is not encrypted.
+    /// Returns the secrets that encrypt the packet; `None` if it is not encrypted.
     pub fn secrets(&self) -> Option<quic::Secrets> {
         match &self.transport {
             Transport::Quic(datagram) => Some(datagram.secrets),

@@ -29,7 +29,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// Octets of the header.
+    /// Number of octets of the header.
     pub const HEADER: usize = 8;
 
     /// Returns the number of octets of header and payload.

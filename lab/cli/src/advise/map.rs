@@ -1,4 +1,4 @@
-//! Draws which of two transports is better on which part of the axis: a line of letters for each search.
+//! Draws the better of two transports along an axis: one line of letters for each search.
 
 use hol_measure::{Probe, Winner};
 use hol_report::survey::{Axis, NEGLIGIBLE};
@@ -8,7 +8,8 @@ use super::SearchResult;
 /// Columns of the map.
 const WIDTH: usize = 56;
 
-/// Returns the axis as a line of letters, each for the transport that is significantly better there.
+/// Returns the axis as a line of letters; each letter stands for the transport that is significantly better
+/// there.
 pub(super) fn axis_letters(probes: &[Probe], logarithmic: bool) -> String {
     let (Some(first), Some(last)) = (probes.first(), probes.last()) else { return String::new() };
     let min = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);

@@ -47,7 +47,7 @@ struct ComparedTransports<'a> {
 }
 
 impl Sampler<'_> {
-    /// Searches the axis for the points at which the better of the two transports changes.
+    /// Searches the axis for points at which the better of the two transports changes.
     pub(super) fn search_line(
         &mut self,
         other_values: &[(String, String)],

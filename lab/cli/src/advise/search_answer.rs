@@ -16,7 +16,7 @@ pub(super) struct SearchAnswer<'a> {
     pub measurements: &'a [ProbeNumbers],
 }
 
-/// The results at a probe, which is one value of the axis, in addition to the winner.
+/// The results at one probed value of the axis, apart from the winner.
 pub(super) struct ProbeNumbers {
     /// Position of the probe on the axis.
     pub x: f64,

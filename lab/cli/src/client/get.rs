@@ -41,7 +41,7 @@ struct FileEntry {
 }
 
 impl Get {
-    /// Fetches all files.
+    /// Fetches every file of the results into the output directory.
     pub fn run(&self) -> Result<(), Failure> {
         let server = self.server_args.server()?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.id.to_string()));

@@ -1,4 +1,4 @@
-//! `hol watch`, `hol get`, and the client of the server that they and `hol submit` use.
+//! Implements `hol watch` and `hol get`, and the client of the server's API, which `hol submit` uses, too.
 
 mod get;
 mod pinned_certificate;

@@ -1,7 +1,9 @@
-//! TLS to a server whose certificate the user has, either the server's own or that of its authority.
+//! TLS to a server with a certificate that the user has. It is the server's own certificate, or that of its
+//! authority.
 //!
-//! `ureq` trusts a given certificate only as an authority, and refuses a server that presents the certificate of an
-//! authority (RFC 5280, section 4.2.1.9). A certificate of `openssl req -x509` is both, so `ureq` alone refuses it.
+//! `ureq` trusts a given certificate only as an authority, and refuses a server that presents the certificate
+//! of an authority (RFC 5280, section 4.2.1.9). A certificate of `openssl req -x509` is both, so `ureq` alone
+//! refuses it.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -67,7 +69,7 @@ impl<In: Transport> Connector<In> for PinnedConnector {
     }
 }
 
-/// A TLS connection.
+/// A TLS connection to a server whose certificate the user has.
 pub struct TlsTransport {
     buffers: LazyBuffers,
     stream: StreamOwned<ClientConnection, TransportAdapter>,

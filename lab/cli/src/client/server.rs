@@ -50,7 +50,7 @@ struct Problem {
     cure: String,
 }
 
-/// A client of one server.
+/// A client that sends requests to one server.
 pub struct Server {
     agent: Agent,
     base: String,

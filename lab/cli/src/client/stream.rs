@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-/// An event with its name.
+/// A server-sent event with its name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event {
     /// Type of the event; `message` by default.

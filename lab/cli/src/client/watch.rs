@@ -51,7 +51,7 @@ struct Progress {
 }
 
 impl Watch {
-    /// Watches the experiment.
+    /// Prints the events of the experiment until it ends.
     pub fn run(&self) -> Result<(), Failure> {
         follow(&self.server_args.server()?, self.id, self.json)
     }

@@ -49,7 +49,7 @@ pub(super) struct LinuxPlayer<'a> {
     pub(super) world: &'a str,
     /// The program packetdrill.
     pub(super) program: &'a Path,
-    /// Number of runs of each script over each version of IP.
+    /// How often each script runs over each version of IP.
     pub(super) repetitions: usize,
     pub(super) jobs: Option<usize>,
     /// The user's own options of packetdrill.
@@ -58,7 +58,7 @@ pub(super) struct LinuxPlayer<'a> {
     pub(super) is_quiet: bool,
 }
 
-/// The runs of a script.
+/// The results of all runs of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ScriptRuns {
     pub(super) runs: usize,

@@ -20,7 +20,7 @@ A line runs on the node of the prompt, with `sh -c`, until it ends or Ctrl-C int
   :quit               end the shell, as Ctrl-D does
 ";
 
-/// A parsed line.
+/// What a line of the user says.
 #[derive(Debug, PartialEq)]
 pub enum Command {
     /// An empty line.
@@ -50,7 +50,7 @@ pub enum Command {
 const COMMAND_NAMES: [&str; 9] = ["node", "wait", "link", "snapshot", "back", "pcap", "time", "help", "quit"];
 
 impl Command {
-    /// Parses a line.
+    /// Parses a line of the user; the error says how to write it.
     pub fn parse(line: &str) -> Result<Self, String> {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix('@') {

@@ -8,7 +8,7 @@ use rustyline::error::ReadlineError;
 use super::output::OutputFormat;
 use crate::failure::Failure;
 
-/// A source of lines.
+/// The source of the lines that the shell executes.
 pub enum LineSource {
     /// Lines that a person types, with editing and history.
     Terminal(Box<DefaultEditor>),
@@ -27,7 +27,7 @@ pub enum InputEvent {
 }
 
 impl LineSource {
-    /// Opens standard input.
+    /// Opens standard input, with editing and history if it is a terminal.
     pub fn open(output: OutputFormat) -> Result<Self, Failure> {
         let stdin = io::stdin();
         if output == OutputFormat::JsonLines || !stdin.is_terminal() || !io::stdout().is_terminal() {
@@ -41,7 +41,7 @@ impl LineSource {
         matches!(self, Self::Terminal(_))
     }
 
-    /// Returns the next line.
+    /// Returns the next line, or the event that came instead of a line.
     pub fn next(&mut self, prompt: &str) -> Result<InputEvent, Failure> {
         let unreadable =
             |problem: &dyn std::fmt::Display| Failure::failed(format!("standard input: {problem}"));

@@ -74,12 +74,12 @@ impl Network {
         self.steps.last().map_or(Duration::ZERO, |last| last.reply.end_time)
     }
 
-    /// Returns all completed steps.
+    /// Returns the steps that have been completed, the earliest first.
     pub fn steps(&self) -> &[CompletedStep] {
         &self.steps
     }
 
-    /// Runs a line on a node.
+    /// Runs a line on a node as the next step.
     pub fn run(&mut self, node: &str, line: &str) -> Result<StepResult, StepError> {
         let ShellState { directory, variables } = self.shell_state(node);
         let program = Program {
@@ -92,7 +92,7 @@ impl Network {
         self.perform(Action::Run(Box::new(program)))
     }
 
-    /// Performs an action.
+    /// Performs an action as the next step.
     pub fn perform(&mut self, action: Action) -> Result<StepResult, StepError> {
         self.perform_with_packets(action).map(|(reply, _)| reply)
     }

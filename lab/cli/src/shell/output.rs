@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::terminal::{note, say};
 
-/// The format of the output.
+/// How the output of the shell is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
     /// As text, on standard output and standard error.
@@ -32,7 +32,7 @@ enum OutputEvent<'s> {
 pub struct Prompt<'s> {
     /// The node on which the next line runs.
     pub node: &'s str,
-    /// The virtual time in s.
+    /// The virtual time since all services were ready; serialised in seconds.
     #[serde(serialize_with = "seconds")]
     pub now: Duration,
     /// Exit code of the previous line.

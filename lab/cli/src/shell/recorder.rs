@@ -55,7 +55,7 @@ impl ExperimentRecorder {
         Ok(Self { path: path.to_owned(), file, table, programs, node })
     }
 
-    /// Writes the steps.
+    /// Writes the steps to the experiment file.
     pub fn write(mut self, steps: &[CompletedStep]) -> Result<(), Failure> {
         let mut programs = self.programs;
         programs.extend(steps.iter().filter_map(line_program));

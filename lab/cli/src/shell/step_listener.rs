@@ -21,7 +21,7 @@ pub fn handle_interrupts() -> Result<(), Failure> {
     .map_err(Failure::failed)
 }
 
-/// Observes one step.
+/// Receives what the guest sends during one step.
 pub struct StepListener {
     /// Where to print the output of programs; `None` during a replay.
     output: Option<OutputFormat>,

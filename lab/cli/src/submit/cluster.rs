@@ -1,4 +1,5 @@
-//! Submits an experiment to a cluster: divides it into parts, and writes scripts for those without results.
+//! Submits an experiment to a cluster: divides it into parts, and writes scripts for the parts that have no
+//! results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ const PART_SECONDS: f64 = 600.0;
 const MAX_PARTS: usize = 1000;
 
 #[derive(Debug, Args, Default, PartialEq, Eq)]
-/// Options of a cluster.
+/// Options for an experiment on a cluster.
 pub struct ClusterOptions {
     /// Number of parts [default: enough that each takes about ten minutes]
     #[arg(long, value_name = "N", value_parser = parse_positive_number)]

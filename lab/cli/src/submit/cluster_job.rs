@@ -96,7 +96,7 @@ pub fn quote_path(path: &Path) -> String {
 pub mod tests {
     use super::*;
 
-    /// Returns a job of which parts 3 and 7 to 9 of 9 are missing, with a space in a path.
+    /// Returns a job of nine parts, of which parts 3 and 7 to 9 are missing. A path contains a space.
     pub fn example_job() -> ClusterJob {
         ClusterJob {
             name: "hello".into(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The value of `--to`.
+/// The value of `--to`: what runs the experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Executor {
     Slurm,

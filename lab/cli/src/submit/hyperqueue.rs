@@ -32,7 +32,7 @@ struct Resources {
     cpus: usize,
 }
 
-/// Returns the job definition.
+/// Returns the job definition of HyperQueue.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     let part =
         |&number: &usize| task(job, number, format!("n={number}\n{}", job.part_command()), vec![], job.jobs);

@@ -19,7 +19,7 @@ pub struct PodTemplate<'w> {
     pub text: &'w str,
 }
 
-/// Returns the job descriptions.
+/// Returns the job descriptions of Kubernetes.
 pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
     let (name, file) = (to_label(&job.name), format!("{}.toml", to_label(&job.name)));
     let inside = ClusterJob {

@@ -52,7 +52,7 @@ pub struct Submit {
 }
 
 impl Submit {
-    /// Sends the experiment.
+    /// Sends the experiment to the cluster or to the server.
     pub fn run(&self) -> Result<(), Failure> {
         self.experiment_args.set_secret()?;
         match &self.to {

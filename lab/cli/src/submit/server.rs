@@ -40,7 +40,7 @@ pub struct ServerQueueOptions {
     json: bool,
 }
 
-/// An experiment for a server.
+/// An experiment to be submitted to a server.
 pub struct Submission<'s> {
     /// The name of the experiment on the server.
     pub name: &'s str,

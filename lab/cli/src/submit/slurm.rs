@@ -15,7 +15,7 @@ fi
 exit $code
 ";
 
-/// Returns the scripts.
+/// Returns the scripts that submit the job, run its parts and merge their results.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{START_LINE}{}\n{REQUEUE}", job.part_command());
     vec![

@@ -60,8 +60,8 @@ const ORDER_ONLY_RATE: u64 = 1_000_000_000_000;
 /// Disciplines that leave packets as they are.
 const DISCIPLINES_WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsact", "noop"];
 
-/// Returns the lines of an argument: one line, those of a script, which `;` and `&&` may separate, or those of the whole output of tc that
-/// name a discipline or a class, without its statistics.
+/// Returns the lines of tc in an argument. The argument is a single line, a script (whose lines `;` and `&&`
+/// may separate), or the whole output of tc, whose statistics are left out.
 pub fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     let is_output = text.trim().contains('\n');
     let names_one = |line: &str| {
@@ -106,8 +106,8 @@ fn read(line: &str) -> Result<ShapedDirection, String> {
     Ok(shaped)
 }
 
-/// Parses the lines of a direction. The root of htb, mq and their kind shape nothing themselves, but may replace another discipline, or be
-/// replaced; alone they are a mistake.
+/// Parses the lines of a direction. Disciplines such as htb and mq shape nothing themselves, but may replace
+/// another discipline or be replaced; alone they are an error.
 pub fn read_all(lines: &[&str]) -> Result<Vec<ShapedDirection>, String> {
     let is_mistake = lines.iter().all(|line| shapes_nothing(line));
     let parse = |line: &&str| match without_effect(line).filter(|_| !is_mistake) {

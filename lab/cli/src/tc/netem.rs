@@ -13,7 +13,8 @@ const NETEM_DEFAULT_LIMIT: u64 = 1000;
 const OVERHEAD_UNSUPPORTED: &str =
     "rate with an overhead is not supported; use network.overhead in the experiment";
 
-/// netem's limit on the packets that it holds, which includes those in transit (net/sched/sch_netem.c, netem_enqueue).
+/// netem's limit on the packets that it holds, including packets in transit (net/sched/sch_netem.c,
+/// netem_enqueue).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TransitLimit {
     packets: u64,
@@ -26,7 +27,8 @@ impl TransitLimit {
         self.packets as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / self.delay.as_secs_f64()
     }
 
-    /// Returns the rate to which the limit restricts a link, if that is less than its rate: that of a line, or 10 Gbit/s.
+    /// Returns the rate to which the limit restricts a link; `None` if it does not. `rate` is the rate of the
+    /// link itself, 10 Gbit/s by default.
     pub(super) fn restricted_rate(&self, rate: Option<BitRate>) -> Option<BitRate> {
         let rate = rate.map_or(UNLIMITED_RATE, |rate| rate.bits_per_second() as f64);
         let max = self.max_rate();
@@ -112,8 +114,9 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
     Ok(())
 }
 
-/// Returns netem with the options of a change, and those options of before that a change keeps unless it names them: rate, corruption and,
-/// if the delay still varies, its correlation and distribution (net/sched/sch_netem.c, netem_change).
+/// Returns netem's options after a change (net/sched/sch_netem.c, netem_change). A change replaces all
+/// options, except that netem keeps its rate and corruption unless the change names them. If the delay still
+/// varies, netem also keeps the correlation and the distribution of the delay.
 pub(super) fn keep_attributes(before: &ShapedDirection, mut changed: ShapedDirection) -> ShapedDirection {
     let varies = changed.keys.iter().any(|(key, _)| *key == "jitter");
     for (key, value) in &before.keys {
@@ -193,7 +196,8 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
     Ok(())
 }
 
-/// Returns the rate and the queue that netem's limit means at the rate of a line, as lines of a direction's table.
+/// Returns the keys `rate` and `queue` that have the effect of netem's limit, as lines of a direction's
+/// table.
 pub(super) fn transit_limit(
     limit: &TransitLimit,
     rate: Option<BitRate>,

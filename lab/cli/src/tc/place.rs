@@ -12,7 +12,8 @@ pub(super) enum Place {
     Class(Identifier),
     /// The place of disciplines of incoming packets: `ingress`, `clsact`.
     Ingress,
-    /// That of the discipline with the handle of the line: `qdisc change dev eth0 handle 10: netem loss 1%`.
+    /// The place of the discipline that has the handle in the line:
+    /// `qdisc change dev eth0 handle 10: netem loss 1%`.
     OfHandle,
 }
 

@@ -94,7 +94,8 @@ pub(super) fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &s
     Ok(())
 }
 
-/// Parses the options of a queue management. tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-dualpi2(8).
+/// Parses the options of an active queue management discipline. tc-codel(8), tc-fq_codel(8), tc-pie(8),
+/// tc-dualpi2(8).
 pub(super) fn queue_management(
     shaped: &mut ShapedDirection,
     words: &mut Words<'_>,

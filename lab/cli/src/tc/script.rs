@@ -18,8 +18,8 @@ const BUCKET_HEADROOM: u64 = 100;
 /// The default MTU of an interface.
 const DEFAULT_MTU: u64 = 1500;
 
-/// Returns a shell script that gives interfaces the links of `network`, which comes from `file`; an error names the key
-/// that `tc` cannot express.
+/// Returns a shell script that applies the links of `network` to interfaces. `file` is the file of the
+/// network; an error names the key that `tc` cannot express.
 pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     if !network.link_changes().is_empty() {
         return Err("tc cannot express a path that changes during a run (events, a trace, loss bursts with durations, a handover); remove these keys".to_owned());

@@ -62,7 +62,7 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts a process.
+    /// Starts a process that ends when this process ends.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         bind_to_parent(command);
         let mut child = command.spawn()?;

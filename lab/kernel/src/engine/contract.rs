@@ -23,8 +23,8 @@ pub(crate) trait Engine: Debug + Sync {
     /// boot a guest.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError>;
 
-    /// Returns an error that names the first feature of the scenario that the engine cannot run with `image`, apart from those that no
-    /// kernel has.
+    /// Returns an error that names the first feature of the scenario that the engine cannot run with `image`.
+    /// Features that no kernel supports are checked elsewhere.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError>;
 
     /// Returns the host memory that a machine needs, in MiB.
@@ -47,7 +47,7 @@ pub(crate) trait KernelInstance: Debug + Send + Sync {
     fn start_interactive(&self, task: &Task<'_>) -> Result<Box<dyn InteractiveGuest>, KernelError>;
 }
 
-/// A job with the conditions under which a guest runs it.
+/// A job, and the conditions under which a guest runs it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task<'t> {
     /// The job, as JSON.
@@ -60,13 +60,13 @@ pub(crate) struct Task<'t> {
     pub(crate) limit: Duration,
 }
 
-/// The result of a task.
+/// What an engine returns after a task.
 #[derive(Debug)]
 pub(crate) struct TaskResult {
     /// Results of the guest.
     pub(crate) mail: Mail,
     /// Console output of the guest.
     pub(crate) console: Console,
-    /// Engine in which the task ran, and its mode.
+    /// The engine that ran the task, and its mode.
     pub(crate) provenance: Provenance,
 }

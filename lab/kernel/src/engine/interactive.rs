@@ -13,14 +13,14 @@ pub(crate) trait InteractiveGuest: Debug {
     /// Writes a step, as JSON, to where the guest reads it.
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError>;
 
-    /// Resumes the guest.
+    /// Lets the guest run again after a step.
     fn resume(&mut self) -> Result<(), KernelError>;
 
     /// Waits briefly for the guest's next message, and returns it if it arrives; from then on the guest is paused. An error means that the
     /// guest has ended.
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError>;
 
-    /// Interrupts the guest's step.
+    /// Interrupts the guest's step, as Ctrl-C does.
     fn interrupt(&mut self) -> Result<(), KernelError>;
 
     /// Performs a step and passes the guest's messages to the `observer`. If `step` is `None`, waits until the guest is ready.

@@ -1,6 +1,6 @@
-//! The Landlock sandbox of an engine's process, which also confines a guest that escapes: it may run the
-//! programs of the system, read the files that [`AccessRules`] names, and write to its own directories; it
-//! cannot reach other processes. landlock(7)
+//! The Landlock sandbox of an engine's process, which also confines a guest that escapes. The process may run
+//! the programs of the system, read the files that [`AccessRules`] names, and write to its own directories.
+//! It cannot reach other processes. landlock(7)
 
 use std::io;
 use std::os::unix::process::CommandExt;

@@ -21,7 +21,8 @@ pub(super) enum HostDisturbance {
     Forced,
 }
 
-/// Returns whether two runs of one job by `run` differ. They run one after the other, because memory may suffice for only one.
+/// Returns whether two runs of the same job differ; `run` performs a job. They run one after the other,
+/// because memory may suffice for only one.
 pub(super) fn differs(
     run: impl Fn(&[u8], HostDisturbance) -> Result<Mail, KernelError>,
 ) -> Result<bool, KernelError> {

@@ -56,7 +56,7 @@ impl Code {
         )
     }
 
-    /// Appends an instruction.
+    /// Appends an instruction with the given fields.
     pub(super) fn op(mut self, code: u8, to: u8, from: u8, offset: i16, value: i32) -> Self {
         let [low, high] = offset.to_le_bytes();
         let [a, b, c, d] = value.to_le_bytes();

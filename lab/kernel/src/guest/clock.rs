@@ -10,8 +10,9 @@ pub(super) fn wall() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Waits for exactly this long. By default the kernel may wake a thread up to 50 µs late (PR_SET_TIMERSLACK), which would shift the run, or
-/// a change of the network, relative to the milliseconds of TCP's timestamps and to the slots of the timer wheel.
+/// Waits for exactly this long. By default the kernel may wake a thread up to 50 µs late (PR_SET_TIMERSLACK).
+/// That would shift the run, or a change of the network, relative to TCP's timestamps (in ms) and to the
+/// slots of the timer wheel.
 #[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
 pub(super) fn wait(time: Duration) -> nix::Result<()> {
     let slack = get_timerslack()?;

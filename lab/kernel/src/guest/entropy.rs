@@ -25,7 +25,7 @@ struct Pool {
     content: [u8; ENTROPY_OCTETS],
 }
 
-/// Seeds the kernel's generator.
+/// Seeds the kernel's random generator.
 pub(super) fn inject(seed: Seed) -> Result<(), GuestError> {
     let mut rng = seed.derive("kernel").rng();
     let mut content = [0; ENTROPY_OCTETS];

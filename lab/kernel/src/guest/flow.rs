@@ -60,7 +60,7 @@ impl Flows<'_> {
     }
 }
 
-/// The results of all flows.
+/// The results of all flows, and of the user's programs.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) runs: FlowRuns,

@@ -1,7 +1,8 @@
 //! Handles of the queueing disciplines of a chain. tc(8)
 
-/// Returns the handle of the stage with index `place` in a chain that has been changed `changes` times. The stages of
-/// one installation have up to sixteen handles, which differ from those of the installation that it replaces.
+/// Returns the handle of a stage: `place` is its index in the chain, and `changes` is how often the chain has
+/// been changed. The stages of one installation have up to sixteen handles; those of the next installation
+/// differ from them.
 pub(super) const fn handle_of(changes: u32, place: usize) -> u32 {
     let major = 1 + (changes % 2048) * 16 + place as u32;
     major << 16

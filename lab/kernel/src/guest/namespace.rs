@@ -57,8 +57,8 @@ pub(super) fn set(name: &str, value: &str) -> Result<(), GuestError> {
     fs::write(setting_path(name), value).map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
 }
 
-/// Returns the number of packets that an interface of this namespace received, and the number that it sent; `None` if
-/// there is no such interface.
+/// Returns the numbers of packets that an interface of this namespace has received and sent; `None` if there
+/// is no such interface.
 pub(super) fn packets(interface: &str) -> Option<(u64, u64)> {
     parse_counters(&fs::read_to_string("/proc/net/dev").ok()?, interface)
 }

@@ -15,7 +15,7 @@ pub(super) struct Ring {
     shape: Shape,
 }
 
-/// A captured packet.
+/// A captured packet in the memory of the ring.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'r> {
     /// Wall-clock time of the capture, in ns since 1970.
@@ -77,7 +77,7 @@ impl Ring {
         Ok(Self { _socket: socket, memory, shape })
     }
 
-    /// Returns the number of frames.
+    /// Returns how many frames the ring holds.
     pub(super) fn frame_count(&self) -> usize {
         self.shape.frames()
     }

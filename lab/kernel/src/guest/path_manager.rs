@@ -60,7 +60,7 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("announce {address}"))
     }
 
-    /// Sets the largest number of additional subflows of a connection, and of announced addresses that it accepts.
+    /// Limits the additional subflows of a connection, and the addresses that it accepts from the peer.
     /// Linux's default is 0, so a connection uses one path.
     pub(super) fn set_limits(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;

@@ -46,7 +46,8 @@ pub(super) struct Detour {
     pub(super) back: Port,
 }
 
-/// One direction of a link, from the interface that has its stages to the one at which packets arrive.
+/// One direction of a link. It begins at the interface with the stages and ends at the interface at which
+/// packets arrive.
 #[derive(Debug)]
 pub(super) struct Chain {
     link: ShapedLink,
@@ -108,7 +109,8 @@ impl Chain {
         Ok(())
     }
 
-    /// Returns the disciplines whose statistics are those of the link's queue, with a netlink socket to read them.
+    /// Returns the disciplines that provide the statistics of the link's queue, with a netlink socket to read
+    /// them.
     pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LinkQueueStatistics, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);

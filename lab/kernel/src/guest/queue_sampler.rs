@@ -19,7 +19,7 @@ use super::netlink::RoutingSocket;
 /// Length of an Ethernet header in octets.
 const ETHERNET_HEADER: u64 = 14;
 
-/// The queueing disciplines whose statistics are those of a link's queue.
+/// The queueing disciplines that provide the statistics of a link's queue.
 #[derive(Debug)]
 pub(super) struct LinkQueueStatistics {
     routing: RoutingSocket,
@@ -65,9 +65,9 @@ impl MonotonicCount {
 
 impl LinkQueueStatistics {
     /// Creates the statistics of a link with these `stages`. If the link has a detour, the stages before
-    /// `Stage::Transit` are on the detour's interface, and the others on the link's own. The link-layer header of a
-    /// packet counts as `overhead` octets on the detour, because the detour has a size table (tc-stab(8)), and as an
-    /// Ethernet header on the link's own interface.
+    /// `Stage::Transit` are on the detour's interface, and the others on the link's own. On the detour, which
+    /// has a size table (tc-stab(8)), the link-layer header of a packet counts as `overhead` octets; on the
+    /// link's own interface it counts as an Ethernet header.
     pub(super) fn new(
         routing: RoutingSocket,
         stages: &[Stage],

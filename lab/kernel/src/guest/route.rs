@@ -141,8 +141,9 @@ pub(super) fn add_neighbour(
     here.request(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
-/// Replaces the route to `address` by one through the interface with this index, on which `address` is already a neighbour. The preferred
-/// source address of the new route is `source`, which may be an address of another interface.
+/// Replaces the route to `address` by a route through another interface, on which `address` is already a
+/// neighbour. The preferred source address of the new route is `source`, which may be an address of another
+/// interface.
 pub(super) fn change_route(
     here: &RoutingSocket,
     index: u32,

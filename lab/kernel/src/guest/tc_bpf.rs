@@ -58,8 +58,8 @@ pub(super) fn drop_program(numbers: &[u64]) -> Result<Program, GuestError> {
     code.drop_packet().load()
 }
 
-/// Drops the frames that only wake the disciplines of an interface. The kernel dequeues after each frame, also one that is
-/// dropped (net/core/dev.c, `__dev_xmit_skb`).
+/// Drops the frames that only wake the disciplines of an interface. The kernel dequeues after each frame,
+/// even one that is dropped (net/core/dev.c, `__dev_xmit_skb`).
 pub(super) fn drop_wake_frames() -> Result<Program, GuestError> {
     let code = code().op(LOAD_WORD, 1, 6, PROTOCOL_OFFSET, 0);
     code.pass_unless(1, waker::ETHER_TYPE.to_be().into()).drop_packet().load()
@@ -105,14 +105,15 @@ pub(super) fn duplication_program(share: Ratio, seed: u64) -> Result<Program, Gu
     code.load()
 }
 
-/// Redirects packets that leave an interface to the interface `away`, from which `back` returns them.
+/// Redirects packets that leave an interface to the interface `away`. Packets that have returned from the
+/// detour pass.
 pub(super) fn redirect_to_detour(away: u32) -> Result<Program, GuestError> {
     let code = code().op(LOAD_WORD, 1, 6, MARK_OFFSET, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED_MARK);
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK_OFFSET, 0).pass();
     code.redirect(away).load()
 }
 
-/// Redirects packets that have arrived to the interface through which they were to leave.
+/// Redirects packets that have arrived to their original outgoing interface.
 pub(super) fn return_from_detour(to: u32) -> Result<Program, GuestError> {
     let code = code().op(SET, 1, 0, 0, RETURNED_MARK).op(STORE_WORD, 6, 1, MARK_OFFSET, 0);
     code.redirect(to).load()

@@ -13,13 +13,13 @@ pub(crate) const INIT_PROCESS: &str = "first";
 /// The variable that is set if the machine has a root image for the user's programs.
 pub(crate) const ROOT_VARIABLE: &str = "hol_root";
 
-/// Returns whether this process is the first of a guest or of a node, or does the work of a guest on this
-/// machine's own kernel. If so, it must only call [`main`](super::main).
+/// Returns whether this process has the role of a guest: as the first process of a guest or of a node, or on
+/// this machine's own kernel. If so, it must only call [`main`](super::main).
 pub fn is_guest() -> bool {
     is_local_kernel() || std::process::id() == 1 && std::env::var_os(ENGINE_VARIABLE).is_some()
 }
 
-/// Returns whether the kernel is the user's own, in which only the process's own namespaces may be changed.
+/// Returns whether the kernel is the user's own. If so, only the process's own namespaces may be changed.
 pub(super) fn is_local_kernel() -> bool {
     std::env::var_os(ENGINE_VARIABLE).is_some_and(|mark| mark == LOCAL_KERNEL)
 }

@@ -1,8 +1,8 @@
 //! Wakes the queueing disciplines of an interface after a change.
 //!
 //! A discipline whose packets must wait sets a timer, which a change of its rate does not move. It checks its
-//! queue again when a packet is sent, so the waker sends an empty frame, which the first discipline drops: it must
-//! neither count as a packet nor occupy the transmitter.
+//! queue again when a packet is sent, so the waker sends an empty frame. The first discipline drops the
+//! frame, so that it neither counts as a packet nor occupies the transmitter.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -31,7 +31,7 @@ impl Waker {
         Ok(Self(socket))
     }
 
-    /// Sends a frame.
+    /// Makes the queueing disciplines check their queues: sends them an empty frame.
     pub(super) fn wake(&self) -> Result<(), GuestError> {
         send(self.0.as_raw_fd(), &FRAME, MsgFlags::empty())?;
         Ok(())

@@ -23,7 +23,7 @@ use crate::job::{Job, JobResult, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed_records, packed_samples};
 
-/// Runs `job`; returns its results.
+/// Performs `job` in the guest and returns its results.
 pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let seed = Seed(job.seed);
     let scenario = &job.scenario;

@@ -1,5 +1,5 @@
-//! Finds the dependencies of a program of this machine: its package with all dependencies, or its libraries; the interpreter of a script;
-//! files named in the command.
+//! Finds the files of this machine that a program needs: its package with all dependencies, or its libraries;
+//! the interpreter of a script; and files named in the command.
 
 use std::collections::BTreeSet;
 use std::env;

@@ -39,7 +39,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// Returns the image file.
+    /// Returns the path of the image file.
     pub(crate) fn image(&self) -> &Path {
         &self.image
     }

@@ -1,5 +1,5 @@
-//! The root file system of the user's programs, made of this machine's files, of a directory or of an
-//! archive, and cached as an image by the digest of its contents.
+//! The root file system of the user's programs. It consists of this machine's files, of a directory or of an
+//! archive, and is cached as an image by the digest of its contents.
 //!
 //! `tree` is the content, `dependencies` finds the files that a program of this machine needs, with
 //! `packages` if it belongs to a package, `archive` reads archives, `image` writes the image.

@@ -74,7 +74,7 @@ impl Packages {
         self.packages.insert(name, Package { list, depends });
     }
 
-    /// Returns the package of a file.
+    /// Returns the name of the package to which a file belongs.
     pub(super) fn package_of_file(&self, path: &Path) -> Option<&str> {
         // On a system whose /bin is a link to /usr/bin, a file may be listed under either name.
         let below_usr = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(path));
@@ -83,7 +83,7 @@ impl Packages {
         names.into_iter().flatten().find_map(|path| self.owners.get(&path)).map(String::as_str)
     }
 
-    /// Returns the packages and all of their dependencies, as far as they are installed.
+    /// Returns the packages and all of their installed dependencies.
     pub(super) fn with_dependencies<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
         let mut pending: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let mut closure = BTreeSet::new();
@@ -106,7 +106,7 @@ impl Packages {
         })
     }
 
-    /// Returns the essential packages.
+    /// Returns the names of the essential packages.
     pub(super) fn essential(&self) -> &[String] {
         &self.essential
     }

@@ -20,7 +20,7 @@ pub(crate) const NODES_DIRECTORY: &str = "nodes";
 #[derive(Debug, Default)]
 pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
 
-/// An entry of the tree.
+/// What is at a path of the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// A directory with these permissions.
@@ -57,12 +57,12 @@ impl Tree {
         above.all(|above| matches!(self.0.get(above), Some(Entry::Directory(_))))
     }
 
-    /// Returns the entries.
+    /// Returns the paths of the tree with their entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_path(), entry))
     }
 
-    /// Adds a new file.
+    /// Adds a file with this content.
     pub(super) fn write(&mut self, place: &str, octets: Vec<u8>) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Generated(octets));
@@ -74,7 +74,7 @@ impl Tree {
         self.insert(place.into(), Entry::Link(target.to_owned()));
     }
 
-    /// Adds a directory.
+    /// Adds a directory, and those above it that are missing.
     pub(super) fn add_directory(&mut self, place: &str, mode: u32) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Directory(mode));

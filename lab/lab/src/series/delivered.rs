@@ -33,8 +33,8 @@ impl DeliveredOctets {
         true
     }
 
-    /// Returns for each flow the end of each interval, the last one being the end of the run, and the octets
-    /// delivered in it.
+    /// Returns, for each flow, the end of each interval with the octets delivered in it. The last interval
+    /// ends with the run.
     pub(super) fn finish(self, ended: Time) -> Vec<(u32, Vec<(Time, u64)>)> {
         let interval = self.interval.as_nanos();
         let intervals = ended.as_nanos().div_ceil(interval) as usize;

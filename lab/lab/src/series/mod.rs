@@ -1,5 +1,6 @@
-//! Time series: a Parquet file for each run (docs/results.md), with the congestion windows, round-trip times and octets
-//! in flight of senders, the queues, and the deliveries of flows. Column names contain units.
+//! Time series of runs: a Parquet file for each run (docs/results.md). It contains the congestion windows,
+//! round-trip times and octets in flight of senders, the lengths of queues, and the deliveries of flows.
+//! Column names contain units.
 
 mod delivered;
 mod read;
@@ -30,14 +31,14 @@ pub struct Row {
     numbers: [Option<u64>; VALUE_COLUMNS.len()],
 }
 
-/// An object that is sampled.
+/// An object whose values are sampled during a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SampledObject {
     /// One end of a connection, on the path to one address of its peer.
     Sender {
         /// The index of the flow; 0 is measured.
         flow: u32,
-        /// The index of the connection, in the order in which this end opened or accepted them.
+        /// The index of the connection, in the order in which this end opened or accepted connections.
         connection: u32,
         /// The end of the flow.
         side: Side,

@@ -51,7 +51,8 @@ impl Series {
         self.interval
     }
 
-    /// Passes all rows to `take`: those of senders and queues by time, then those of flows, one flow after another.
+    /// Passes all rows to `take`: first the rows of senders and queues by time, then the rows of flows, one
+    /// flow after another.
     pub fn for_each_row(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
             let group =

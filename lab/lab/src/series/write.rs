@@ -65,7 +65,7 @@ impl SeriesFile {
         })
     }
 
-    /// Adds a sample.
+    /// Writes a sample as one row.
     pub(crate) fn add(&mut self, sample: &Sample) -> Result<(), LabError> {
         let row = self.row(sample);
         self.push(row)

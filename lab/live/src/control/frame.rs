@@ -13,7 +13,7 @@ use super::ControlError;
 /// The octets of a key and of a MAC. RFC 2104, RFC 6234
 pub(crate) type Key = [u8; 32];
 
-/// Maximum number of octets of a message, enough for a ledger of some million messages.
+/// Maximum number of octets of a message. A ledger of some million messages fits.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 
 /// Returns HMAC-SHA-256 over all parts, each preceded by its length to prevent confusion.
@@ -46,14 +46,14 @@ pub(crate) struct Inbox<S> {
     next: u64,
 }
 
-/// Omits the key.
+/// Shows the number of the next frame without the key.
 impl<S> fmt::Debug for Outbox<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Outbox({})", self.next)
     }
 }
 
-/// Omits the key.
+/// Shows the number of the next frame without the key.
 impl<S> fmt::Debug for Inbox<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Inbox({})", self.next)
@@ -61,12 +61,12 @@ impl<S> fmt::Debug for Inbox<S> {
 }
 
 impl<S: Write> Outbox<S> {
-    /// Creates the sending half.
+    /// Creates the sending half, which encodes frames with `key`.
     pub(crate) fn new(stream: S, key: Key) -> Self {
         Self { stream, key, next: 0 }
     }
 
-    /// Sends a message.
+    /// Sends a message as one frame.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), ControlError> {
         let body = serde_json::to_vec(message).expect("messages are plain data");
         if body.len() > MAX_MESSAGE {
@@ -81,7 +81,7 @@ impl<S: Write> Outbox<S> {
 }
 
 impl<S: Read> Inbox<S> {
-    /// Creates the receiving half.
+    /// Creates the receiving half, which checks frames with `key`.
     pub(crate) fn new(stream: S, key: Key) -> Self {
         Self { stream, key, next: 0 }
     }
@@ -98,7 +98,7 @@ impl<S: Read> Inbox<S> {
         parse(&body)
     }
 
-    /// Returns the next message.
+    /// Waits for the next message and returns it.
     pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, ControlError> {
         self.receive_short(MAX_MESSAGE)
     }
@@ -117,7 +117,7 @@ pub(crate) fn take(stream: &mut impl Read, max: usize) -> Result<Vec<u8>, Contro
     if body.len() < length { Err(ControlError::Closed) } else { Ok(body) }
 }
 
-/// Parses a message.
+/// Parses the content of a frame as JSON.
 pub(crate) fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, ControlError> {
     serde_json::from_slice(body).map_err(|problem| ControlError::Malformed(problem.to_string()))
 }

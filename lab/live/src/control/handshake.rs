@@ -1,7 +1,9 @@
-//! The handshake of two hosts: each sends its version and a fresh nonce, and proves with both nonces that it knows the secret.
+//! The handshake of two hosts. Each sends its version and a fresh nonce, and proves with both nonces that it
+//! knows the secret.
 //!
-//! The client proves it first, so an attacker without the secret receives no proof on which to test guesses. From then on each direction
-//! has its own key, derived from both greetings, so messages of another connection or direction are rejected.
+//! The client proves it first, so an attacker without the secret receives no proof that could be used to test
+//! guesses. From then on each direction has its own key, derived from both greetings, so messages of another
+//! connection or direction are rejected.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,4 @@
-//! Finds the interface through which packets to a host leave, in the routing table. rtnetlink(7)
+//! Finds the outgoing interface for packets to a host in the routing table. rtnetlink(7)
 
 use std::io;
 use std::net::IpAddr;

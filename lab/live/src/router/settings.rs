@@ -8,8 +8,8 @@ const UNSUPPORTED_KEYS: [&str; 8] = ["events", "trace", "handover", "paths", "no
 
 const ONE_CONSTANT_PATH: &str = "a router emulates a single path, whose settings do not change during a run";
 
-/// Returns the link from the client to the server and the one back, or an error that names the first
-/// unsupported key.
+/// Returns the link from the client to the server and the link back. An error names the first unsupported
+/// key.
 pub(crate) fn shaped_links(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));

@@ -40,7 +40,7 @@ enum State {
     Opaque,
 }
 
-/// An event of the reader.
+/// What the reader has found.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A head; [`Reader::follow`] sets how the message continues.

@@ -11,13 +11,14 @@ const GAP: u64 = 300_000_000_000;
 /// The longest time in ns between a packet and a reply that is a sample: twice the maximum segment lifetime of RFC 9293 section 3.4.2.
 const MAX_DELAY: u64 = 240_000_000_000;
 
-/// Returns the time from a packet to its reply; `None` if it is no sample: negative, over a gap, or after the time for measurements has
-/// reached its maximum, as after some 28 million packets behind.
+/// Returns the time from a packet to its reply in ns. `None` if it is not a valid sample: negative, longer
+/// than `MAX_DELAY` (as across a gap in the clock), or after the clock for measurements has reached its
+/// maximum.
 pub(crate) fn measured_delay(packet: u64, reply: u64) -> Option<u64> {
     reply.checked_sub(packet).filter(|delay| *delay <= MAX_DELAY && reply < u64::MAX)
 }
 
-/// Times of packets that never decrease.
+/// Converts the times of captured packets to times that never decrease.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureClock {
     /// The latest time so far, without steps.
@@ -35,8 +36,8 @@ pub(crate) struct CaptureClock {
 }
 
 impl CaptureClock {
-    /// Advances the clock to a packet with this time; returns the time since the epoch, as if the clock had stopped while it was
-    /// set back.
+    /// Advances the clock to a packet with this time. Returns the time since the epoch in ns, as if the clock
+    /// had stopped while it was set back.
     pub fn advance(&mut self, at: u64) -> u64 {
         let mut at = at.saturating_add(self.stepped);
         let is_behind = self.now > at.saturating_add(MIN_STEP);
@@ -55,7 +56,8 @@ impl CaptureClock {
         self.now
     }
 
-    /// Returns the time for measurements, with a gap around each packet behind.
+    /// Returns the time for measurements in ns. If a packet's time is before that of an earlier packet, this
+    /// time jumps, so that no delay is measured across the two.
     pub fn for_measurement(&self) -> u64 {
         self.now.saturating_add(self.gaps.saturating_mul(GAP))
     }

@@ -32,7 +32,7 @@ pub(crate) struct Conversation {
     pub mss: Option<u16>,
     /// Whether the capture contains the handshake.
     pub is_whole: bool,
-    /// Whether the conversation is QUIC, of which only the handshake is visible.
+    /// Whether the conversation uses QUIC. Only the handshake of QUIC is visible.
     pub is_quic: bool,
 }
 
@@ -65,8 +65,10 @@ impl Conversation {
         }
     }
 
-    /// Returns whether a packet from a socket starts another conversation between the same sockets: a request with another first number than
-    /// that of its side. If both sides open a connection at the same time (RFC 9293 section 3.5), each has its own.
+    /// Returns whether a packet starts another conversation between the same sockets. It must be a request
+    /// with an initial number that neither side has used, and this side must have sent another request or
+    /// data must have been captured. If both sides open a connection at the same time (RFC 9293 section 3.5),
+    /// each has its own number.
     pub fn is_ended_by(&self, from: SocketAddr, fields: &SequenceFields) -> bool {
         let own = &self.traces[usize::from(self.sides[0] != from)];
         let has_data = self.traces.iter().any(|trace| !trace.arrived.is_empty());
@@ -75,8 +77,8 @@ impl Conversation {
             && !self.traces.iter().any(|trace| trace.begins_with(fields.initial_number))
     }
 
-    /// Returns the index of the path between these hosts, of which the first is that of `side`. Paths beyond [`MAX_PATHS`] are counted as the
-    /// first.
+    /// Returns the index of the path between these hosts; the first of them belongs to `side`. Paths beyond
+    /// [`MAX_PATHS`] are counted as the first.
     pub fn path(&mut self, side: usize, [from, to]: [IpAddr; 2]) -> usize {
         let hosts = if side == 0 { [from, to] } else { [to, from] };
         match self.paths.iter().position(|path| *path == hosts) {

@@ -18,7 +18,7 @@ const MAX_PACKETS: usize = 1 << 16;
 /// What identifies a packet: its fingerprint, and the position of a fragment.
 type Print = (Fingerprint, Option<u32>);
 
-/// The packets captured recently.
+/// Recognizes packets that were captured shortly before.
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateFilter {
     seen_at: BTreeMap<Print, u64>,

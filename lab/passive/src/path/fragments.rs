@@ -18,7 +18,7 @@ const MAX_PIECES: usize = 1 << 16;
 /// Maximum length of a packet. RFC 791 section 3.1.
 const MAX_OCTETS: u32 = 65_535;
 
-/// The packets of which some fragments have been captured.
+/// The incomplete packets: some of their fragments have been captured.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     partial: BTreeMap<Key, PartialPacket>,
@@ -56,7 +56,7 @@ struct Piece {
     captured: Vec<u8>,
 }
 
-/// A whole packet.
+/// A packet that arrived whole or was reassembled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WholePacket<'p> {
     octets: Cow<'p, [u8]>,
@@ -80,7 +80,8 @@ impl WholePacket<'_> {
 }
 
 impl Fragments {
-    /// Returns a packet that is not a fragment as it is, and with the last missing fragment the whole packet.
+    /// Returns the packet unchanged if it is not a fragment, and the whole packet if this is its last missing
+    /// fragment; otherwise `None`.
     pub fn reassemble<'p>(
         &mut self,
         at: u64,

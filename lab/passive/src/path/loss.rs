@@ -33,8 +33,8 @@ pub struct Bursts {
 pub struct Reordering {
     /// Share of reordered packets.
     pub share: Bounds,
-    /// Delay of reordered packets, in ns: between the medians of the lower and of the upper bounds, if these are near each other;
-    /// otherwise the median of the lower bounds.
+    /// Delay of reordered packets, in ns. If the medians of the lower and the upper bounds are near each
+    /// other, it is between them; otherwise it is the median of the lower bounds.
     pub by: Bounds,
 }
 

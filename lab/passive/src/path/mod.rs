@@ -3,9 +3,9 @@
 //! `packet_decoder` decodes the packets, `conversation` combines the two directions, `sender_trace` follows one of them; `rate` and `loss`
 //! summarise; `path_estimate` is the result, as the `[network]` of an experiment.
 //!
-//! One capture at one point is enough, at either end or between. It cannot distinguish the path's share of a host's response time, the
-//! longer of the two directions, a loss at the end of the data (in a capture at the receiver), or a full queue from a bad link as the cause
-//! of a loss.
+//! One capture at one point is enough, at either end or between. It does not show how much of a response time
+//! is the path's and how much is the host's, which of the two directions is longer, whether the last data
+//! were lost (in a capture at the receiver), or whether a full queue or a bad link caused a loss.
 
 mod capture_clock;
 mod captured_ip;

@@ -36,15 +36,16 @@ pub(crate) struct DecodedPacket {
     pub at: u64,
     /// The time in ns for the measurement of delays.
     pub measured: u64,
-    /// The sockets of sender and receiver; for a known association those between which it was opened.
+    /// The sockets of sender and receiver. For a known association these are the sockets between which it was
+    /// opened.
     pub sockets: [SocketAddr; 2],
     pub parsed_packet: ParsedPacket,
 }
 
-/// The packets between two hosts.
+/// Counts the packets between two hosts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairPackets {
-    /// Number of packets, of which some may be fragments.
+    /// Number of packets; fragments count separately.
     pub packets: u64,
     /// The longest packet, in octets.
     pub longest: u32,
@@ -101,7 +102,8 @@ impl PacketDecoder {
         Some(DecodedPacket { at: now, measured: self.clock.for_measurement(), sockets, parsed_packet })
     }
 
-    /// Returns the number of packets that could not be parsed, and of fragments of packets that are not complete.
+    /// Returns how many packets could not be parsed, together with the fragments whose packets are not
+    /// complete.
     pub fn unread(&self) -> u64 {
         self.unread + self.fragments.incomplete()
     }

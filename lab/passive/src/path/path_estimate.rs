@@ -23,7 +23,7 @@ pub struct PathEstimate {
     pub unread: u64,
     /// Packets that were captured twice.
     pub duplicates: u64,
-    /// Whether all conversations are QUIC, of which only the handshake is visible.
+    /// Whether all conversations use QUIC. Only the handshake of QUIC is visible.
     pub is_quic: bool,
     /// Number of TCP connections and SCTP associations between the hosts.
     pub conversations: usize,
@@ -79,8 +79,9 @@ const MIN_SPREAD: f64 = 0.02;
 const DIRECTIONS: [&str; 2] = ["up", "down"];
 
 impl RoundTrip {
-    /// Returns the jitter (in both directions, in ns), assuming that the delays of both directions are uniform and have the same width:
-    /// then the quartiles of their sum are (2 − √2) · 2 of it apart.
+    /// Returns the jitter (in both directions, in ns), assuming that the delays of both directions are
+    /// uniform and have the same width. The distance between the quartiles of their sum is then 2 · (2 − √2)
+    /// times the jitter.
     pub fn jitter(&self) -> Option<Bounds> {
         const QUARTILE_DISTANCE: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
         let (first, third) = self.quartiles.filter(|_| self.samples >= MIN_SAMPLES)?;

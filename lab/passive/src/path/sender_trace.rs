@@ -120,8 +120,8 @@ pub(crate) struct AckDelay {
     pub path: usize,
 }
 
-/// Bounds of the time in ns by which a packet was late because others had overtaken it. The packet was due between the
-/// packets before and after the hole.
+/// Bounds of the delay in ns of a packet that others have overtaken. The packet was due between the packets
+/// before and after the hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReorderingDelayBounds {
     /// The lower bound, in ns.
@@ -143,7 +143,8 @@ pub(crate) struct Delivery {
     pub path: usize,
 }
 
-/// The shortest times in ns after which data that fills a hole is a retransmission; `None` if unknown.
+/// The shortest times in ns between a hole and its retransmission; data that fills the hole earlier was
+/// reordered. `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RepairTimes {
     /// For data on the path of the hole. Without a time, all of it is.
@@ -278,8 +279,8 @@ impl SenderTrace {
         filled
     }
 
-    /// Handles an acknowledgement of everything below `next`, of blocks and of duplicates. If the acknowledgement
-    /// `answers` with new data, the receiver did not delay it; a requesting side sends its next request at any time.
+    /// Handles an acknowledgement, with its blocks and duplicates. If it `answers` with new data, the
+    /// receiver did not delay it; a requesting side sends its next request at any time.
     pub fn acknowledge(&mut self, at: u64, fields: &SequenceFields, answers: bool) {
         let Some(next) =
             fields.acknowledged.and_then(|next| u64::try_from(self.positions.position(next)).ok())
@@ -411,8 +412,9 @@ impl SenderTrace {
         }
     }
 
-    /// Returns what happened to each packet on a path, in the order in which they were captured or should have been. A packet that fills a
-    /// hole before the time of a retransmission is reordered; other holes are losses.
+    /// Returns what happened to each packet on a path, in the order in which the packets were captured or
+    /// should have been. A packet that fills a hole before the time of a retransmission was reordered; other
+    /// holes are losses.
     pub fn outcomes(&self, repair_times: RepairTimes, path: usize) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
         let mut came_late = vec![false; self.packets.len()];

@@ -2,7 +2,7 @@
 
 use super::Flows;
 
-/// The reason for which the round-trip time is unknown.
+/// The reason why the round-trip time is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownDelay {
     /// Only one host sent packets.

@@ -33,9 +33,9 @@ enum AxisPosition {
 }
 
 impl WithinAxis {
-    /// Evaluates the claim: holds if every interval lies inside, fails if an interval lies outside, and is undecided if
-    /// longer runs would have another mean. A point that does not carry its load has no mean, as in the paper, whose
-    /// curve ends there.
+    /// Evaluates the claim. It holds if every interval lies inside, fails if an interval lies outside, and is
+    /// undecided if longer runs would have another mean. A point that does not carry its load has no mean, as
+    /// in the paper, whose curve ends there.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let placed: Vec<(&Cell, Option<Bounds>, AxisPosition)> = cells

@@ -36,7 +36,7 @@ struct Waits {
 }
 
 impl HeadOfLineCheck {
-    /// Evaluates the claim.
+    /// Judges the claim from the waits of all messages.
     pub(super) fn evaluate(&self) -> Finding {
         let runs = |transports: &[String]| -> Result<Vec<(String, Waits)>, String> {
             transports.iter().map(|transport| Ok((transport.clone(), self.run(transport)?))).collect()

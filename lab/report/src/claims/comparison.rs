@@ -179,7 +179,7 @@ fn describe_uncompared_points<'a>(
 }
 
 impl DifferentMeans {
-    /// Evaluates the claim.
+    /// Judges the claim by a test at every point that both transports have.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells: Vec<&Cell> = view.data.cells_of_transport(&self.left, &self.at).collect();
         let pairs = pairs(&cells, |cell| {

@@ -1,5 +1,5 @@
-//! For each finding of each study, a synthetic world in which the finding is false. A check that does not fail there
-//! could never refute anything.
+//! A synthetic world for each finding of each study, in which the finding is false. A check that does not
+//! fail there could never refute anything.
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Creates a decided result.
+    /// Creates the finding that a claim holds or does not hold.
     pub fn new(holds: bool, text: impl Into<String>) -> Self {
         Self { holds: Some(holds), text: text.into(), rows: Vec::new(), left_out: Vec::new() }
     }

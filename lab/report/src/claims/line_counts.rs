@@ -25,7 +25,7 @@ struct Part {
 }
 
 impl Lines {
-    /// Evaluates the claim.
+    /// Judges the claim by the line counts of the parts.
     pub(super) fn evaluate(&self) -> Finding {
         let told = |(name, Part { sctp, tcp }): (&String, &Part)| {
             format!("{name}: {sctp} lines for SCTP, {tcp} for TCP")

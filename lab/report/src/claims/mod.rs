@@ -224,7 +224,8 @@ impl JudgedClaim {
         self.claim.checks.iter().any(|check| matches!(check, Check::Reported(_)))
     }
 
-    /// Describes with which settings of the paper's time the claim holds; `None` if all agree, or if there is only one.
+    /// Describes the settings of the paper's time with which the claim holds; `None` if all agree, or if
+    /// there is only one.
     pub fn settings(&self) -> Option<String> {
         let period = self.findings.get(1..).filter(|period| period.len() > 1)?;
         let of = |holds: Option<bool>| -> Vec<&str> {

@@ -45,7 +45,7 @@ pub struct TotalDuration {
 }
 
 impl Product {
-    /// Evaluates the claim.
+    /// Judges whether the product of the factors is the stated number.
     pub(super) fn evaluate(&self) -> Finding {
         let product: f64 = self.factors.values().product();
         let factors: Vec<String> = self.factors.values().map(|factor| number(*factor)).collect();
@@ -58,14 +58,14 @@ impl Product {
 }
 
 impl Interpretation {
-    /// Evaluates the claim.
+    /// Returns the stated judgement with its reason.
     pub(super) fn evaluate(&self) -> Finding {
         Finding::new(self.holds, self.reason.clone())
     }
 }
 
 impl TotalDuration {
-    /// Evaluates the claim.
+    /// Judges whether all runs together send for at most the stated number of days.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let (mut seconds, mut runs, mut missing) = (0.0, 0, 0);

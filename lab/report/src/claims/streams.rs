@@ -23,7 +23,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Evaluates the claim.
+    /// Judges the claim from the stream of every message.
     pub(super) fn evaluate(&self) -> Finding {
         let mut rows = Vec::new();
         let mut wrong = 0;

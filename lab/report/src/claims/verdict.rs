@@ -2,7 +2,7 @@
 
 use super::Finding;
 
-/// The verdict on a claim: whether it holds on the current stack and on that of the paper's time, or is undecided.
+/// The verdict on a claim: whether it holds on the current stack, and with the settings of the paper's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The claim holds on the current stack.
@@ -31,7 +31,8 @@ impl Verdict {
         Self::NotDecidable,
     ];
 
-    /// Derives the verdict from the results, the current stack first; `all_measured`: no stack is missing.
+    /// Derives the verdict from the results, the current stack first; `all_measured` says that no stack is
+    /// missing.
     pub(super) fn of(findings: &[(String, Finding)], all_measured: bool) -> Self {
         let mut holds = findings.iter().map(|(_, finding)| finding.holds);
         let today = holds.next().flatten();

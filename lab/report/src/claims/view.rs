@@ -10,7 +10,7 @@ use crate::data::{Cell, Dataset, Filter, last_key_part};
 use crate::figures::StackView;
 use hol_lab::Metric;
 
-/// The points of one stack (a named set of transport defaults), on which claims are evaluated.
+/// The points on which claims are evaluated. They belong to one stack (a named set of transport defaults).
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The points of all stacks.
@@ -36,7 +36,7 @@ impl<'a> View<'a> {
         self.data.with_same_conditions(cell, &self.label(transport))
     }
 
-    /// Returns the point with which `cell` is compared.
+    /// Returns the point to which `cell` is compared.
     pub fn compared_cell(&self, cell: &Cell, reference: &ComparedWith) -> Option<&'a Cell> {
         let values = match reference {
             ComparedWith::Transport(transport) => return self.with_same_conditions(cell, transport),
@@ -81,7 +81,7 @@ impl fmt::Display for ComparedWith {
     }
 }
 
-/// Returns the mean of `first` minus that of `second`, over repetitions with the same losses.
+/// Returns the difference of the means, `first` minus `second`, over repetitions with the same losses.
 ///
 /// `None` if they have no common value, because one of them did not carry the load or delivered nothing. If a few runs
 /// have no value, they count as the worst, and a sign test over all runs has to confirm the result of the others.

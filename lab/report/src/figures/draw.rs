@@ -33,8 +33,8 @@ const GRID_PANEL_MARGIN: f64 = 62.0;
 /// The height of a line of names above a grid, in px.
 const LEGEND_LINE_HEIGHT: f64 = 24.0;
 
-/// Draws a figure: few panels in a row with the names beside the curves; many panels, or long names, in a
-/// grid with a common legend.
+/// Draws a figure. Few panels are drawn in a row, with the names beside the curves; many panels, or long
+/// names, are drawn in a grid with a common legend.
 pub fn figure(figure: &Figure) -> Svg {
     let title = format!("{}: {}", figure.name, figure.caption);
     let right_margins = right_margins(figure);

@@ -30,7 +30,7 @@ pub struct Figure {
     pub experiment: String,
     /// Whether the figure shows a distribution rather than a mean.
     pub is_ccdf: bool,
-    /// Label of the figure in a list from which the reader chooses one figure; empty if the figure is always shown.
+    /// Label of the figure in a list for choosing a figure; empty if the figure is always shown.
     pub choice_label: String,
     /// The metric that the figure shows.
     pub metric: Metric,
@@ -73,7 +73,7 @@ pub fn gather(study: &StudyFigures, data: &Dataset) -> Vec<Figure> {
 }
 
 impl Figure {
-    /// Returns the drawing of the figure.
+    /// Draws the figure as SVG.
     pub fn draw(&self) -> Svg {
         draw::figure(self)
     }

@@ -32,7 +32,7 @@ fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
     Point { x, value, n, missing, collapsed: cell.collapsed_runs_of(metric) }
 }
 
-/// Returns the curve of a metric over the time since the start of the runs of one point.
+/// Returns the curve of a metric over the time since the start of a run, for one point.
 pub fn over_time(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell) -> Series {
     let point = |(x, values): (f64, Vec<f64>)| {
         let (n, missing) = (values.len(), cell.timelines.len() - values.len());

@@ -149,8 +149,8 @@ impl fmt::Display for Number {
 }
 
 impl StudyFigures {
-    /// Removes and returns the stacks to which no transport in `labels` belongs. Also removes the variants to which
-    /// none belongs.
+    /// Removes and returns the stacks without any transport in `labels`. Also removes the variants without
+    /// any.
     pub fn take_absent_stacks(&mut self, labels: &[&str]) -> Vec<StackView> {
         let has = |view: &StackView| labels.iter().any(|label| label.ends_with(&view.suffix));
         self.variants.retain(has);

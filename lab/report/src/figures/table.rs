@@ -6,8 +6,8 @@ use super::{Curves, Figure};
 use crate::plot::{Point, Scale, Series, escape};
 use hol_lab::Metric;
 
-/// Returns CSV with a row for each x and series; the names of its columns depend on the kind of figure and on the
-/// metric.
+/// Returns CSV with a row for each x and series. The names of its columns depend on the kind of figure and on
+/// the metric.
 pub fn csv(figure: &Figure) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut write =

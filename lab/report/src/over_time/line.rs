@@ -27,7 +27,7 @@ impl Line {
         Self { column_s, max_gap_s: 2.5 * interval + 2.0 * column_s, columns: vec![None; COLUMNS] }
     }
 
-    /// Adds a sample.
+    /// Adds a sample to its column of pixels.
     pub fn add(&mut self, at: f64, value: f64) {
         let column = ((at / self.column_s) as usize).min(COLUMNS - 1);
         let sample = (at, value);
@@ -60,7 +60,7 @@ impl Line {
         segments
     }
 
-    /// Returns the largest sample.
+    /// Returns the largest sample of the line.
     pub fn maximum(&self) -> Option<f64> {
         self.columns.iter().flatten().map(|extent| extent.max.1).reduce(f64::max)
     }

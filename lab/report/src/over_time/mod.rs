@@ -18,7 +18,7 @@ pub struct OverTime {
     pub interval_s: f64,
     /// Name of the queue that is drawn, and its limit if the limit is in packets.
     pub queue: Option<(String, Option<u64>)>,
-    /// The times at which a link goes down or the client moves, in s since the start.
+    /// The times when a link goes down or the client moves, in s since the start.
     pub events: Vec<f64>,
     /// One run of each transport.
     pub runs: Vec<Run>,
@@ -49,6 +49,6 @@ pub struct Run {
     pub queued: Line,
     /// The times of retransmissions, at most one per pixel column.
     pub retransmissions: Vec<f64>,
-    /// The times at which the queue dropped packets, or the link lost them.
+    /// The times when the queue dropped packets, or the link lost them.
     pub dropped: Vec<f64>,
 }

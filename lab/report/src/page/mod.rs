@@ -32,7 +32,7 @@ const SCRIPT: &str = concat!(include_str!("open.js"), include_str!("choose.js"))
 
 pub(crate) use survey::map_id;
 
-/// A section of a page.
+/// A section of a report's page.
 pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,

@@ -1,5 +1,5 @@
-//! Settings that the paper does not state: which of them agree with its conclusion (the first check), and which of them
-//! pass the further checks, too.
+//! Lists settings that the paper does not state. For each it shows whether it agrees with the paper's
+//! conclusion (the first check), and whether it passes the further checks, too.
 
 use std::fmt::Write;
 

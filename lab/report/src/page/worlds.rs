@@ -123,7 +123,7 @@ pub fn verdict_labels(report: &Report, at: usize) -> String {
     }
 }
 
-/// Returns the results of both worlds on a claim side by side; `format` formats those of one world.
+/// Returns the results of both worlds on a claim side by side; `format` formats the results of one world.
 pub fn columns(report: &Report, at: usize, format: impl Fn(&JudgedClaim) -> String) -> String {
     let Some(kernel) = &report.kernel else { return format(&report.judged_claims[at]) };
     format!(

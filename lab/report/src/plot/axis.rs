@@ -2,14 +2,14 @@
 
 use super::scale::{Scale, Tick, number};
 
-/// A scale with its name.
+/// An axis: a scale with the name of its quantity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// The mapping from values to positions.
     pub scale: Scale,
     /// The quantity and its unit.
     pub label: String,
-    /// Size of the label's unit in the unit of the values: 1000 if the axis of values in kbit/s shows
+    /// How many units of the values make one unit of the label: 1000 if an axis for values in kbit/s shows
     /// Mbit/s.
     pub unit: f64,
 }
@@ -20,8 +20,8 @@ impl Axis {
         Self { scale, label: label.to_owned(), unit: 1.0 }
     }
 
-    /// Returns the axis in Mbit/s instead of kbit/s, or in s instead of ms, if the largest value `max` is large enough
-    /// for that unit.
+    /// Returns the axis in a larger unit (Mbit/s instead of kbit/s, s instead of ms) if the largest value
+    /// `max` is large enough for that unit.
     pub fn in_unit_of(self, max: f64) -> Self {
         let larger = [("(kbit/s)", "(Mbit/s)", 1e3), ("(ms)", "(s)", 1e4)];
         let found = larger.into_iter().find(|(small, _, min)| self.label.ends_with(small) && max >= *min);

@@ -26,7 +26,7 @@ pub fn draw_curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
     draw_marks(svg, panel, series);
 }
 
-/// Draws the marks only.
+/// Draws the marks of all series without the lines.
 pub fn draw_marks(svg: &mut Svg, panel: &Panel, series: &[Series]) {
     let mut edge = EdgeMarks::default();
     series.iter().for_each(|one| one.draw_marks(svg, panel, &mut edge));

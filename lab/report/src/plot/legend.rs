@@ -48,7 +48,7 @@ pub fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]
 /// The height of a line of the key of delay components, in px.
 const KEY_LINE_HEIGHT: f64 = 17.0;
 
-/// Returns the height of the key of delay components in a drawing of this width.
+/// Returns the height, in pixels, of the key of delay components in a drawing of this width.
 pub fn component_key_height(width: f64, meaning: fn(DelayComponent) -> &'static str) -> f64 {
     let lines = component_key_positions(width, meaning).last().map_or(0.0, |(_, (_, y))| y / KEY_LINE_HEIGHT);
     KEY_LINE_HEIGHT * (lines.floor() + 1.0)

@@ -1,7 +1,7 @@
-//! The style of a drawing that stands alone: literal attributes instead of classes.
+//! The style of a drawing in a separate file: literal attributes instead of classes.
 //!
-//! Few programs besides browsers resolve custom properties, and some ignore style sheets. In such a program a class without its rule is
-//! black on black. Attributes are read by all of them.
+//! Few programs besides browsers resolve custom properties, and some ignore style sheets. In such a program a
+//! class without its rule is black on black. All programs read attributes.
 
 use std::fmt::Write;
 

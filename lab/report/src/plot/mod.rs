@@ -1,7 +1,7 @@
 //! A small plotter: a common style for all figures, text as text, error bars, log axes, and markers that are legible in print.
 //!
-//! Colours are CSS classes, defined in [`theme`], so that one drawing works in light mode, in dark mode and on paper; a drawing that is a
-//! file of its own has them as literal attributes.
+//! Colours are CSS classes, defined in [`theme`], so that one drawing works in light mode, in dark mode and
+//! on paper. A drawing in a separate file has literal attributes instead.
 
 mod axis;
 mod ccdf;

@@ -1,4 +1,5 @@
-//! Draws the response times of messages around an event, over the time at which the messages were due.
+//! Draws the response times of messages around an event. The horizontal axis is the time when the messages
+//! were due.
 
 use super::{Panel, SeriesStyle, Svg};
 
@@ -14,7 +15,7 @@ pub struct OutageCurve {
 }
 
 impl OutageCurve {
-    /// Draws the messages that arrived as a line, and those that did not as a bar at the upper edge.
+    /// Draws the messages that arrived as a line, and the others as a bar at the upper edge.
     pub fn draw(&self, svg: &mut Svg, panel: &Panel) {
         let frame = panel.frame;
         svg.group(self.style.class, &self.label, |svg| {

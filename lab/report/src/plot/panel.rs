@@ -15,7 +15,7 @@ pub struct Frame {
     pub height: f64,
 }
 
-/// A frame with its axes.
+/// A framed area with two axes.
 #[derive(Debug, Clone)]
 pub struct Panel {
     /// Position of the panel.

@@ -26,8 +26,8 @@ pub enum Scale {
     },
     /// Equal steps for names; the value of a name is its index.
     Names(Vec<String>),
-    /// Equal steps for listed values, with a break "//" before the last one if it is far from the others: the paper's axis of stream
-    /// counts, 1, 2, 4, 8, 16 // 1024.
+    /// Equal steps for listed values, with a break "//" before the last one if it is far from the others. An
+    /// example is the paper's axis of stream counts: 1, 2, 4, 8, 16 // 1024.
     Steps(Vec<f64>),
 }
 
@@ -41,7 +41,7 @@ const LOG_START: f64 = 0.1;
 pub struct Tick {
     /// The value at the tick.
     pub value: f64,
-    /// Its label; empty for a minor tick.
+    /// The label of the tick; empty for a minor tick.
     pub label: String,
 }
 

@@ -30,7 +30,7 @@ pub struct Gap {
     pub why: Option<&'static str>,
 }
 
-/// A named curve.
+/// A curve of a plot, with its name and style.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// The name in legends and tables.
@@ -41,7 +41,7 @@ pub struct Series {
     pub points: Vec<Point>,
     /// The closed form, ascending in x; drawn dashed and without markers.
     pub theory: Vec<(f64, f64)>,
-    /// The positions without a value, ascending in x, at which the line is broken.
+    /// The positions without a value, ascending in x; the line is broken there.
     pub gaps: Vec<Gap>,
 }
 

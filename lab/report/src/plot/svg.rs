@@ -39,7 +39,7 @@ impl Svg {
         &self.id
     }
 
-    /// Adds a straight line.
+    /// Draws a straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(round_to_tenth);
         self.write(format_args!(r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#));
@@ -59,7 +59,7 @@ impl Svg {
         self.write(format_args!(r#"<polyline class="{class}"{dash} points="{path}"/>"#));
     }
 
-    /// Adds a closed area.
+    /// Draws a closed area.
     pub fn polygon(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         let path: Vec<_> =
             points.into_iter().map(|(x, y)| format!("{},{}", round_to_tenth(x), round_to_tenth(y))).collect();
@@ -74,7 +74,7 @@ impl Svg {
         ));
     }
 
-    /// Adds a circle.
+    /// Draws a circle.
     pub fn circle(&mut self, class: &str, centre: (f64, f64), radius: f64) {
         let [x, y, r] = [centre.0, centre.1, radius].map(round_to_tenth);
         self.write(format_args!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="{r}"/>"#));

@@ -22,7 +22,7 @@ pub enum Marker {
     Cross,
 }
 
-/// The look of a series.
+/// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesStyle {
     /// CSS class of the colour.
@@ -88,7 +88,8 @@ impl SeriesStyle {
         if label.contains('+') { style.on_other_stack() } else { style }
     }
 
-    /// Returns different looks for the transports of one drawing: those of the papers if each has one.
+    /// Returns different looks for the transports of one drawing. If each has a look of the papers, these are
+    /// used.
     pub fn of_transports(labels: &[&str]) -> Vec<Self> {
         let known: Vec<Self> = labels.iter().map(|label| Self::of_transport(label)).collect();
         let are_different = (1..known.len()).all(|index| !known[..index].contains(&known[index]));

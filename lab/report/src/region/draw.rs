@@ -19,7 +19,7 @@ const MAX_IN_ROW: usize = 3;
 const CELL_HEIGHT: f64 = 18.0;
 
 impl Region {
-    /// Returns the drawing.
+    /// Draws the region of every transport.
     pub fn draw(&self) -> Svg {
         let rows = self.transports.len().div_ceil(MAX_IN_ROW);
         let mut svg = Svg::new(&self.id, WIDTH, self.height() * rows as f64, &self.caption);

@@ -28,7 +28,7 @@ const DIAGRAMS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// A drawn diagram.
+/// A time-sequence diagram with its heading and summary.
 #[derive(Debug, Clone)]
 pub struct Diagram {
     /// File name and anchor of the diagram.

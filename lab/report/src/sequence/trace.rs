@@ -59,7 +59,7 @@ impl Delivery {
     }
 }
 
-/// The contents of a diagram.
+/// What a time-sequence diagram shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     /// The packets in the order of transmission.

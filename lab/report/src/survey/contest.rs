@@ -12,7 +12,7 @@ use crate::data::Cell;
 /// The largest difference that counts as negligible, as a share.
 pub const NEGLIGIBLE: f64 = 0.005;
 
-/// The significance level.
+/// The p-value below which a difference is significant.
 pub(super) const ALPHA: f64 = 1.0 - CONFIDENCE;
 /// The p-value below which more repetitions would not change the result.
 const DECISIVE_P: f64 = ALPHA / 10.0;
@@ -122,8 +122,8 @@ impl<'d> Contest<'d> {
         means.or_else(|| self.carrier.map(|carrier| carrier.p))
     }
 
-    /// Returns whether more repetitions would only add precision: nothing is random, or random events have occurred and
-    /// a p-value is below a tenth of the significance level.
+    /// Returns whether more repetitions would only add precision. This is so if nothing is random, or if
+    /// random events have occurred and a p-value is below a tenth of the significance level.
     pub fn is_decisive(&self) -> bool {
         let is_sure = self.p < DECISIVE_P || self.p_equivalent < DECISIVE_P;
         self.is_exact() || (is_sure && !self.has_no_events())
@@ -166,7 +166,7 @@ impl<'d> Contest<'d> {
         Self { p: (self.p * factor).min(1.0), p_equivalent: (self.p_equivalent * factor).min(1.0), ..self }
     }
 
-    /// Returns the outcome.
+    /// Returns whether the challenger is better or worse, if that is decided.
     pub fn outcome(&self) -> Outcome {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return match carrier.is_challenger {
@@ -190,15 +190,15 @@ impl<'d> Contest<'d> {
         self.metric.gain(self.difference())
     }
 
-    /// Returns the challenger's mean minus the reference's, in the metric's unit, over the pairs in which
-    /// both have a value.
+    /// Returns the difference of the means, challenger minus reference, in the metric's unit. Only pairs in
+    /// which both have a value count.
     pub fn difference(&self) -> f64 {
         let (ours, theirs) = self.means_of_pairs();
         ours - theirs
     }
 
-    /// Returns the means of challenger and reference over the pairs of repetitions in which both have a value; NaN if
-    /// there is no such pair, or no comparison.
+    /// Returns the means of challenger and reference over the pairs of repetitions in which both have a
+    /// value. NaN if there is no such pair, or no comparison.
     pub(super) fn means_of_pairs(&self) -> (f64, f64) {
         let [ours, theirs] = [self.challenger, self.reference].map(|cell| match self.is_unsteady {
             true => cell.of_completed_runs(|run| run.latency.mean_ms()),

@@ -14,8 +14,8 @@ use crate::plot::number;
 const MAX_LOST: f64 = 0.01;
 
 impl Contest<'_> {
-    /// Describes the size of the difference with its confidence interval, `by 12 % (95 % CI 11 to 13)`, or names the
-    /// only transport that carries the load.
+    /// Describes the size of the difference with its confidence interval: `by 12 % (95 % CI 11 to 13)`. If
+    /// only one transport carries the load, names it instead.
     pub fn describe_difference(&self) -> String {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return self.describe_carrier(carrier);

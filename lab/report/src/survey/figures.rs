@@ -14,7 +14,7 @@ pub(super) const MAX_DISTRIBUTIONS: usize = 60;
 /// The ratio of the largest to the smallest value above which an axis is logarithmic.
 const LOGARITHMIC_RATIO: f64 = 20.0;
 
-/// Returns all figures, numbered from `first`.
+/// Returns all figures of a survey, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
     let by_class = size_classes::figures(survey);

@@ -9,7 +9,7 @@ use crate::plot::number;
 /// The largest number of ranges in a sentence.
 const MAX_RANGES: usize = 3;
 
-/// The sentences of an answer.
+/// The sentences that answer which transport is better, by how much, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Headline {
     /// The effect of a disruption of the path, one sentence for each transport.

@@ -49,7 +49,7 @@ type LabelledTransport = (String, SeriesStyle);
 /// A map of the best transports.
 #[derive(Debug, Clone)]
 pub struct Map {
-    /// Label of the map in a list from which the reader chooses: the steps of the other axes.
+    /// Label of the map in a list for choosing a map: the steps of the other axes.
     pub choice_label: String,
     /// Description of the axes and of the comparison.
     pub caption: String,

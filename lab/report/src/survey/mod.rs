@@ -37,7 +37,7 @@ pub use map::Map;
 pub use outages::describe_outage;
 pub use size_classes::of_class_of_sizes;
 
-/// The results of one experiment that is no study, by transport and axis values.
+/// The results of one experiment that is not a study, by transport and axis values.
 #[derive(Debug)]
 pub struct Survey<'d> {
     /// Name of the experiment.
@@ -181,8 +181,8 @@ impl<'d> Survey<'d> {
         )
     }
 
-    /// Returns the figures, numbered from `first`: those that the experiment asks for, or else those that
-    /// its axes determine.
+    /// Returns the figures, numbered from `first`. These are the figures that the experiment asks for, or
+    /// else those that its axes determine.
     pub fn figures(&self, requests: &[FigureRequest], data: &'d Dataset, first: usize) -> Vec<Figure> {
         if requests.is_empty() {
             return figures::figures(self, first);
@@ -219,9 +219,9 @@ fn first_defined_metric(cell: &Cell) -> Option<Metric> {
         .map(|(metric, _)| *metric)
 }
 
-/// Returns the main metric of the points: the first metric that the experiment defines; the outage if the
-/// path is disrupted in every run; the playable share of frames; the throughput if only the transport limits the rate;
-/// otherwise the response time.
+/// Returns the main metric of the points, by the first rule that applies: a metric that the experiment
+/// defines; the outage, if the path is disrupted in every run; the playable share, for frames; the
+/// throughput, if only the transport limits the rate; the response time.
 pub fn main_metric<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
     let usual = |cell: &Cell| match cell {
         _ if cell.is_always_disrupted() => Metric::Outage,

@@ -7,8 +7,8 @@ use crate::data::Cell;
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// Returns a sentence for each transport if nothing is swept; with more points the table contains the
-/// numbers.
+/// Describes the outage of each transport in a sentence if nothing is swept. With more points the numbers are
+/// in the table.
 pub fn describe_outages(survey: &Survey<'_>) -> Vec<String> {
     if !survey.axes.is_empty() {
         return Vec::new();

@@ -8,7 +8,7 @@ use crate::data::Cell;
 /// Minimum number of messages in a repetition for an estimate of the 99th percentile.
 const ENOUGH_FOR_TAIL: u64 = 1000;
 
-/// The comparison of a quantile of the challenger's messages with the reference's.
+/// How a quantile of the challenger's latencies compares with that of the reference's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct QuantileComparison {
     pub(super) verdict: Verdict,

@@ -1,6 +1,6 @@
 //! The size of a difference with its confidence interval, rounded to the digits that the interval justifies.
 
-/// The size of a difference.
+/// The size of a difference, with its confidence interval.
 pub(super) struct Size {
     /// The difference itself.
     pub(super) value: f64,

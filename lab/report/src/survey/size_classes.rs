@@ -30,7 +30,7 @@ pub fn describe_classes(survey: &Survey<'_>) -> Vec<String> {
     classes(survey).iter().flat_map(of_class).collect()
 }
 
-/// Turns `sentence` into one about the messages of one class of sizes.
+/// Turns `sentence` into a sentence about the messages of one size class.
 pub fn of_class_of_sizes(class: &str, sentence: &str) -> String {
     match sentence.strip_prefix("No ") {
         Some(rest) => format!("{class}: no {rest}"),

@@ -38,7 +38,8 @@ impl Agreement {
     }
 }
 
-/// Compares claim by claim; both lists have the claims of one study in its order.
+/// Compares the verdicts of two worlds claim by claim. Both lists have the claims of one study in the same
+/// order.
 pub(super) fn between(model: &[JudgedClaim], kernel: &[JudgedClaim]) -> Vec<Agreement> {
     let today = |judged: &JudgedClaim| judged.findings.first().and_then(|(_, finding)| finding.holds);
     model.iter().zip(kernel).map(|(model, kernel)| Agreement::of(today(model), today(kernel))).collect()

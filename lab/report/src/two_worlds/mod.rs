@@ -30,7 +30,8 @@ pub struct KernelResults {
     /// Number of points measured in both worlds whose runs have different lengths, so that they are not
     /// compared.
     pub incomparable_points: usize,
-    /// Comparisons of the points that can be compared: of those with response times, and of those with throughputs.
+    /// Comparisons of the comparable points: one for points with response times, and one for points with
+    /// throughputs.
     pub validations: Vec<Validation>,
     /// Number of points measured only in the model, and a description for each experiment.
     pub only_model: (usize, Vec<String>),

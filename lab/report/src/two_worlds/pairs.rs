@@ -85,8 +85,8 @@ impl<'r> Pairs<'r> {
     }
 }
 
-/// Returns whether the repetitions of a point have the same length in both; otherwise their distributions
-/// differ anyway.
+/// Returns whether the repetitions of a point have the same length in both worlds. Otherwise their
+/// distributions differ in any case.
 pub fn are_alike(model: &Point, kernel: &Point) -> bool {
     model.messages_in(0) == kernel.messages_in(0)
 }

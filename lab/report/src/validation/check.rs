@@ -73,8 +73,8 @@ impl Check {
         Bounds { value, low, high }
     }
 
-    /// Returns whether the medians differ by no more than the tolerance, or whether the model's is inside
-    /// the kernel's interval and a rank test shows no difference.
+    /// Returns whether the worlds agree. They do if the medians differ by no more than the tolerance, or if
+    /// the model's median is inside the kernel's interval and a rank test shows no difference.
     pub fn agrees(&self) -> bool {
         let (low, high) = self.kernel_range;
         let inside = (low..=high).contains(&self.model.value);

@@ -32,14 +32,14 @@ impl Check {
         }
     }
 
-    /// Formats how often the value of a kernel run is higher than that of a model run: `53 %, p = 0.41`.
+    /// Formats how often the value of a kernel run is higher than the value of a model run: `53 %, p = 0.41`.
     pub fn format_ranks(&self) -> String {
         format!("{:.0} %, {}", 100.0 * self.ranks.superiority, format_p_value(self.ranks.p))
     }
 }
 
 impl ComparedPoint {
-    /// Returns a sentence for each value on which the verdict depends.
+    /// Returns a sentence for each value that decides the verdict.
     pub fn describe_checks(&self) -> Vec<String> {
         let (names, unit, more): (&[&str], _, _) = match self.metric {
             Metric::Throughput => (&["Throughput"], "kbit/s", "is faster"),

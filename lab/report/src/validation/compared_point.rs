@@ -139,7 +139,7 @@ impl ComparedPoint {
         self.judged_checks().into_iter().flatten()
     }
 
-    /// Returns the values on which the verdict depends; `None` if a world has none.
+    /// Returns the values that decide the verdict; `None` if a world has none.
     pub fn judged_checks(&self) -> Vec<Option<Check>> {
         if self.metric == Metric::Throughput { vec![self.throughput] } else { vec![self.mean, self.p99] }
     }

@@ -41,7 +41,7 @@ pub struct Validation {
     pub title: String,
     /// The metric of the verdicts.
     pub metric: Metric,
-    /// Every point with runs in both worlds: those that disagree first, by descending difference.
+    /// Every point with runs in both worlds. The points that disagree come first, by descending difference.
     pub points: Vec<ComparedPoint>,
     /// The number of points without a run in both worlds.
     pub missing: usize,

@@ -30,8 +30,8 @@ pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
 }
 
 impl Validation {
-    /// Returns the mean rank over all points at which the model's runs differ. A repetition has the same losses at many points, so the
-    /// interval is over repetitions.
+    /// Returns the mean rank over all points with differing runs of the model. A repetition has the same
+    /// losses at many points, so the interval is over repetitions.
     pub fn rank(&self) -> Option<Interval> {
         let mut by_repetition: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (repetition, rank) in self.points.iter().flat_map(|point| point.ranks.iter().enumerate()) {

@@ -9,13 +9,14 @@ use super::{ComparedPoint, Validation};
 use crate::testing::summary;
 use hol_lab::Metric;
 
-/// Returns the only point of the experiment `text`, with repetitions of one message that took these ms in each world.
+/// Returns the only point of the experiment `text`. In each repetition one message took the given time, in
+/// ms.
 pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> ComparedPoint {
     let [kernel, model] = [kernel_ms, model_ms].map(|millis| measured("test", text, millis).remove(0));
     ComparedPoint::of(&kernel, &model, Metric::ResponseTime)
 }
 
-/// Returns every point of the experiment `text`, with repetitions of one message that took these ms.
+/// Returns every point of the experiment `text`. In each repetition one message took the given time, in ms.
 pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
     let source = Source::new("test.toml", text).with_file("trace.csv", "0 2\n5 9\n20 2\n");
     let experiment = Experiment::parse(name, &source).expect("the test's text is right");

@@ -11,7 +11,7 @@ const MAX_DELAY: u32 = 30;
 /// Maximum number of characters of a name in a key; names of accounts are shorter.
 const MAX_NAME_LENGTH: usize = 100;
 
-/// The attempts of each network.
+/// Counts the logins and registrations that clients attempt, by network.
 #[derive(Debug)]
 pub struct Attempts {
     /// Wrong passwords by network and name.
@@ -32,7 +32,8 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// Counts a password for `name`, and returns the seconds after which it may be checked.
+    /// Counts an attempt to log in as `name`. Returns how many seconds must pass before the password may be
+    /// checked.
     pub fn log_in(&mut self, network: &str, name: &str, now: i64) -> u32 {
         let excess = self.names.count_excess_event(&name_at_network(network, name), now);
         match excess.max(self.networks.count_excess_event(network, now)) {

@@ -1,4 +1,4 @@
-//! Password hashes: argon2id with the default parameters of the crate, which are those that OWASP recommends.
+//! Password hashes: argon2id with the default parameters of the crate, which OWASP recommends.
 
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};

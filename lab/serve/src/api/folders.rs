@@ -1,4 +1,4 @@
-//! Endpoints for stored files: those of a user, and those of a project.
+//! Endpoints for the stored files of users and projects.
 
 use axum::Json;
 use axum::body::Bytes;

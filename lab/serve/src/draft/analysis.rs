@@ -78,7 +78,7 @@ pub struct Unsupported {
     pub cure: String,
 }
 
-/// The size of a plan.
+/// How large a plan is, and how long its runs take.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PlanSize {
     /// Number of points: combinations of the axes.

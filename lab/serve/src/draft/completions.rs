@@ -76,7 +76,7 @@ const NS_WORDS: [&str; 15] = [
 const NETWORK_KEYS: [&str; 10] =
     ["path", "nodes", "links", "lans", "paths", "up", "down", "events", "trace", "trace_start"];
 
-/// Returns all completions.
+/// Returns the completions of experiment files and ns scripts.
 pub fn completions() -> Completions {
     let settings = toml::Table::try_from(NetworkSpec::default()).expect("a network is a table");
     let network = settings.keys().cloned().chain(NETWORK_KEYS.map(str::to_owned));

@@ -226,7 +226,7 @@ impl Graph {
         self.lans.iter_mut().for_each(|lan| (lan.x, lan.y) = at(&lan_position_name(&lan.name)));
     }
 
-    /// Returns all positions.
+    /// Returns the positions of the nodes and LANs that have one.
     pub fn positions(&self) -> Positions {
         let nodes = self.nodes.iter().map(|node| (node.name.clone(), node.x, node.y));
         let lans = self.lans.iter().map(|lan| (lan_position_name(&lan.name), lan.x, lan.y));

@@ -76,7 +76,7 @@ pub struct Hop {
     pub description: String,
 }
 
-/// A message.
+/// A message of the run, with the times of its request and reply.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MovieMessage)]
 pub struct Message {

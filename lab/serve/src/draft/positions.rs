@@ -7,7 +7,7 @@ const POSITION_MARK: &str = "#at ";
 /// Positions of nodes and LANs in pixels, by name.
 pub type Positions = BTreeMap<String, (i32, i32)>;
 
-/// Returns the positions in a text.
+/// Reads the positions from the lines `#at X Y NAME` of a text.
 pub fn read(text: &str) -> Positions {
     text.lines().filter_map(parse_position).collect()
 }

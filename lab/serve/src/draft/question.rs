@@ -1,5 +1,5 @@
-//! An experiment as a form: each field is an option of `hol compare` and a key of the experiment file; a field with
-//! several values is an axis.
+//! An experiment as a form. Each field is an option of `hol compare` and a key of the experiment file. A
+//! field with several values is an axis.
 
 use std::collections::BTreeMap;
 

@@ -58,7 +58,7 @@ pub struct RunnerCommand {
     pub worker: Arc<Worker>,
 }
 
-/// A running process.
+/// The running process of an experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct RunningProcess {
     pid: Pid,
@@ -117,8 +117,9 @@ impl RunnerCommand {
         self.dir.join("shell")
     }
 
-    /// Writes the text for a shell to a directory of its own, because the runs may use another version of the text at
-    /// the same time. Returns the path of the file, relative to the directory of the shell, and a summary of the point.
+    /// Writes the text for a shell to a separate directory, because the runs may use another version of the
+    /// text at the same time. Returns the path of the file, relative to the directory of the shell, and a
+    /// summary of the point.
     pub fn write_for_shell(
         &self,
         experiment: &Experiment,

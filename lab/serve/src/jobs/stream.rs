@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::experiment::Progress;
 
-/// A line of output.
+/// What a line of an experiment's output says.
 #[derive(Debug, PartialEq)]
 pub enum OutputLine {
     /// The progress of the experiment.

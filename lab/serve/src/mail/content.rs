@@ -17,8 +17,9 @@ pub struct MailContent {
     pub body: String,
 }
 
-/// Returns whether a state change is reported by mail. A user's request and its consequences are reported once: there
-/// is a mail when an experiment becomes active, but none when it waits for cores and when its process starts.
+/// Returns whether a state change is reported by mail. A user's request and its consequences are reported
+/// once. So there is a mail when an experiment becomes active, but none while it waits for cores or when its
+/// process starts.
 pub const fn is_reported(from: State, to: State) -> bool {
     match to {
         State::New | State::Starting => false,
@@ -50,8 +51,8 @@ pub fn mail_content(from: State, experiment: &Experiment, tables: &str, url: &st
     }
 }
 
-/// Returns tables of the nodes and links of the first point's network, as in mails of Emulab; empty if the text has no
-/// network.
+/// Returns tables of the nodes and links in the first point's network, as in mails of Emulab; empty if the
+/// text has no network.
 pub fn tables(NamedText { name, text, format }: &NamedText, permission: &Permission) -> String {
     let read = draft::experiment(name, text, *format, permission);
     let first = read.ok().and_then(|read| read.points.into_iter().next()).map(|point| point.network);

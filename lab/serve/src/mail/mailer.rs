@@ -21,7 +21,7 @@ const MAX_PENDING: usize = 1000;
 const LOCAL_SENDER: &str = "headofline <headofline@localhost>";
 const SMTP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The destination of mail.
+/// Where mail goes.
 #[derive(Debug, Clone, Default)]
 pub enum MailDestination {
     /// No mail is sent.
@@ -51,7 +51,7 @@ pub enum MailError {
 #[derive(Debug)]
 pub struct Mailer(Option<Mutex<SyncSender<StateChangeMail>>>);
 
-/// A state change to report.
+/// A change of an experiment's state, to be reported by mail.
 #[derive(Debug)]
 pub struct StateChangeMail {
     /// Mail address of the owner; empty if there is none.

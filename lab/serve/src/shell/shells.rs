@@ -28,7 +28,7 @@ pub(super) struct ShellSession {
     pub process: Option<ShellProcess>,
 }
 
-/// The process of a shell.
+/// The running process of a shell.
 #[derive(Debug)]
 pub(super) struct ShellProcess {
     pub process: RunningProcess,
@@ -38,7 +38,7 @@ pub(super) struct ShellProcess {
     pub used_for: ShellUse,
 }
 
-/// The purpose of a shell.
+/// What a shell is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellUse {
     /// A terminal, independent of the runs of an experiment.

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Transaction};
 
 use super::Store;
 
-/// The owner of a directory.
+/// Whose directory it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// An experiment.

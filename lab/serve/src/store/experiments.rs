@@ -8,7 +8,7 @@ use crate::experiment::{Experiment, Filter, Format, Links, Progress, State};
 use crate::lifecycle::{Event, next_state};
 use crate::queue::QueuedExperiment;
 
-/// A stored experiment.
+/// A stored experiment with its owner, project and last change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The experiment, as the API returns it.
@@ -23,7 +23,7 @@ pub struct Entry {
     pub changed_at: i64,
 }
 
-/// A new experiment.
+/// What is stored about a new experiment.
 #[derive(Debug, Clone)]
 pub struct NewExperiment {
     /// Short name, which is also used in file names.
@@ -58,7 +58,7 @@ pub struct NewExperiment {
     pub now: i64,
 }
 
-/// A state change.
+/// A change of an experiment's state.
 #[derive(Debug, Clone)]
 pub struct StateChange {
     /// The previous state.

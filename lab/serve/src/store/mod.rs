@@ -30,7 +30,7 @@ pub const DATABASE_FILE: &str = "lab.db";
 /// File name of the reserve, next to the database.
 const RESERVE_FILE: &str = "reserve";
 
-/// The database.
+/// The database of the server.
 #[derive(Debug)]
 pub struct Store {
     connection: Mutex<Connection>,
@@ -102,7 +102,8 @@ impl Store {
     }
 }
 
-/// Returns whether an error means that the disk is full, also if SQLite cannot extend the index of its write-ahead log.
+/// Returns whether an error means that the disk is full. This includes errors of SQLite when it cannot extend
+/// the index of its write-ahead log.
 pub fn is_disk_full(error: &rusqlite::Error) -> bool {
     let rusqlite::Error::SqliteFailure(failure, _) = error else { return false };
     let no_room = [rusqlite::ffi::SQLITE_IOERR_SHMSIZE, rusqlite::ffi::SQLITE_IOERR_SHMOPEN];

@@ -30,7 +30,7 @@ pub struct Credentials {
     pub password: String,
 }
 
-/// A project.
+/// A project, as the current user sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Project {
     /// Short name.
@@ -54,7 +54,7 @@ pub struct Member {
     pub is_admitted: bool,
 }
 
-/// The purpose of a key.
+/// What a key is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// A session of a browser, in a cookie.
@@ -118,7 +118,7 @@ impl Store {
         statement.query_row([name], found).optional()
     }
 
-    /// Changes a password, and ends all sessions of `user` except that of the key with the digest `kept`.
+    /// Changes a password. Ends all sessions of `user` except the session whose key has the digest `kept`.
     pub fn set_password(&self, user: i64, password: &str, kept: Option<&[u8]>) -> rusqlite::Result<()> {
         self.transact(|transaction| {
             transaction.execute("UPDATE users SET password = ?2 WHERE id = ?1", params![user, password])?;
@@ -153,7 +153,8 @@ impl Store {
         })
     }
 
-    /// Returns the user of the key with this `digest`.
+    /// Returns the user of the key with this `kind` and `digest`; `None` if there is no such key or it has
+    /// expired.
     pub fn user_of_key(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Requester>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -225,7 +226,8 @@ impl Store {
         statement.query_row(params![name, user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
-    /// Returns the projects of which `user` is a member, including unapproved ones; with `all`, all projects.
+    /// Returns the projects that have `user` as a member, including unapproved ones; with `all`, all
+    /// projects.
     pub fn projects(&self, user: i64, all: bool) -> rusqlite::Result<Vec<Project>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(

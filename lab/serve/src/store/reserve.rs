@@ -1,5 +1,5 @@
-//! Disk space that is freed when the disk is full, so that deletions and the ends of experiments can still be
-//! recorded: to delete a row, SQLite first writes to its log.
+//! Reserved disk space that is freed when the disk is full. Deletions and the ends of experiments can then
+//! still be recorded: to delete a row, SQLite first writes to its log.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -39,7 +39,7 @@ impl Budget {
         })
     }
 
-    /// Counts commands.
+    /// Counts `count` commands; an error if the script has executed too many.
     pub fn charge_commands(&mut self, at: usize, count: u64) -> Result<(), Stop> {
         self.commands += count;
         check(self.commands <= MAX_COMMANDS, at, || {
@@ -47,7 +47,7 @@ impl Budget {
         })
     }
 
-    /// Counts octets.
+    /// Counts `count` octets; an error if the script has handled too many.
     pub fn charge_octets(&mut self, at: usize, count: usize) -> Result<(), Stop> {
         self.octets = self.octets.saturating_add(count as u64);
         check(self.octets <= MAX_OCTETS, at, || {

@@ -50,8 +50,8 @@ pub(crate) trait Host {
     fn check_method(&mut self, class: &Word, method: &Word, extends: bool);
     /// Returns the names of the host's commands.
     fn names(&self) -> Vec<&'static str>;
-    /// Returns the text of a file that the script reads, and the position of its first octet among all sources; `None` for
-    /// a built-in file.
+    /// Returns the text of a file that the script reads; `None` for a built-in file. Also returns the
+    /// position of its first octet among all sources.
     fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError>;
     /// Returns whether the script can read this file.
     fn has_file(&self, name: &str) -> bool;
@@ -169,7 +169,7 @@ impl<H: Host> Interpreter<H> {
         result
     }
 
-    /// Executes commands.
+    /// Executes commands in order and returns the result of the last one.
     pub(super) fn commands(&mut self, commands: &[Command]) -> Outcome {
         let mut result = String::new();
         for command in commands {
@@ -241,7 +241,7 @@ impl<H: Host> Interpreter<H> {
         self.host.report_unknown(WordError { at, problem }).map_err(Stop::Limit)
     }
 
-    /// Executes a command of the host about an attribute of one of its objects.
+    /// Executes a command of the host that reads or sets an attribute of `object`.
     pub(super) fn attribute_command(&mut self, at: usize, object: &str, rest: &[&str]) -> Outcome {
         let word = |text: &str| Word { text: text.to_owned(), at, verbatim: None };
         let words: Vec<Word> = [object].iter().chain(rest).map(|text| word(text)).collect();

@@ -101,13 +101,13 @@ fn escaped(text: &str, ends: impl Fn(u8) -> bool) -> (Cow<'_, str>, &str) {
     }
 }
 
-/// Returns a list of these elements.
+/// Formats elements as a Tcl list.
 pub(super) fn list<'e>(elements: impl IntoIterator<Item = &'e str>) -> String {
     list_behind(false, elements)
 }
 
-/// Returns these elements as they are written after the existing elements of a list; `has_elements`: whether there are
-/// any.
+/// Returns the text that appends these elements to a list. `has_elements` says whether the list already has
+/// some.
 pub(super) fn list_behind<'e>(mut has_elements: bool, elements: impl IntoIterator<Item = &'e str>) -> String {
     let mut list = String::new();
     for text in elements {

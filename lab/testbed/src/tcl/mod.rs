@@ -42,7 +42,7 @@ pub(crate) fn error_at<T>(at: usize, problem: impl Into<String>) -> Result<T, Wo
 /// Maximum number of names that are compared with an unknown one, and the maximum length of a compared name in octets.
 const COMPARISON_LIMITS: (usize, usize) = (200, 64);
 
-/// Returns the name among the `known` ones that is the most similar to an unknown one.
+/// Returns the known name that is most similar to an unknown one.
 pub(crate) fn suggestion<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let (max, longest) = COMPARISON_LIMITS;
     let known = known.into_iter().take(max).filter(|known| known.len().max(name.len()) <= longest);

@@ -18,7 +18,7 @@ pub(super) fn too_large(at: usize) -> Stop {
     Stop::Limit(WordError { at, problem: TOO_LARGE.to_owned() })
 }
 
-/// A number of Tcl.
+/// A number in a Tcl script.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
     Whole(i64),
@@ -57,8 +57,8 @@ impl Number {
         Err(WordError { at, problem }.into())
     }
 
-    /// Refuses a text that is a number in Tcl but not here: of more than 64 bits, infinite, not a number, or
-    /// only known during a run.
+    /// Refuses a text that is a number in Tcl but not here. Such numbers have more than 64 bits, are infinity
+    /// or NaN, or are known only during a run.
     pub fn refuse_unsupported(text: &str, at: usize) -> Result<(), Stop> {
         let is_odd = |text: &str| text.parse().is_ok_and(|real: f64| !real.is_finite());
         let problem = match trimmed(text) {
@@ -111,7 +111,7 @@ impl Number {
         }
     }
 
-    /// Compares two numbers.
+    /// Compares two numbers exactly, even an integer with a floating-point number.
     pub fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Whole(a), Whole(b)) => a.cmp(&b),

@@ -38,7 +38,7 @@ pub(super) struct Parser<'t> {
     depth: usize,
 }
 
-/// Returns all commands of a script.
+/// Parses a script into its commands.
 pub(super) fn script(text: Text<'_>) -> Result<Vec<Command>, WordError> {
     Parser::new(text).commands(None)
 }
@@ -74,7 +74,7 @@ pub(super) fn backslash(text: &str) -> (char, usize) {
 }
 
 impl<'t> Parser<'t> {
-    /// Creates a parser of a text.
+    /// Creates a parser at the beginning of a text.
     pub fn new(text: Text<'t>) -> Self {
         Self { text, offset: 0, depth: 0 }
     }
@@ -94,7 +94,7 @@ impl<'t> Parser<'t> {
         &self.text.text[self.offset..]
     }
 
-    /// Reads the next character.
+    /// Reads the next character, if there is one.
     pub fn take(&mut self) -> Option<char> {
         let next = self.peek()?;
         self.offset += next.len_utf8();

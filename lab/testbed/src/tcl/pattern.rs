@@ -46,7 +46,7 @@ pub(super) enum Place {
     NoWordEdge,
 }
 
-/// A set of letters, by which all characters are meant here.
+/// A set of letters. A letter here is any character.
 #[derive(Debug)]
 pub(super) struct Set {
     items: Vec<Item>,

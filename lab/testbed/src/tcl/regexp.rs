@@ -55,7 +55,7 @@ impl<H: Host> Interpreter<H> {
         Ok("1".to_owned())
     }
 
-    /// Parses a pattern.
+    /// Parses a pattern, and counts the work against the budget.
     pub(super) fn pattern(&mut self, word: &Word, ignores_case: bool) -> Result<Pattern, Stop> {
         self.budget.charge_octets(word.at, word.text.len() * PATTERN_COST)?;
         parse(&word.text, ignores_case).map_err(|problem| {

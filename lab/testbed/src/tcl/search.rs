@@ -1,5 +1,5 @@
-//! Searches a regular expression in a text: the first position at which it matches, and there the longest match, or the
-//! shortest if the expression prefers that (re_syntax(n), "MATCHING").
+//! Searches a text for a regular expression. The match starts at the first possible position and is the
+//! longest one there, or the shortest if the expression prefers that (re_syntax(n), "MATCHING").
 //!
 //! Each part of an expression maps a set of start positions to a set of end positions, so the time is bounded by the
 //! lengths of the expression and the text. Each step counts for the script's limits. Groups are then found as in
@@ -23,7 +23,7 @@ const PLACES_TRIED: usize = 16;
 /// Where a match and its groups begin and end, in letters.
 pub(super) type GroupRanges = Vec<Option<(usize, usize)>>;
 
-/// A text in which a pattern is searched.
+/// A text to be searched for a pattern.
 pub(super) struct Search<'s> {
     pub text: &'s [char],
     pub pattern: &'s Pattern,
@@ -35,7 +35,7 @@ pub(super) struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Returns the first match.
+    /// Returns the ranges of the first match and its groups, if there is a match.
     pub fn first(&mut self) -> Result<Option<GroupRanges>, Stop> {
         let root = &self.pattern.root;
         for start in self.from..=self.text.len() {

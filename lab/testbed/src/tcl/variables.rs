@@ -1,4 +1,4 @@
-//! Variables: the global ones, those of each active procedure call, and those of objects.
+//! Variables: global ones, variables of each active procedure call, and variables of objects.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ impl Variables {
         format!("unknown variable \"{name}\"; {cure}")
     }
 
-    /// Sets a variable.
+    /// Sets a variable, and creates it if it does not exist.
     pub fn set(&mut self, name: &str, value: String) {
         let (scope, name) = self.resolve(name);
         let own = self.get_or_create(scope, name);
@@ -135,12 +135,12 @@ impl Variables {
         }
     }
 
-    /// Enters a procedure.
+    /// Enters a procedure, whose variables are in `frame`.
     pub fn enter(&mut self, frame: Frame) {
         self.frames.push(frame);
     }
 
-    /// Leaves a procedure.
+    /// Leaves the current procedure and drops its variables.
     pub fn leave(&mut self) {
         self.frames.pop();
     }

@@ -48,7 +48,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Creates a sender.
+    /// Creates the sender of a transfer.
     pub fn new(transfer: &Transfer) -> Self {
         let round_trip = transfer.round_trip();
         let (rto, rto_max) = match transfer.recovery {

@@ -1,7 +1,8 @@
 //! The wire format: a header of fixed length in either direction, then the octets of a block, if any.
 //!
-//! The header represents those of NetBIOS and SMB and the parameter words of a command, together 39 octets (a
-//! close) to 107 (the response to an open; MS-CIFS sections 2.2.3 and 2.2.4, RFC 1002 section 4.3).
+//! The header stands for the headers of NetBIOS and SMB and the parameter words of a command. Together these
+//! have 39 octets (a close) to 107 octets (the response to an open): MS-CIFS sections 2.2.3 and 2.2.4, RFC
+//! 1002 section 4.3.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use hol_base::Digest;
@@ -14,7 +15,7 @@ pub(super) const HEADER_OCTETS: usize = 64;
 /// Octets of the header that are not zero.
 const USED_OCTETS: usize = 40;
 
-/// A command.
+/// What the client asks the server to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
     /// Create an empty file, replacing an existing one.

@@ -10,7 +10,7 @@ use super::frame::{Command, Header};
 use crate::ConnectionId;
 use crate::receiver::ReplySource;
 
-/// The stored files.
+/// The files of the server, by number.
 #[derive(Debug, Default)]
 pub(super) struct FileServer {
     pub(super) files: BTreeMap<u32, Vec<u8>>,

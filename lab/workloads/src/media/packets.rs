@@ -31,15 +31,15 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Returns by how many frame durations interleaving in cycles of this size delays the playout: the most by which a unit
-/// is sent later, relative to its playing time, than the first unit.
+/// Returns by how many frame durations interleaving in cycles of this size delays the playout. This is the
+/// most by which a unit is sent later than the first unit, relative to its playing time.
 pub(super) fn max_interleaving_wait(cycle: u8) -> u64 {
     let order = odd_numbers_first(cycle);
     let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();
     waits.iter().max().zip(waits.first()).map_or(0, |(longest, first)| longest.abs_diff(*first))
 }
 
-/// A packet to send.
+/// A packet that is ready to be sent.
 #[derive(Debug)]
 pub(super) struct Packet {
     /// Frame in the packet; `None` for parity.
@@ -85,7 +85,7 @@ impl Packets {
         }
     }
 
-    /// Adds the next frame.
+    /// Adds the next frame of the medium.
     pub(super) fn add_frame(&mut self, number: u32, frame: Vec<u8>) {
         if self.packing == Packing::Mpa {
             return self.waiting.push_back((number, frame));

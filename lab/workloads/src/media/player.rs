@@ -31,7 +31,7 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// Creates a player.
+    /// Creates a player that receives at most `expected` messages.
     pub(super) fn new(media: &Media, is_stream: bool, expected: u64) -> Self {
         Self {
             is_stream,

@@ -4,8 +4,8 @@ use hol_base::{Duration, Time};
 
 use super::clock;
 
-/// The playout times: the first frame is played a fixed time after its arrival, and every other frame as long after the
-/// first as in the medium.
+/// Determines when each frame is played. The first frame is played a fixed time after its arrival, and every
+/// other frame as long after the first as in the medium.
 #[derive(Debug)]
 pub(super) struct Playout {
     buffer: Duration,

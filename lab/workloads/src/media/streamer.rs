@@ -14,8 +14,8 @@ use crate::openings::ConnectionOpenings;
 use crate::rejected_messages::RejectedMessages;
 use crate::{ENDLESS, StreamLayout};
 
-/// Takes a frame from the encoder at each tick, and sends a frame or a unit at the same rate. If the transport blocks,
-/// packets wait, but the encoder continues.
+/// Takes a frame from the encoder at each tick, and sends one frame or unit per tick. If the transport
+/// blocks, packets wait, but the encoder continues.
 #[derive(Debug)]
 pub(crate) struct Streamer {
     lanes: StreamLayout,
@@ -40,7 +40,7 @@ pub(crate) struct Streamer {
 }
 
 impl Streamer {
-    /// Creates a streamer.
+    /// Creates a streamer of `frames` frames at `kbps` kbit/s.
     pub(super) fn new(packets: Packets, kbps: u16, lanes: StreamLayout, frames: u64) -> Self {
         Self {
             lanes,

@@ -19,7 +19,7 @@ pub(crate) enum FrameKind {
     Headers,
 }
 
-/// A received frame.
+/// The header of a received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
@@ -33,7 +33,7 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 
 impl Frame {
-    /// Minimum number of octets of a frame: the header, and the size of a file.
+    /// Minimum number of octets of a frame: a header and the size of a file.
     pub(crate) const MIN: u64 = 16;
     /// Maximum number of octets after the header. RFC 9113 section 4.2.
     pub(crate) const MAX: u64 = 1 << 14;
@@ -75,7 +75,7 @@ pub(crate) fn octets(way: ConnectionReuse, frame: Frame, length: usize) -> u32 {
     (length - header) as u32
 }
 
-/// Builds frames.
+/// Builds the frames of requests and replies.
 #[derive(Debug, Default)]
 pub(crate) struct FrameBuilder {
     zeros: Zeros,
@@ -89,9 +89,9 @@ impl FrameBuilder {
         frame.freeze()
     }
 
-    /// Builds the head of a response with as much of the file as fits into the same packet, since Nagle's
-    /// algorithm would delay a separate write. `left` octets of the file remain; also returns how many of
-    /// them are included.
+    /// Builds the head of a response with as much of the file as fits into the same packet; a separate write
+    /// would be delayed by Nagle's algorithm. `left` octets of the file remain; also returns how many of them
+    /// are included.
     pub(crate) fn build_head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
         const PACKET_OCTETS: u32 = 1200;
         let room = PACKET_OCTETS.saturating_sub(octets as u32);
@@ -100,7 +100,8 @@ impl FrameBuilder {
         (self.frame(octets as usize + part as usize, HEADERS, number).freeze(), part)
     }
 
-    /// Builds the next part of a file of which `left` octets remain; also returns the octets included.
+    /// Builds the next part of a file; also returns the number of octets in it. `left` octets of the file
+    /// remain.
     pub(crate) fn build_data(&mut self, way: ConnectionReuse, number: u32, left: u32) -> (Bytes, u32) {
         const MAX: u32 = Frame::MAX as u32;
         if way == ConnectionReuse::Multiplexed {

@@ -121,7 +121,7 @@ impl PageLoad {
         Some((self.waiting_files.pop_front()?, track as u16))
     }
 
-    /// Records the request of a file on a track; returns the number of octets of the file, and whether this is its
+    /// Records that a file is requested on a track. Returns the octets of the file, and whether this is its
     /// first request.
     pub(super) fn note_request(
         &mut self,
@@ -141,7 +141,7 @@ impl PageLoad {
         self.connections[usize::from(index)]
     }
 
-    /// Records a requested connection.
+    /// Records a connection that was requested.
     pub(super) fn connect(&mut self, index: u16, id: ConnectionId, is_open: bool) {
         self.connections[usize::from(index)] = Some(id);
         self.connection_states.insert(id, Connection { is_open, waiting: Vec::new() });

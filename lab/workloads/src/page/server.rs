@@ -46,7 +46,7 @@ struct Response {
 }
 
 impl Server {
-    /// Creates a server.
+    /// Creates a server that receives at most `expected` requests.
     pub(crate) fn new(page: Page, tracks: Tracks, expected: u64) -> Self {
         let (frames, connections) = (FrameBuilder::default(), BTreeMap::new());
         Self { page, tracks, frames, connections, abort_reason: None, ledger: Ledger::new(expected) }

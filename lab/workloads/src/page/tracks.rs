@@ -1,4 +1,4 @@
-//! Tracks: the connections or streams over which a browser sends requests in parallel.
+//! Tracks: the connections or streams that carry a browser's parallel requests.
 
 use crate::StreamLayout;
 

@@ -29,7 +29,7 @@ pub(crate) struct Firewall {
 impl Firewall {
     const MAX_LIFETIME: Lifetime = Lifetime(3600);
 
-    /// Creates a firewall.
+    /// Creates a firewall, which applies its rules to `filter` if there is one.
     pub(crate) fn new(lanes: StreamLayout, filter: Option<Box<dyn RuleEnforcer>>) -> Self {
         // Notifications are not part of the measured exchange, so they are off.
         let config = Config { announces: false, ..Config::firewall(Self::MAX_LIFETIME) };

@@ -20,7 +20,7 @@ pub struct RequestMix {
     pub delete: u32,
 }
 
-/// The purpose of one request.
+/// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestPurpose {
     Enable,
@@ -43,7 +43,7 @@ impl RequestMix {
         self.lifetime == 0 && self.delete == 0
     }
 
-    /// Returns whether the mix enables enough rules for those that it deletes.
+    /// Returns whether the mix enables at least as many rules as it deletes.
     pub(crate) const fn is_sustainable(&self) -> bool {
         self.enable > 0 && self.delete <= self.enable
     }

@@ -19,7 +19,7 @@ impl MessageBuffer {
         Self { message: Vec::new(), rest: BytesMut::with_capacity(Self::BUFFER_OCTETS) }
     }
 
-    /// Encodes a message.
+    /// Encodes a message as octets.
     pub(super) fn encode(&mut self, message: &Message) -> Bytes {
         self.message.clear();
         message.append_to(&mut self.message);

@@ -41,7 +41,7 @@ impl Writer {
     /// Maximum time to wait at the end until the queue is empty.
     const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-    /// Starts the thread.
+    /// Starts the thread that writes the log to `out`.
     pub fn start(mut out: Box<dyn Write + Send>) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);

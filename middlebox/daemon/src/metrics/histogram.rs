@@ -1,6 +1,6 @@
 //! A histogram.
 
-/// Counts values by size.
+/// Counts values in classes by their size.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
     /// The upper bound of each class; larger values have a class of their own.
@@ -40,7 +40,7 @@ impl Histogram {
         Self { bounds, counts: vec![0; bounds.len() + 1], sum: 0 }
     }
 
-    /// Counts a value.
+    /// Counts a value in its bucket.
     pub fn count(&mut self, value: u64) {
         self.counts[self.bounds.partition_point(|bound| *bound < value)] += 1;
         self.sum += value;

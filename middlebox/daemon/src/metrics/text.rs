@@ -7,7 +7,7 @@ use hol_simco::Usage;
 use super::process::Process;
 use super::{Histogram, Numbers};
 
-/// The MIME type of the text.
+/// The MIME type of Prometheus' text format.
 pub(crate) const MIME_TYPE: &str = "text/plain; version=0.0.4";
 
 /// Nanoseconds per second: Prometheus uses base units.

@@ -94,7 +94,7 @@ impl MappingRequest {
     }
 
     /// Returns the data that the SIMCO request enables. For MAP with TCP, SCTP or DCCP these are inbound
-    /// connections, whose replies the gateway passes by itself; otherwise data both ways.
+    /// connections, because the gateway passes their replies in any case; otherwise they are data both ways.
     pub fn enable(&self) -> Enable {
         let Key { host, protocol, port, remote } = self.key;
         let internal = AddressTuple::of_host(Location::Internal, protocol, SocketAddr::new(host, port));

@@ -17,7 +17,7 @@ pub(crate) struct Key {
     pub remote: Option<SocketAddr>,
 }
 
-/// A granted mapping.
+/// A mapping that a host has been granted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GrantedMapping {
     pub pid: Pid,

@@ -117,7 +117,7 @@ pub(crate) struct ReplicationThread {
 }
 
 impl ReplicationThread {
-    /// Listens for the standby.
+    /// Listens at `address` for the standby.
     pub fn open(
         address: SocketAddr,
         tls: Arc<ServerConfig>,
@@ -411,7 +411,7 @@ impl Replicator {
         replicator
     }
 
-    /// Returns the queued batches.
+    /// Returns the batches that wait for transmission.
     pub fn queued(&self) -> Vec<Vec<u8>> {
         self.shared.lock().queue.iter().map(|(_, entries)| entries.clone()).collect()
     }

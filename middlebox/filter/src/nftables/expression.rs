@@ -1,11 +1,11 @@
-//! The expressions of a rule. Attributes have the numbers of linux/netfilter/nf_tables.h, in its order;
-//! registers have four octets each and are counted from 0.
+//! The expressions of a rule. Attributes have the numbers of linux/netfilter/nf_tables.h, in the order of
+//! that file. Registers have four octets each and are counted from 0.
 
 use hol_netlink::Message;
 
 /// `NFTA_LIST_ELEM`
 const LIST_ELEMENT: u16 = 1;
-/// `NFTA_DATA_VALUE`
+/// The attribute `NFTA_DATA_VALUE`.
 pub(super) const VALUE_ATTRIBUTE: u16 = 1;
 /// `NFT_REG_VERDICT`
 const VERDICT_REGISTER: u32 = 0;
@@ -38,14 +38,14 @@ pub(super) const TRANSLATED_DESTINATION: u32 = 1 << 5;
 /// Labels of a connection: each is a bit, from the lowest bit of the first octet.
 pub(super) type Label = [u8; 16];
 
-/// The base of a `payload`.
+/// The header in which the expression `payload` finds its octets.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Header {
     Network = 1,
     Transport = 2,
 }
 
-/// The comparison of `cmp`.
+/// How the expression `cmp` compares.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Order {
     Equal = 0,
@@ -54,7 +54,7 @@ pub(super) enum Order {
     NotBelow = 5,
 }
 
-/// The verdict of a rule.
+/// What a rule does with a packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'a> {
     Accept,
@@ -135,8 +135,8 @@ impl Expressions {
         })
     }
 
-    /// Translates to the address in this register and, if `ports` is given, to a port between those in these two
-    /// registers. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
+    /// Translates to the address in this register. If `ports` is given, also translates to a port in the
+    /// range that the two registers define. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
     pub fn nat(self, nat: Nat, version: u8, address: usize, ports: Option<[usize; 2]>) -> Self {
         self.with("nat", |data| {
             let data = register(number(number(data, 1, nat as u32), 2, version.into()), 3, address);

@@ -14,8 +14,8 @@ pub(super) enum PacketDirection {
     Reply,
 }
 
-/// Appends the lookup of a packet in the set of `shape`, and the verdict or translation of the set's role.
-/// Translated connections get `label`, if given.
+/// Appends an expression that looks up a packet in the set of `shape`, and the verdict or translation for a
+/// packet that it finds. Translated connections get `label`, if given.
 pub(super) fn add_lookup(
     rule: Expressions,
     shape: &Shape,

@@ -1,4 +1,5 @@
-//! The rules around the sets, through which a packet passes. `docs/simco-filter.md` shows them as `nft` does.
+//! The rules around the sets; every packet passes through them. `docs/simco-filter.md` shows them as `nft`
+//! does.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -22,7 +23,8 @@ const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 
-/// A chain of the table: the rules of `begin`, then a lookup in each set with one of the `roles`, then the `end`.
+/// A chain of the table. It has the rules of `begin`, then a lookup in each set with one of the `roles`, then
+/// the `end`.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     name: &'static str,
@@ -150,8 +152,8 @@ fn translator() -> [Chain<'static>; 3] {
     ]
 }
 
-/// Chains of every table of a middlebox, by which such a table is recognised. The first chain filters all forwarded
-/// packets.
+/// The chains that every table of a middlebox has; they identify such a table. The first chain filters all
+/// forwarded packets.
 pub(super) const COMMON_CHAINS: [&str; 3] = [FORWARD_CHAIN, CHECKS_CHAIN, BLOCKED_CHAIN];
 
 /// Returns true if the table has a chain of this name.

@@ -14,13 +14,13 @@ use crate::{Config, FilterError, MAX_SHAPES};
 pub(super) struct Sets(BTreeMap<Shape, String>);
 
 impl Sets {
-    /// Returns the sets for these elements.
+    /// Returns a set for each shape of these elements.
     pub fn for_all(required: &RequiredElements) -> Result<Self, FilterError> {
         let sets: BTreeMap<Shape, String> = required.shapes().map(|shape| (shape, shape.name())).collect();
         if sets.len() > MAX_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }
     }
 
-    /// Returns these sets and those that the steps need. Empty sets stay until there would be more than
+    /// Returns these sets and the sets that the steps need. Empty sets stay until there would be more than
     /// [`MAX_SHAPES`] sets, because creating a set is costly.
     pub fn with_sets_for(&self, steps: &Steps, required: &RequiredElements) -> Result<Self, FilterError> {
         let mut sets = self.clone();

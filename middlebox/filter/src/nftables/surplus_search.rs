@@ -1,8 +1,8 @@
-//! Searches a large table for elements that no rule requires, in the background.
+//! Searches a large table for surplus elements, which no rule requires. The search runs in the background.
 //!
-//! The kernel walks a set from its beginning for every piece of its list, so a million elements take it two
-//! minutes. A thread reads the list, [at least twice](super::listing); elements added meanwhile are
-//! remembered, since they are not surplus.
+//! The kernel walks a set from its beginning for every piece of its list, so a list of a million elements
+//! takes two minutes. A thread reads the list, [at least twice](super::listing). It remembers elements that
+//! are added during the search, since they are not surplus.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,7 +19,7 @@ pub(super) type ElementName = (String, Vec<u8>);
 /// The reason why locking cannot fail.
 const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
-/// A running search.
+/// A search that runs in the background.
 #[derive(Debug)]
 pub(super) struct Survey {
     listing: JoinHandle<Result<BTreeSet<ElementName>, FilterError>>,
@@ -65,7 +65,7 @@ impl Survey {
         self.listing.is_finished()
     }
 
-    /// Returns the surplus elements.
+    /// Waits for the end of the search and returns the surplus elements.
     pub fn finish(self) -> Result<BTreeSet<ElementName>, FilterError> {
         let mut surplus = self.listing.join().expect("the search does not panic")?;
         let added = self.added.lock().expect(NOT_POISONED);

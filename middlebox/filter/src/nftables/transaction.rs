@@ -7,12 +7,12 @@ use super::expression::{Expressions, number, value};
 use crate::required_elements::ElementState;
 use crate::shape::{self, Shape};
 
-/// `NFNL_SUBSYS_NFTABLES`
+/// The subsystem of nftables in nfnetlink: `NFNL_SUBSYS_NFTABLES`.
 pub(super) const NFTABLES: u16 = 10;
 /// `NFNL_MSG_BATCH_BEGIN`
 const BATCH_BEGIN: u16 = 16;
 const BATCH_END: u16 = 17;
-/// `NFPROTO_INET`
+/// The family of tables for IPv4 and IPv6: `NFPROTO_INET`.
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements. They match no packet, but cost work.
 const GC_INTERVAL: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ const GC_INTERVAL: Duration = Duration::from_secs(30);
 /// should end elements only if this process has ended or is late.
 pub(super) const GRACE_TIME: Duration = Duration::from_secs(5);
 
-/// `enum nf_tables_msg_types`
+/// The type of a message: `enum nf_tables_msg_types`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     NewTable = 0,
@@ -50,7 +50,7 @@ pub(super) fn table_message(table: &str, kind: Kind, flags: u16) -> Message {
     Message::new(NFTABLES << 8 | kind as u16, flags, &[INET, 0, 0, 0]).with_name(1, table)
 }
 
-/// A transaction under construction.
+/// A transaction to which messages are being added.
 #[derive(Debug)]
 pub(super) struct Transaction<'a> {
     table: &'a str,
@@ -114,7 +114,7 @@ impl<'a> Transaction<'a> {
         self.push(number(message, 5, ACCEPT).with_name(7, kind));
     }
 
-    /// Removes the rules of a chain; `None`: those of all chains.
+    /// Removes the rules of a chain; `None` means all chains.
     pub fn flush(&mut self, chain: Option<&str>) {
         let message = table_message(self.table, Kind::DeleteRule, 0);
         self.push(if let Some(chain) = chain { message.with_name(2, chain) } else { message });

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Middlebox {
-    /// Handles PER.
+    /// Handles PER: lets data pass.
     pub(super) fn enable(
         &mut self,
         now: Time,

@@ -26,14 +26,14 @@ impl Middlebox {
         Ok(Reply::Plc { lifetime })
     }
 
-    /// Handles PRS.
+    /// Handles PRS: returns the status of a rule.
     pub(super) fn status(&self, now: Time, agent: AgentId, pid: Pid) -> Result<Reply, Refusal> {
         self.authorize_for(agent, Right::Status)?;
         let rule = self.accessible(now, agent, pid)?;
         Ok(rule.status(now, self.policy.name(rule.owner)))
     }
 
-    /// Handles PRL.
+    /// Handles PRL: lists the rules that the agent may access.
     pub(super) fn list(&self, now: Time, agent: AgentId, batch: &mut Batch) -> Result<Reply, Refusal> {
         /// Maximum number of PIDs in a PRL reply: the 16-bit length field counts eight octets for each; the
         /// message then has 65,536 octets.

@@ -1,4 +1,4 @@
-//! The first checks of every message. RFC 4540 section 6, in its order.
+//! The first checks of every message, in the order of RFC 4540 section 6.
 
 use hol_base::Time;
 

@@ -39,7 +39,7 @@ impl Middlebox {
         self.sweeps.iter().any(|(requester, _)| *requester == id)
     }
 
-    /// Continues sweeps as far as the batch has room.
+    /// Continues sweeps until they end or the batch is full.
     pub(super) fn sweep(&mut self, now: Time, batch: &mut Batch) {
         let mut examined = 0;
         while examined < Self::MAX_EXAMINED

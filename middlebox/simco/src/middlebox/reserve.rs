@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Middlebox {
-    /// Handles PRR.
+    /// Handles PRR: reserves addresses.
     pub(super) fn reserve(
         &mut self,
         now: Time,

@@ -40,7 +40,7 @@ impl ConnectionInfo {
     }
 }
 
-/// A connection and its session.
+/// The state of a connection and of its session.
 #[derive(Debug)]
 pub(super) struct Session {
     state: State,

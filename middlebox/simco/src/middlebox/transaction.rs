@@ -152,8 +152,8 @@ impl Middlebox {
         }
     }
 
-    /// Repeats the next [undone](Self::undo) step; its changes must be applied, or [refused](Self::refuse), before the
-    /// next step is repeated. Returns false if there is no further step.
+    /// Repeats the next [undone](Self::undo) step; returns false if there is none. The changes of the step
+    /// must be applied, or [refused](Self::refuse), before the next step is repeated.
     pub fn redo(&mut self, now: Time, batch: &mut Batch) -> bool {
         let Some((cause, outputs)) = batch.undone.pop_front() else { return false };
         match cause {
@@ -171,10 +171,10 @@ impl Middlebox {
         true
     }
 
-    /// Undoes the last step, whose changes could not be applied, and refuses its request. If the step is the end of a
-    /// rule by the middlebox itself, the rule remains ended, and the function returns false.
+    /// Undoes the last step, whose changes could not be applied, and refuses its request. If the middlebox
+    /// itself ended a rule in that step, the rule remains ended, and the function returns false.
     ///
-    /// Other rules may have expired meanwhile: [`advance`](Self::advance) ends them.
+    /// Other rules may have expired since then; [`advance`](Self::advance) ends them.
     pub fn refuse(&mut self, refusal: Refusal, batch: &mut Batch) -> bool {
         if let Some(Step { cause: Cause::Request(_), .. }) = batch.steps.last()
             && let Some((Cause::Request(request), _)) = self.undo_step(batch)

@@ -4,8 +4,8 @@ use super::Middlebox;
 use crate::{AddressTuple, Addresses, AgentId, Capabilities, Location, Refusal};
 
 impl Middlebox {
-    /// Performs the checks that need only the tuples: first the checks that the RFC requires, in its order, then
-    /// those for which the RFC only lists a refusal, then those of the policy.
+    /// Performs the checks that need only the tuples. The checks that the RFC requires come first, in its
+    /// order, then those for which the RFC only lists a refusal, then those of the policy.
     pub(super) fn check_tuples(
         &self,
         agent: AgentId,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Accesses, AgentId, Permit, Policy, PolicyError, check_count};
 
 impl Policy {
-    /// Returns this policy as the successor of an earlier one: agents known to both keep their identifiers;
-    /// those known only to the earlier one have no rights but own their rules.
+    /// Returns this policy as the successor of an earlier one. Agents known to both keep their identifiers.
+    /// Agents known only to the earlier one have no rights, but own their rules.
     pub fn as_successor_of(self, earlier: &Self) -> Result<Self, PolicyError> {
         let mut indices: BTreeMap<&str, AgentId> = earlier.names().zip(earlier.ids()).collect();
         for name in self.names() {

@@ -5,12 +5,12 @@ use hol_base::Time;
 
 use super::bandwidth::Bandwidth;
 
-/// Number of round trips in a window of the maximum: bbr_extra_acked_win_rtts. There are two windows.
+/// How many round trips each of the max filter's two windows lasts: bbr_extra_acked_win_rtts.
 pub(crate) const ROUNDS_PER_WINDOW: u32 = 5;
 /// An epoch ends after this many acknowledged segments: bbr_ack_epoch_acked_reset_thresh.
 const MAX_EPOCH: u32 = 1 << 20;
 
-/// The largest excess in the last five to ten rounds.
+/// Tracks the largest ACK aggregation of the last five to ten rounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Aggregation {
     epoch: Time,
@@ -26,12 +26,12 @@ impl Aggregation {
         self.maxima[0].max(self.maxima[1])
     }
 
-    /// Starts an epoch.
+    /// Starts an epoch at `now`.
     pub(crate) fn begin(&mut self, now: Time) {
         (self.epoch, self.acked) = (now, 0);
     }
 
-    /// Handles the start of a round trip; a window of the maximum consists of `window` round trips.
+    /// Handles the start of a round trip; each window of the max filter lasts `window` round trips.
     pub(crate) fn on_round(&mut self, window: u32) {
         self.rounds += 1;
         if self.rounds >= window {
@@ -40,8 +40,8 @@ impl Aggregation {
         }
     }
 
-    /// Counts `acked` newly acknowledged units. The excess is what exceeds the units that `bandwidth` explains since
-    /// the epoch began, at most `cwnd`.
+    /// Counts `acked` newly acknowledged units. The excess is the number of units acknowledged since the
+    /// epoch began beyond those that `bandwidth` explains; it is at most `cwnd`.
     pub(crate) fn on_acked(&mut self, now: Time, acked: u32, bandwidth: Bandwidth, cwnd: u32) {
         let mut expected = bandwidth.units_in(now.saturating_since(self.epoch));
         if self.acked <= expected || self.acked + acked >= MAX_EPOCH {

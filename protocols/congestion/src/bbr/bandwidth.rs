@@ -6,7 +6,7 @@ use hol_base::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Bandwidth(u64);
 
-/// A gain of 1.
+/// The number that stands for a gain of 1.
 pub(crate) const GAIN_ONE: u32 = 256;
 const BW_SCALE: u32 = 24;
 

@@ -20,7 +20,7 @@ const ROUNDS_OF_USE: u32 = 48;
 /// Units delivered and lost up to a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
-    /// The time up to which units are counted.
+    /// The time at which the counts were taken.
     pub(crate) at: Time,
     /// Units delivered.
     pub(crate) delivered: u32,
@@ -71,7 +71,8 @@ impl Policer {
         (self.start, self.rounds) = (tally, 0);
     }
 
-    /// Handles an acknowledgment; `cruising`: whether the gains are cycled. Returns `true` if the detected bandwidth has expired.
+    /// Handles an acknowledgment; `cruising` says whether the gains are cycled. Returns `true` if the
+    /// detected bandwidth has expired.
     pub(crate) fn observe(&mut self, turn: PolicerUpdate, cruising: bool) -> bool {
         if self.in_use {
             self.rounds += u32::from(cruising && turn.round_began);

@@ -1,4 +1,5 @@
-//! Runs BBR through its modes on a path that only delays. draft-cardwell-iccrg-bbr-congestion-control-00.
+//! Runs BBR through its modes on a path that only delays packets.
+//! draft-cardwell-iccrg-bbr-congestion-control-00.
 
 use std::collections::VecDeque;
 

@@ -48,7 +48,7 @@ impl SavedState {
 }
 
 impl Bbr {
-    /// Returns the minimum window.
+    /// Returns the minimum window in units.
     pub(super) fn min_window(&self) -> u32 {
         MIN_WINDOW * self.quantum
     }

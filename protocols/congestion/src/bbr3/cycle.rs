@@ -28,7 +28,7 @@ pub(super) enum AckPhase {
     Refilling,
 }
 
-/// The cycle of ProbeBW.
+/// Where the sender is in the cycle of ProbeBW.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cycle {
     /// When the present wait or probe began: BBR.cycle_stamp.
@@ -52,7 +52,7 @@ impl Cycle {
 }
 
 impl Bbr3 {
-    /// Enters ProbeBW_DOWN: BBRStartProbeBW_DOWN.
+    /// Enters the phase ProbeBW_DOWN: BBRStartProbeBW_DOWN.
     pub(super) fn start_down(&mut self, now: Time) {
         self.losses.reset();
         self.model.latest = (Bandwidth::default(), 0);
@@ -74,7 +74,7 @@ impl Bbr3 {
         self.state = State::Refill;
     }
 
-    /// Enters ProbeBW_UP: BBRStartProbeBW_UP.
+    /// Enters the phase ProbeBW_UP: BBRStartProbeBW_UP.
     pub(super) fn start_up(&mut self, now: Time, rate: Bandwidth, cwnd: u32) {
         self.cycle.ack_phase = AckPhase::Starting;
         self.cycle.since = now;
@@ -127,7 +127,8 @@ impl Bbr3 {
         self.full.now_reached
     }
 
-    /// Returns inflight_longterm less the headroom, in units; `None`: unlimited. BBRInflightWithHeadroom.
+    /// Returns inflight_longterm less the headroom, in units; `None` if unlimited. Draft:
+    /// BBRInflightWithHeadroom.
     pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
         let max = self.model.long_term_in_flight?;
         let headroom = scaled(max, HEADROOM).max(self.quantum);

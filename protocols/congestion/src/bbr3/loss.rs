@@ -11,7 +11,7 @@ const LOSS_DENOMINATOR: u64 = 100;
 /// Number of lost ranges in a round that ends startup. Draft, section 5.3.1.3: BBRStartupFullLossCnt.
 const STARTUP_RANGES: u32 = 6;
 
-/// The recent losses.
+/// What the bounds need to know of recent losses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
     /// BBR.loss_round_delivered: the round ends when a segment is acknowledged that was sent after this many units had
@@ -159,8 +159,8 @@ impl Bbr3 {
     }
 }
 
-/// Returns the volume in flight at which losses crossed the threshold, possibly within this segment. Draft,
-/// section 5.5.10.2: BBRInflightAtLoss.
+/// Returns the volume in flight that crossed the loss threshold, possibly within this segment. Draft, section
+/// 5.5.10.2: BBRInflightAtLoss.
 pub(super) fn in_flight_at_loss(in_flight: u32, lost: u32, units: u32) -> u32 {
     let before = in_flight.saturating_sub(units);
     let lost_before = u64::from(lost.saturating_sub(units));

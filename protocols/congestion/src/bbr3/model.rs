@@ -74,7 +74,7 @@ impl FullPipe {
     }
 }
 
-/// Bandwidth and volume in flight. Draft, sections 2.8 to 2.10 and 5.5.
+/// The model of the path: its bandwidth and the volume in flight. Draft, sections 2.8 to 2.10 and 5.5.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     /// BBR.max_bw_filter: the maxima of the previous and of this cycle.

@@ -14,7 +14,7 @@ const MIN_RTT_LIFETIME: Duration = Duration::from_secs(10);
 /// The state of the minimum round-trip time and of ProbeRTT.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoundTrip {
-    /// The minimum round-trip time of ten seconds: BBR.min_rtt.
+    /// The minimum round-trip time of the last ten seconds: BBR.min_rtt.
     pub(super) min: Option<Duration>,
     /// When `min` was measured: BBR.min_rtt_stamp.
     min_at: Time,

@@ -15,7 +15,7 @@ const NOMINAL_RTT: Duration = Duration::from_millis(1);
 const MIN_BURST: u32 = 2;
 
 impl Bbr3 {
-    /// Returns BBR.MinPipeCwnd in units.
+    /// Returns the minimum window in units: BBR.MinPipeCwnd.
     pub(super) fn min_window(&self) -> u32 {
         MIN_WINDOW * self.quantum
     }

@@ -9,14 +9,14 @@ pub(super) struct Input<R> {
     offset: u64,
 }
 
-/// The byte order of numbers.
+/// The order of the octets of a number in a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteOrder {
     Little,
     Big,
 }
 
-/// The reason for which there is no further packet, without its position.
+/// The reason why there is no further packet.
 pub(super) enum StopReason {
     /// The capture ends after a complete packet.
     End,

@@ -15,7 +15,7 @@ pub use link::{LinkType, UnsupportedLinkType};
 use pcap::Pcap;
 use pcapng::Pcapng;
 
-/// A packet in a capture.
+/// A packet that was read from a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedPacket {
     /// When the packet was captured, in ns since 1970.
@@ -30,7 +30,7 @@ pub struct CapturedPacket {
     pub cut: u32,
 }
 
-/// An interface of a capture.
+/// An interface on which packets were captured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureInterface {
     /// Name of the interface, if known.
@@ -39,7 +39,7 @@ pub struct CaptureInterface {
     pub link: LinkType,
 }
 
-/// The reason for which a capture cannot be read completely.
+/// The reason why a capture cannot be read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is empty.

@@ -46,7 +46,7 @@ impl Pcap {
         &self.interface
     }
 
-    /// Reads the next packet.
+    /// Reads the next packet of the file.
     pub fn packet(&self, input: &mut Input<impl Read>) -> Result<CapturedPacket, StopReason> {
         let begin = input.offset();
         let header = input.take::<16>()?;

@@ -49,7 +49,7 @@ impl PacketNumber {
         (u128::from(self.number) << 64 | u128::from(self.generation)).to_be_bytes()
     }
 
-    /// Decodes a tag.
+    /// Decodes the number and the generation from a tag.
     pub fn from_tag(tag: [u8; Self::TAG_OCTETS]) -> Self {
         let both = u128::from_be_bytes(tag);
         Self { number: (both >> 64) as u64, generation: both as u64 }

@@ -17,7 +17,7 @@ use sha2::Sha256;
 
 use super::{CONNECTION_ID_OCTETS, CleartextPacket, PacketNumber, PacketNumberSpace};
 
-/// The values from which the keys of a datagram are derived.
+/// The values that determine the keys of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Secrets {
     /// The Destination Connection ID of the client's first Initial. RFC 9001 section 5.2.
@@ -31,7 +31,7 @@ pub struct Secrets {
 pub enum Side {
     /// The side that opened the connection.
     Client,
-    /// The other side.
+    /// The side to which the connection was opened.
     Server,
 }
 

@@ -28,7 +28,7 @@ serial_number!(
 pub struct Asconf {
     /// Sequence number of the ASCONF.
     pub serial: AsconfSerial,
-    /// An address of the sender that its peer knows, by which the peer finds the association.
+    /// An address of the sender that its peer knows. The peer finds the association by it.
     pub lookup: Address,
     /// The requests, in the order of processing.
     pub requests: Vec<Request>,
@@ -79,7 +79,7 @@ mod kind {
 }
 
 impl Asconf {
-    /// Chunk type.
+    /// The chunk type of ASCONF.
     pub const KIND: u8 = 0xC1;
 
     pub(super) fn value_length(&self) -> usize {

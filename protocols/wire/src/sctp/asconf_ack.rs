@@ -46,7 +46,7 @@ pub enum Response {
     Error {
         /// The correlation ID of the request.
         correlation: u32,
-        /// The reasons.
+        /// The error causes.
         causes: Vec<Cause>,
     },
 }
@@ -58,7 +58,7 @@ mod kind {
 }
 
 impl AsconfAck {
-    /// Chunk type.
+    /// The chunk type of ASCONF-ACK.
     pub const KIND: u8 = 0x80;
 
     pub(super) fn value_length(&self) -> usize {

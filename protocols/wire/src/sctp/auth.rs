@@ -26,7 +26,7 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// Chunk type.
+    /// The chunk type of AUTH.
     pub const KIND: u8 = 15;
 
     pub(super) fn value_length(&self) -> usize {

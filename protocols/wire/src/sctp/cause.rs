@@ -37,7 +37,7 @@ pub enum Cause {
     CookieWhileShuttingDown,
     /// 11: an INIT would have added the addresses in these parameters to an association.
     NewAddresses(Bytes),
-    /// 12: the user requested it.
+    /// 12: the user requested the abort.
     UserInitiatedAbort(Bytes),
     /// 13: the peer violated the protocol.
     ProtocolViolation(Bytes),

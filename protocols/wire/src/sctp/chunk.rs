@@ -35,7 +35,7 @@ pub enum Chunk {
     Abort {
         /// Whether the verification tag is copied from the packet that this chunk answers.
         reflected: bool,
-        /// The reasons.
+        /// The error causes.
         causes: Vec<Cause>,
     },
     /// Shutdown, section 3.3.8.
@@ -148,7 +148,7 @@ impl Chunk {
     /// Octets of a chunk header.
     pub const HEADER: usize = tlv::HEADER;
 
-    /// Returns the number of octets of the chunk on the wire, including padding to a multiple of four.
+    /// Returns how many octets the chunk occupies on the wire, including padding to a multiple of four.
     #[inline]
     pub fn length(&self) -> usize {
         match self {

@@ -26,7 +26,7 @@ pub struct ForwardTsn {
 }
 
 impl ForwardTsn {
-    /// Chunk type.
+    /// The chunk type of FORWARD TSN.
     pub const KIND: u8 = 192;
     /// Octets of one entry for a skipped stream.
     pub const ENTRY_OCTETS: usize = 4;

@@ -55,7 +55,7 @@ pub struct IData {
 }
 
 impl IData {
-    /// Chunk type.
+    /// The chunk type of I-DATA.
     pub const KIND: u8 = 64;
     /// Octets of the chunk before the user data.
     pub const HEADER: usize = 20;

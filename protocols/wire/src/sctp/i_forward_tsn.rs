@@ -41,9 +41,9 @@ pub struct SkippedMessages {
 const UNORDERED: u16 = 1;
 
 impl IForwardTsn {
-    /// Chunk type.
+    /// The chunk type of I-FORWARD-TSN.
     pub const KIND: u8 = 194;
-    /// Octets of one entry.
+    /// Number of octets of one entry.
     pub const ENTRY_OCTETS: usize = 8;
 
     pub(super) fn value_length(&self) -> usize {

@@ -87,7 +87,7 @@ impl ReconfigResult {
     pub const NOTHING_TO_DO: Self = Self(0);
     /// Success: the request was performed.
     pub const PERFORMED: Self = Self(1);
-    /// Denied.
+    /// The peer denies the request.
     pub const DENIED: Self = Self(2);
     /// Error: the stream does not exist.
     pub const WRONG_SSN: Self = Self(3);
@@ -115,7 +115,7 @@ mod kind {
 }
 
 impl Reconfig {
-    /// Chunk type.
+    /// The chunk type of RE-CONFIG.
     pub const KIND: u8 = 130;
 
     /// Returns the number of octets of the parameter on the wire, including padding.

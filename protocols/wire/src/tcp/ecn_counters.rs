@@ -10,9 +10,9 @@ use crate::Ecn;
 /// The counters of an AccECN option, modulo 2²⁴; the last ones may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EcnCounters {
-    /// Whether the first counter is that of ECT(1) and the third that of ECT(0) (kind 174), or the reverse (kind 172).
+    /// Whether the first counter counts ECT(1) and the third ECT(0) (kind 174), or the reverse (kind 172).
     pub begins_with_ect1: bool,
-    /// The counters, at most three. The second is that of CE.
+    /// The counters, at most three. The second one counts CE.
     pub values: SmallVec<[u32; 3]>,
 }
 
@@ -33,8 +33,8 @@ impl EcnCounters {
         2 + 3 * fields
     }
 
-    /// Returns by how many octets the option lengthens the options of a segment. It may occupy `padding` octets in which
-    /// another option has NOPs. Linux: `tcp_options_fit_accecn`.
+    /// Returns by how many octets the option lengthens the options of a segment. It may occupy `padding`
+    /// octets that are NOPs of another option. Linux: `tcp_options_fit_accecn`.
     pub const fn padded_length(fields: usize, padding: usize) -> usize {
         let length = Self::length(fields);
         if length % 4 > padding { length.next_multiple_of(4) } else { length / 4 * 4 }

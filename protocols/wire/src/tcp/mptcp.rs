@@ -1,4 +1,5 @@
-//! The MPTCP options, which give the connection of a subflow, and the position of its octets in the connection's data. RFC 8684.
+//! The MPTCP options that identify the connection of a subflow, and map its octets to the connection's data.
+//! RFC 8684.
 
 use std::fmt;
 
@@ -46,7 +47,7 @@ pub enum Mptcp {
 pub struct Mapping {
     /// Position of the first octet in the data.
     pub data: DataSeq,
-    /// Position of the first octet in the subflow, in which the SYN has position 0. A DATA_FIN alone has position 0.
+    /// Position of the first octet in the subflow. The SYN has position 0, and so has a DATA_FIN alone.
     pub subflow: u32,
     /// Number of octets, including a DATA_FIN.
     pub length: u16,

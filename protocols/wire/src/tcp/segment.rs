@@ -62,11 +62,11 @@ pub struct Flags(pub u16);
 impl Flags {
     /// No more data from the sender.
     pub const FIN: Self = Self(0x01);
-    /// Synchronize sequence numbers.
+    /// Synchronizes the sequence numbers.
     pub const SYN: Self = Self(0x02);
-    /// Reset the connection.
+    /// Resets the connection.
     pub const RST: Self = Self(0x04);
-    /// Push function.
+    /// Asks the receiver to deliver the data at once.
     pub const PSH: Self = Self(0x08);
     /// The acknowledgment field is significant.
     pub const ACK: Self = Self(0x10);

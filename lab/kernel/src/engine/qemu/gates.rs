@@ -50,7 +50,7 @@ impl Gates {
         Ok(Self { shared_memory: SharedMemory::open_at(0, memory), gates: [this?, other?] })
     }
 
-    /// Empties the gate at which the guest waits, after filling the other one.
+    /// Opens the gate at which the guest waits, after filling the other one. An open gate is an empty pipe.
     pub(super) fn open_next(&mut self) -> io::Result<()> {
         close(&self.gates[1])?;
         self.gates.reverse();

@@ -10,7 +10,7 @@ use super::processor_speed::ProcessorSpeed;
 use super::program::{self, QEMU};
 use crate::{KernelError, StepExactness, scratch};
 
-/// The installed QEMU.
+/// What is known of the installed QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InstalledQemu {
     /// Version of QEMU: `7.2.22`.
@@ -23,8 +23,8 @@ pub(super) struct InstalledQemu {
 }
 
 impl InstalledQemu {
-    /// Returns the speed of a machine's processor: that of current processors for the user's programs, if
-    /// this QEMU supports it; otherwise QEMU's own.
+    /// Returns the speed of a machine's processor. For the user's programs it is that of current processors,
+    /// if this QEMU supports it; otherwise it is QEMU's own.
     pub(super) const fn pace(&self, with_programs: bool) -> ProcessorSpeed {
         if with_programs && self.supports_other_speeds {
             ProcessorSpeed::CURRENT_PROCESSORS

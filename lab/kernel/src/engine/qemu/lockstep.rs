@@ -81,7 +81,8 @@ fn report_lines(directory: &Path) -> Vec<String> {
     text.lines().filter_map(|line| line.strip_prefix(REPORT_VARIABLE.1)).map(str::to_owned).collect()
 }
 
-/// Returns whether the library could make QEMU step exactly, from its report at the start; `messages` are those of QEMU and of the loader.
+/// Returns whether the library could make QEMU step exactly, by its report at the start. `messages` are the
+/// messages of QEMU and of the loader.
 pub(super) fn read_report(directory: &Path, messages: &str) -> StepExactness {
     let lines = report_lines(directory);
     // If a script starts QEMU, the script's process reports first.

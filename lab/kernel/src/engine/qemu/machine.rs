@@ -158,7 +158,7 @@ impl Machine {
         child::set_paused(&self.child, is_paused);
     }
 
-    /// Resumes the guest.
+    /// Lets the guest run again.
     pub(super) fn resume(&mut self) -> Result<(), KernelError> {
         self.execute("cont", &Value::Null).map(drop)
     }

@@ -1,18 +1,19 @@
 //! The speed of a machine's processor. Time in a machine is the number of executed instructions.
 
-/// The speed of a processor: a power of two of instructions per nanosecond.
+/// The speed of a processor in instructions per nanosecond, a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessorSpeed {
     shift: u32,
 }
 
 impl ProcessorSpeed {
-    /// QEMU's own speed. Every guest boots with it, because booting waits in busy loops, and all runs without the user's programs use it.
+    /// QEMU's own speed. Every guest boots with it, because booting waits in busy loops. Runs without the
+    /// user's programs also keep it.
     pub(super) const ONE: Self = Self { shift: 0 };
     /// The approximate speed of current processors.
     pub(super) const CURRENT_PROCESSORS: Self = Self { shift: 3 };
 
-    /// Returns the number of bits by which a count of instructions is shifted to give nanoseconds.
+    /// Returns the number of bits by which an instruction count is shifted to convert it to nanoseconds.
     pub(super) const fn shift(self) -> u32 {
         self.shift
     }

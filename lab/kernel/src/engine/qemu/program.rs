@@ -7,9 +7,9 @@ use std::process::Command;
 /// Name of the QEMU program, and of its package.
 pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 
-/// Returns a command that runs `program` with only those variables of the user's environment that it needs to find its
-/// parts, because a guest that escapes could read the environment. [`lockstep::load`](super::lockstep::load) adds the
-/// libraries that the user preloads.
+/// Returns a command that runs `program` with a reduced environment, because a guest that escapes could read
+/// it. The environment contains only the user's variables that `program` needs to find its parts.
+/// [`lockstep::load`](super::lockstep::load) adds the libraries that the user preloads.
 pub(super) fn command(program: &Path) -> Command {
     let kept = ["PATH", "LD_LIBRARY_PATH", "QEMU_MODULE_DIR"];
     let mut command = Command::new(program);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A line from QEMU.
+/// What a line from QEMU says.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reply {
     /// A command was executed, with this result.
@@ -24,7 +24,7 @@ pub(super) fn command(command: &str, arguments: &Value) -> String {
     format!("{line}\n")
 }
 
-/// Parses a line.
+/// Parses a line that QEMU has written.
 pub(super) fn parse(line: &str) -> Reply {
     let Ok(mut value) = serde_json::from_str::<Value>(line) else { return Reply::Other };
     if let Some(result) = value.get_mut("return") {

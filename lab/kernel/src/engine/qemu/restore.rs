@@ -63,8 +63,8 @@ pub(super) fn machine(
     Ok(machine)
 }
 
-/// Excludes memory that is backed by a file (the root and the shared memory) from a snapshot, and enables QEMU's events about the progress
-/// of saving and loading.
+/// Sets QEMU's capabilities for snapshots: memory that is backed by a file (the root and the shared memory)
+/// is excluded, and QEMU reports the progress of saving and loading.
 pub(super) fn set_capabilities(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
     let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.is_interactive)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));

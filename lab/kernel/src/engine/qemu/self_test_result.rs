@@ -1,5 +1,6 @@
-//! The stored result of the self-test for a QEMU version, library and processor speed: a file in the directory of
-//! snapshots says that two runs differed. The self-test of the next snapshot writes or removes this file.
+//! The stored result of the self-test for a QEMU version, library and processor speed. A file in the
+//! directory of snapshots exists if two runs differed; the self-test of the next snapshot writes or removes
+//! it.
 
 use std::fs;
 use std::io::ErrorKind;

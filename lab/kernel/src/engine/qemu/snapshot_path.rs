@@ -7,7 +7,7 @@ use hol_base::Digester;
 use crate::KernelError;
 use crate::cache::cache;
 
-/// Returns the directory of snapshots.
+/// Returns the directory where snapshots are stored.
 pub(super) fn snapshot_directory() -> PathBuf {
     cache().join("snapshots")
 }

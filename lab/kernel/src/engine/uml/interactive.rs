@@ -28,7 +28,7 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Creates a guest.
+    /// Creates a guest from its running process and its working directory.
     pub(super) const fn new(process: Process, work: TempDir) -> Self {
         Self { process, work, messages_read: 0 }
     }

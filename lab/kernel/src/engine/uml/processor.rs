@@ -14,7 +14,8 @@ static RESERVED_PROCESSORS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 pub(super) struct Processor(usize);
 
 impl Processor {
-    /// Reserves the processor with the fewest runs of this process; if there are several, the one on which the host runs this thread.
+    /// Reserves the processor with the fewest runs of this process. If there are several, reserves the one
+    /// that runs this thread.
     pub(super) fn reserve() -> Self {
         let mut taken = RESERVED_PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
         let here = sched_getcpu().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The channel in QEMU: a firmware file with the job, memory for the result and for messages, and I/O ports:
-//! two gates at which the guest waits for its turn, and one that pauses the machine.
+//! The channel in QEMU: a firmware file contains the job, and memory contains the result and messages. Two
+//! I/O ports are gates at which the guest waits for its turn, and a third one pauses the machine.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -38,7 +38,7 @@ impl ControlGroup {
         Ok(Self(path))
     }
 
-    /// Returns the file to which a process writes 0 to join it.
+    /// Returns the path of the file that adds a process to the group when the process writes 0 to it.
     pub(super) fn procs_file(&self) -> PathBuf {
         self.0.join("cgroup.procs")
     }

@@ -39,8 +39,7 @@ impl PidNamespace {
         Ok(Self { first, namespace })
     }
 
-    /// Returns the path at which this process finds the file that the node's processes see at `path`. proc(5),
-    /// `/proc/pid/root`
+    /// Converts a path of the node's processes to a path of this process. proc(5), `/proc/pid/root`
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         let inside = path.strip_prefix("/").unwrap_or(path);
         Path::new("/proc").join(self.first.id().to_string()).join("root").join(inside)

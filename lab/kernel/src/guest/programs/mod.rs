@@ -101,8 +101,9 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Runs the programs until one has failed, the time limit has passed, or `stop` is raised; without `stop` at most
-    /// until the awaited ones have ended. Then ends those that still run.
+    /// Runs the programs until one has failed, the time limit has passed, or `stop` is raised. Without `stop`
+    /// it returns at the latest when the awaited programs have ended. Programs that are still running are
+    /// then ended.
     pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, ProgramOutput), GuestError> {
         let (begin, epoch) = (Clock::now(), wall());
         let limit = match &self.scenario.workload.kind {

@@ -19,7 +19,7 @@ const OUTPUT_DIRECTORY: &str = "out";
 /// The largest total size of these files of all nodes, in octets.
 const MAX_OUTPUT_OCTETS: u64 = 32 << 20;
 
-/// The results of programs.
+/// What the programs of a run have left.
 #[derive(Debug, Default)]
 pub(in crate::guest) struct ProgramOutput {
     /// The result of each program.

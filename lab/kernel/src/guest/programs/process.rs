@@ -173,8 +173,8 @@ impl Process {
         [self.stdout(), self.stderr()].map(|octets| excerpt(&octets))
     }
 
-    /// Returns the octets written to standard output (0) or standard error (1) since the last call, up to the size of a
-    /// message; `None` if there are none.
+    /// Returns what the program has written since the last call to standard output (0) or standard error (1),
+    /// up to the size of a message. `None` if there is nothing.
     pub(super) fn new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
         let file = File::open(&self.output[output])?;
         let mut new_output =
@@ -201,8 +201,8 @@ impl Process {
         has(self.stdout()) || has(self.stderr())
     }
 
-    /// Returns a clause for an error message: that the program exceeded its memory, or the last lines of its standard
-    /// error, or of its standard output if standard error is empty.
+    /// Returns the end of an error message. It says that the program exceeded the memory of its node, or
+    /// quotes the last lines of its standard error, or of its standard output if standard error is empty.
     pub(super) fn last_lines(&self) -> String {
         if self.was_out_of_memory() {
             return "; it exceeded the memory of its node".to_owned();

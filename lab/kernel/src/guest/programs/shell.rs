@@ -1,6 +1,7 @@
-//! The command lines of an interactive session: each runs like a program, one after another.
+//! The command lines of an interactive session, which run one after another like programs.
 //!
-//! Virtual time stands still while the guest waits in its channel to the host: meanwhile no other thread of the guest runs.
+//! Virtual time stands still while the guest waits in its channel to the host, because no other thread of the
+//! guest runs then.
 
 use std::time::Duration as StdDuration;
 
