@@ -15,8 +15,8 @@ fuzz_target!(|octets: &[u8]| match parse(octets) {
         assert_eq!(parse(&said), Ok(Some(heard)));
     }
     Err(refusal) => {
-        let refused = reply::refusal(octets, refusal, 7);
+        let refused = reply::error_response(octets, refusal, 7);
         assert!((24..=1100).contains(&refused.len()) && refused.len().is_multiple_of(4));
-        assert!(nat_pmp::refusal(octets, refusal, 7).len() <= 16);
+        assert!(nat_pmp::error_response(octets, refusal, 7).len() <= 16);
     }
 });

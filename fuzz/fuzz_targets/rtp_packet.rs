@@ -1,8 +1,8 @@
 //! Parses arbitrary octets as RTP packets of MP3 in each packing, and as parity of earlier packets.
 #![no_main]
 
-use hol_rtp::parity::{self, Parity};
-use hol_rtp::ulpfec::Protection;
+use hol_rtp::parity::{self, ReedSolomonPayload};
+use hol_rtp::ulpfec::UlpfecPayload;
 use hol_rtp::{AduConverter, Deinterleaver, FrameRestorer, Header, mpa};
 use libfuzzer_sys::fuzz_target;
 
@@ -21,10 +21,10 @@ fuzz_target!(|packets: Vec<Vec<u8>>| {
                 let _ = frames.push(&adu);
             }
         }
-        if let Ok(parity) = Parity::read(payload) {
+        if let Ok(parity) = ReedSolomonPayload::read(payload) {
             let _ = parity::restore_packets(&come, &[parity]);
         }
-        if let Ok(protection) = Protection::read(payload) {
+        if let Ok(protection) = UlpfecPayload::read(payload) {
             let _ = protection.restore_packet(&come, header.source);
         }
         come.push((header.sequence as u8, packet));

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::point_row::json;
-use crate::terminal::{grouped, say, table};
+use crate::terminal::{group_digits, print, table};
 
 const BENCH_EXPERIMENT: &str = "
     transports = ['sctp:streams=8', 'quic:streams=8', 'tcp']
@@ -54,9 +54,9 @@ impl Bench {
         let speeds = experiment.points.iter().map(|point| self.measure(point));
         let speeds: Vec<Speed> = speeds.collect::<Result<_, _>>()?;
         if self.json {
-            speeds.iter().for_each(|speed| say(&json(speed)));
+            speeds.iter().for_each(|speed| print(&json(speed)));
         } else {
-            say(&page(&speeds));
+            print(&page(&speeds));
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ fn page(speeds: &[Speed]) -> String {
             speed.transport.clone(),
             format!("{:.2}", speed.min_us_per_transaction),
             format!("{:.2}", speed.median_us_per_transaction),
-            grouped(speed.packets_per_second as u64),
+            group_digits(speed.packets_per_second as u64),
             speed.peak_memory_mb.map_or("-".to_owned(), |mb| format!("{mb:.0} MB")),
         ]
     }));
@@ -106,7 +106,7 @@ fn page(speeds: &[Speed]) -> String {
     format!(
         "{}\n{} transactions, measured {} times; {what}\n",
         table(&rows),
-        grouped(first.transactions),
+        group_digits(first.transactions),
         first.times
     )
 }

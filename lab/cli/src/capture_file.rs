@@ -85,7 +85,7 @@ fn other_tool(path: &Path) -> Option<&'static str> {
 
 /// Escapes the control characters of a text, so that it fits in one line of a comment. A line feed becomes
 /// `\n`.
-pub fn one_line(text: &str) -> String {
+pub fn escape_control_characters(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
@@ -98,7 +98,7 @@ fn choose_interface<T>(
 ) -> Result<usize, String> {
     let name = |index: &usize| {
         let known = interfaces.get(*index).and_then(|interface| interface.name.as_deref());
-        known.map_or_else(|| index.to_string(), one_line)
+        known.map_or_else(|| index.to_string(), escape_control_characters)
     };
     let names = || seen.keys().map(name).collect::<Vec<_>>().join(", ");
     if seen.is_empty() {

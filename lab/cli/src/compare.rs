@@ -9,7 +9,7 @@ use hol_lab::{Archive, Experiment, Manifest, Plan, PointResult, Results, RunResu
 use hol_measure::Distribution;
 use hol_network::{NetworkSpec, Settings};
 use hol_report::data::Cell;
-use hol_report::survey::{describe_outage, main_metric, of_class_of_sizes, verdict};
+use hol_report::survey::{describe_outage, main_metric, prefix_with_class, verdict};
 
 use crate::comparison_flags::ComparisonFlags;
 use crate::comparison_steps::ComparisonSteps;
@@ -17,8 +17,10 @@ use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::point_row::{Row, describe_breakdown};
 use crate::progress::{Progress, ProgressOutput};
-use crate::run_plan::{self, RunOptions, perform_missing_runs, stop_on_interrupt, threads, warn_of_engine};
-use crate::terminal::{grouped, say};
+use crate::run_plan::{
+    self, RunOptions, perform_missing_runs, stop_on_interrupt, thread_count, warn_of_engine,
+};
+use crate::terminal::{group_digits, print};
 use crate::{ccdf, point_row, report};
 
 /// Default of `--budget`: processor time of a comparison.
@@ -71,12 +73,12 @@ impl Compare {
         self.flags.set_secret()?;
         let (results, outcome) = self.measure()?;
         if self.json {
-            results.iter().for_each(|result| say(&point_row::json(&Row::of(result))));
+            results.iter().for_each(|result| print(&point_row::json(&Row::of(result))));
         } else {
-            say(&format_results(&results, &self.flags.overrides()));
+            print(&format_results(&results, &self.flags.overrides()));
         }
         if let Some(out) = self.out.as_ref().filter(|_| !self.json) {
-            say(&format!(
+            print(&format!(
                 "\n{} contains the results; the report is {}\n",
                 out.display(),
                 out.join("report.html").display()
@@ -125,11 +127,11 @@ impl Compare {
         let wrong = |problem: String| Failure::Usage(format!("--budget {budget}: {problem}"));
         let time: Duration = budget.parse().map_err(|e| wrong(format!("{e}")))?;
         let is_simulated = experiment.points.iter().all(|point| point.world.is_default());
-        if self.budget.is_some() && !(is_simulated && self.flags.leaves_count_open()) {
+        if self.budget.is_some() && !(is_simulated && self.flags.has_automatic_counts()) {
             let problem = "only the model world supports it, and only without --count and --repetitions";
             return Err(wrong(problem.to_owned()));
         }
-        Ok((is_simulated && self.flags.leaves_count_open()).then(|| ComparisonSteps::with_budget(time)))
+        Ok((is_simulated && self.flags.has_automatic_counts()).then(|| ComparisonSteps::with_budget(time)))
     }
 
     /// Runs an experiment; writes the results and the report to a directory.
@@ -154,7 +156,7 @@ impl Compare {
         if self.transports.is_empty() {
             return Err(Failure::Usage(MISSING_TRANSPORTS.to_owned()));
         }
-        match self.flags.sweep() {
+        match self.flags.sweep_setting() {
             None => {
                 let mut source = self.flags.source(&self.transports)?;
                 if let Some(interval) = &self.series {
@@ -205,7 +207,7 @@ fn run_unfinished(
     let plan = Plan::new([experiment]);
     let mut progress = Progress::new(if is_quiet { ProgressOutput::Quiet } else { ProgressOutput::Text });
     let stop = stop_on_interrupt()?;
-    execute(&plan, finished, threads(jobs), stop, archive, |_, now, _| {
+    execute(&plan, finished, thread_count(jobs), stop, archive, |_, now, _| {
         progress.show(now);
         Ok(())
     })?;
@@ -229,7 +231,7 @@ pub fn check_no_failures(finished: &RunResults) -> Result<(), Failure> {
 
 /// Describes the effect of a disruption of the path on each transport, and how the other transports differ from the
 /// first.
-pub fn verdicts(cells: &[Cell]) -> String {
+pub fn describe_verdicts(cells: &[Cell]) -> String {
     let outages: String = cells.iter().filter_map(describe_outage).map(|sentence| sentence + "\n").collect();
     outages + &differences(cells)
 }
@@ -245,7 +247,7 @@ fn format_results(results: &[PointResult], overrides: &str) -> String {
     text += &point_row::points_table("transport", results, |result| result.point.label.clone());
     text.push('\n');
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
-    text += &verdicts(&cells);
+    text += &describe_verdicts(&cells);
     text += &describe_classes(&cells);
     text += "\nwhere the time goes (mean per message):\n";
     let rows: Vec<_> =
@@ -273,7 +275,7 @@ fn describe_classes(cells: &[Cell]) -> String {
         let carrying = classes.iter().zip(&carries_load).filter(|(_, carries)| **carries);
         let carrying: Vec<Cell> = carrying.filter_map(|(of, _)| of_class(of)).collect();
         let differences = differences(&carrying);
-        let sentences = differences.lines().map(|line| of_class_of_sizes(name, line) + "\n");
+        let sentences = differences.lines().map(|line| prefix_with_class(name, line) + "\n");
         format!("\n{}\n{}", point_row::class_table(name, &all), sentences.collect::<String>())
     };
     names.enumerate().map(describe).collect()
@@ -319,6 +321,6 @@ fn describe_conditions(result: &PointResult, overrides: &str) -> String {
         let maker = opened.and_then(|world| world.path_maker()).map_or(String::new(), |maker| maker + ", ");
         format!("{maker}{}{overrides}", describe_path(network))
     });
-    let (messages, seed) = (grouped(result.offered()), point.seed);
+    let (messages, seed) = (group_digits(result.offered()), point.seed);
     format!("{}{rate}{world}, {path}; {messages} messages in {repetitions}, seed {seed}", point.workload)
 }

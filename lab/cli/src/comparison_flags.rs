@@ -5,11 +5,11 @@ use hol_base::BitRate;
 use hol_lab::{Experiment, FLAGS, InputError, Source};
 use hol_network::{NamedPath, NetworkSpec};
 use hol_stack::TransportSpec;
-use hol_workloads::Kind;
+use hol_workloads::WorkloadKind;
 
 use crate::failure::Failure;
 use crate::number::{parse_positive_number, parse_whole_number};
-use crate::peer::Peer;
+use crate::peer::PeerArgs;
 
 /// The workload and the conditions of a comparison.
 #[derive(Debug, Args)]
@@ -78,7 +78,7 @@ pub struct Conditions {
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]
-    peer: Peer,
+    peer: PeerArgs,
     /// Set any key of an experiment file, as in network.jitter=2ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -86,7 +86,7 @@ pub struct Conditions {
 
 /// Returns the names of all workloads except `programs`, which needs `hol exec`.
 fn workloads() -> clap::builder::PossibleValuesParser {
-    let ours = Kind::all().into_iter().filter(|kind| !matches!(kind, Kind::Programs(_)));
+    let ours = WorkloadKind::all().into_iter().filter(|kind| !matches!(kind, WorkloadKind::Programs(_)));
     ours.map(|kind| kind.workload().name()).collect::<Vec<_>>().into()
 }
 
@@ -107,7 +107,7 @@ impl ComparisonFlags {
 
     /// Returns the experiment as the text of a file.
     pub fn source(&self, transports: &[String]) -> Result<Source, InputError> {
-        let mut source = source_over(transports)?;
+        let mut source = source_with_transports(transports)?;
         self.refuse_mistaken_flags()?;
         self.apply(&mut source)?;
         if !source.sets("workload.kind") && (self.mix.is_some() || self.filter.is_some()) {
@@ -148,7 +148,7 @@ impl ComparisonFlags {
     }
 
     /// Returns whether `hol` chooses the number of messages and repetitions, because the user gave neither.
-    pub fn leaves_count_open(&self) -> bool {
+    pub fn has_automatic_counts(&self) -> bool {
         let sets = |key: &str| self.conditions.sets(key);
         self.count.is_none()
             && !self.conditions.has_repetitions()
@@ -161,8 +161,8 @@ impl ComparisonFlags {
     }
 
     /// Returns the first `--set` option that makes the comparison a sweep: one with a key of `[sweep]` or `[[zip]]`.
-    pub fn sweep(&self) -> Option<&str> {
-        self.conditions.sweep()
+    pub fn sweep_setting(&self) -> Option<&str> {
+        self.conditions.sweep_setting()
     }
 
     /// Adds to `source` the keys of the flags that the user gave.
@@ -206,7 +206,7 @@ impl Conditions {
             ("--queue", text(&self.queue)),
         ];
         set_flags(source, flags)?;
-        set_all(source, &self.settings)
+        apply_settings(source, &self.settings)
     }
 
     /// Returns the name of the world that the user chose, including the other hosts; `None` if no flag names one.
@@ -237,7 +237,7 @@ impl Conditions {
     }
 
     /// Returns the first `--set` option that makes the comparison a sweep: one with a key of `[sweep]` or `[[zip]]`.
-    pub fn sweep(&self) -> Option<&str> {
+    pub fn sweep_setting(&self) -> Option<&str> {
         let is_sweep = |setting: &&String| {
             let key = setting.split(['=', '.']).next().unwrap_or_default().trim();
             ["sweep", "zip"].contains(&key)
@@ -273,7 +273,7 @@ fn set_flags<const N: usize>(
 }
 
 /// Returns the source of an experiment that is given on the command line. It contains only these transports.
-pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
+pub fn source_with_transports(transports: &[String]) -> Result<Source, InputError> {
     for (transport, number) in transports.iter().zip(1..) {
         let place = format!("transport {number}");
         transport.parse::<TransportSpec>().map_err(|e| input_error(&place, e.to_string()))?;
@@ -285,13 +285,13 @@ pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
 }
 
 /// Applies the options `--set key=value` to the source.
-pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputError> {
+pub fn apply_settings(source: &mut Source, settings: &[String]) -> Result<(), InputError> {
     for setting in settings {
         let origin = format!("--set {setting}");
         let (key, value) = setting
             .split_once('=')
             .ok_or_else(|| input_error(&origin, "write key=value, as in --set network.loss=1%".to_owned()))?;
-        if is_of_network(key.trim()) {
+        if is_network_key(key.trim()) {
             let key = key.trim();
             return Err(input_error(
                 &origin,
@@ -304,7 +304,7 @@ pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputErro
 }
 
 /// Returns whether a key belongs to [network] and not to the top level of a file.
-pub fn is_of_network(key: &str) -> bool {
+pub fn is_network_key(key: &str) -> bool {
     toml::Table::try_from(NetworkSpec::default()).is_ok_and(|table| table.contains_key(key))
 }
 

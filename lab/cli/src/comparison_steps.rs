@@ -6,7 +6,7 @@
 use hol_base::Duration;
 use hol_lab::{Experiment, Point, PointResult, Repetitions};
 use hol_report::data::Cell;
-use hol_report::survey::{Contest, main_metric};
+use hol_report::survey::{TransportComparison, main_metric};
 
 /// Packets simulated per second of processor time, approximately.
 const PACKETS_PER_SECOND: f64 = 1.4e6;
@@ -55,7 +55,7 @@ impl ComparisonSteps {
         let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
         let metric = main_metric(cells.iter());
         let is_decisive =
-            cells.iter().skip(1).all(|cell| Contest::new(metric, cell, &cells[0]).is_decisive());
+            cells.iter().skip(1).all(|cell| TransportComparison::new(metric, cell, &cells[0]).is_decisive());
         let taken: f64 = results.iter().map(packet_count).sum();
         let point = experiment.points.first()?;
         let repetitions = 2 * point.repetitions.min;

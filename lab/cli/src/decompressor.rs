@@ -10,7 +10,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
     file.by_ref().take(8).read_to_end(&mut head)?;
-    match hol_lab::compression(&head) {
+    match hol_lab::decompression_program(&head) {
         Some(program) => {
             file.rewind()?;
             Ok(Box::new(Decompressor::start(program, file)?))

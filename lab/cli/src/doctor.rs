@@ -12,7 +12,7 @@ use hol_live::Namespaces;
 use crate::executable;
 use crate::failure::Failure;
 use crate::point_row::json;
-use crate::terminal::say;
+use crate::terminal::print;
 
 /// Check what works on this machine.
 #[derive(Debug, Args)]
@@ -53,11 +53,11 @@ impl Doctor {
             };
             if self.json {
                 let state = word.to_lowercase();
-                say(&json(
+                print(&json(
                     &serde_json::json!({ "name": name, "state": state, "needed": is_required, "detail": text }),
                 ));
             } else {
-                say(&format!("{word:<8} {name:<14} {text}\n"));
+                print(&format!("{word:<8} {name:<14} {text}\n"));
             }
         }
         let lacks = |check: &&Check| check.is_required && matches!(check.result, CheckResult::Missing(_));
@@ -138,7 +138,7 @@ fn check_engine() -> CheckResult {
 
 /// Checks whether Landlock confines a program that escapes from a guest.
 fn check_confinement() -> CheckResult {
-    match hol_kernel::confinement() {
+    match hol_kernel::landlock_version() {
         None => CheckResult::Missing(
             "a program that escapes a guest of --world kernel runs with your privileges; use a kernel with Landlock (`lsm=landlock,…`)"
                 .to_owned(),

@@ -9,13 +9,13 @@ use hol_report::data::Cell;
 use hol_scenario::ProgramResult;
 use toml::{Table, Value};
 
-use crate::compare::{check_no_failures, run_experiment, verdicts};
-use crate::comparison_flags::{Conditions, source_over};
+use crate::compare::{check_no_failures, describe_verdicts, run_experiment};
+use crate::comparison_flags::{Conditions, source_with_transports};
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::point_row::{self, Row};
-use crate::service::{Service, table};
-use crate::terminal::say;
+use crate::service::{ServiceArgs, table};
+use crate::terminal::print;
 
 const MISSING_PROGRAM: &str = "name transports, then a program after --, as in\n  \
     hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/\n\
@@ -43,7 +43,7 @@ pub struct Exec {
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
-    service: Service,
+    service: ServiceArgs,
     /// Read a number from the output of the client's program, as in page[ms]='load took ([0-9.]+)' or
     /// rate=json:$.end.bits_per_second
     #[arg(long = "metric", value_name = "NAME[UNIT]=REGEX")]
@@ -73,10 +73,10 @@ impl Exec {
         let archive = self.out.as_deref().map_or_else(Archive::default, Archive::of_files);
         let (results, finished) = run_experiment(&self.experiment()?, &archive, self.jobs, self.json)?;
         if self.json {
-            results.iter().for_each(|result| say(&point_row::json(&Row::of(result))));
+            results.iter().for_each(|result| print(&point_row::json(&Row::of(result))));
         } else {
-            say(&format_results(&results, &self.conditions.overrides()));
-            self.out.iter().for_each(|dir| say(&output_directories(dir, &results)));
+            print(&format_results(&results, &self.conditions.overrides()));
+            self.out.iter().for_each(|dir| print(&output_directories(dir, &results)));
         }
         check_no_failures(&finished)
     }
@@ -86,12 +86,12 @@ impl Exec {
         if self.transports.is_empty() || self.command.is_empty() {
             return Err(Failure::Usage(MISSING_PROGRAM.to_owned()));
         }
-        if let Some(sweep) = self.conditions.sweep() {
+        if let Some(sweep) = self.conditions.sweep_setting() {
             return Err(Failure::Usage(format!(
                 "--set {sweep}: `hol exec` uses one set of conditions; write a file with [[program]] and [sweep], and run it with `hol run`"
             )));
         }
-        let mut source = source_over(&self.transports)?;
+        let mut source = source_with_transports(&self.transports)?;
         let metrics =
             self.metrics.iter().map(|text| parse_metric(text)).collect::<Result<Table, Failure>>()?;
         let client = table([("command", self.command.clone().into()), ("metrics", metrics.into())]);
@@ -145,7 +145,7 @@ fn format_results(results: &[PointResult], overrides: &str) -> String {
     let mut text = describe_conditions(first, overrides) + "\n\n";
     text += &point_row::points_table("transport", results, |result| result.point.label.clone());
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
-    text += &format!("\n{}", verdicts(&cells));
+    text += &format!("\n{}", describe_verdicts(&cells));
     for result in results {
         text += &format!("\n{}:\n{}", result.point.label, describe_point(result));
     }
@@ -160,7 +160,7 @@ fn describe_conditions(result: &PointResult, overrides: &str) -> String {
     let commands: Vec<String> = point
         .programs
         .iter()
-        .map(|program| format!("{} on {}", program.command.line(), program.node))
+        .map(|program| format!("{} on {}", program.command.shell_line(), program.node))
         .collect();
     let loss = serde_json::to_value(&network.loss).map_or(String::new(), |loss| point_row::unquoted(&loss));
     let (runs, delay, rate) = (result.runs.len(), network.delay, network.rate);

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use clap::Args;
-use hol_terminal::companion;
+use hol_terminal::find_companion;
 
 use crate::failure::Failure;
 
@@ -41,7 +41,7 @@ impl External {
     /// are arguments before the user's. If the program is missing, the error names the command `install`, which builds
     /// it, and the Debian package that contains it.
     fn replace(&self, name: &str, install: &str, package: &str, first: &[OsString]) -> Result<(), Failure> {
-        let program = companion(name, env!("CARGO_PKG_VERSION")).map_err(|problem| {
+        let program = find_companion(name, env!("CARGO_PKG_VERSION")).map_err(|problem| {
             Failure::Failed(format!(
                 "{problem}. This command is a separate program: build it with `{install}` in a clone of the repository, or install the \
                 package {package}"

@@ -37,7 +37,7 @@ impl Display for Failure {
 
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
-        if error.is_usage() { Self::Usage(error.to_string()) } else { Self::failed(error) }
+        if error.is_usage_error() { Self::Usage(error.to_string()) } else { Self::failed(error) }
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use clap::{Arg, Args, Command, CommandFactory};
 use hol_lab::{Key, Section, reference, schema};
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 
 use crate::Cli;
 use crate::failure::Failure;
 use crate::overview::OVERVIEW;
-use crate::terminal::say;
+use crate::terminal::print;
 use crate::{glossary, list, named_path, transport_option};
 
 const EXAMPLES: &str = "\
@@ -53,7 +53,7 @@ impl Help {
         if text.is_empty() {
             return Err(unknown_topic(&words));
         }
-        say(&text);
+        print(&text);
         Ok(())
     }
 }
@@ -69,7 +69,7 @@ fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
 /// Describes everything that is called `word`, except for commands: a transport, tables, options, keys and flags.
 fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let word = word.trim_start_matches('-');
-    let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
+    let transport = ProtocolKind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
     let all = reference();
     let tables = all.iter().filter(|section| is_about(section, word)).map(|section| as_markdown(section, 0));
     let paths = ["path", "paths"].contains(&word).then(named_path::table);
@@ -79,18 +79,18 @@ fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     if !found.is_empty() {
         return found;
     }
-    let option = hol_stack::option_name(word);
+    let option = hol_stack::canonical_option_name(word);
     let found = [describe_option(option), describe_key(&all, word), describe_flag(command, word)];
     found.into_iter().flatten().collect()
 }
 
 /// Describes the option `word` of each transport that has it; `None` if none does.
 fn describe_option(word: &str) -> Option<String> {
-    let of_kind = |kind: Kind| {
+    let of_kind = |kind: ProtocolKind| {
         let options = transport_option::options_of(kind).into_iter().filter(|option| option.name == word);
-        options.map(move |option| format!("  {:<6}{}", kind.name(), option.line()))
+        options.map(move |option| format!("  {:<6}{}", kind.name(), option.describe()))
     };
-    let lines: String = Kind::ALL.into_iter().flat_map(of_kind).collect();
+    let lines: String = ProtocolKind::ALL.into_iter().flat_map(of_kind).collect();
     (!lines.is_empty()).then(|| format!("Option of a transport, as in sctp:KEY=VALUE:\n{lines}"))
 }
 

@@ -10,7 +10,7 @@ use toml::Table;
 
 use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
-use crate::terminal::say;
+use crate::terminal::print;
 
 /// Transports of the file if the user names none.
 const DEFAULT_TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
@@ -115,9 +115,9 @@ impl Init {
     /// Writes the experiment file, or prints it if no file is named.
     pub fn run(&self) -> Result<(), Failure> {
         self.flags.set_secret()?;
-        let (file, text) = self.file()?;
+        let (file, text) = self.path_and_text()?;
         let Some(path) = file else {
-            say(&text);
+            print(&text);
             return Ok(());
         };
         let written = OpenOptions::new()
@@ -132,14 +132,14 @@ impl Init {
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
             Ok(()) => {
-                say(&format!("{0} written; `hol run {0}` runs it\n", path.display()));
+                print(&format!("{0} written; `hol run {0}` runs it\n", path.display()));
                 Ok(())
             }
         }
     }
 
     /// Returns the path of the file, `None` for standard output, and its text.
-    pub fn file(&self) -> Result<(Option<&Path>, String), Failure> {
+    pub fn path_and_text(&self) -> Result<(Option<&Path>, String), Failure> {
         let (file, transports) = match self.words.split_first() {
             Some((first, rest)) if first.ends_with(".toml") => (Some(Path::new(first)), rest),
             _ => (None, &self.words[..]),

@@ -7,7 +7,7 @@ use hol_kernel::{DEFAULT_SERIES, Image, KernelError, PackageSource};
 
 use crate::failure::Failure;
 use crate::point_row::json;
-use crate::terminal::{note, say};
+use crate::terminal::{note, print};
 
 /// Fetch, build, select and list kernels for the kernel world.
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ impl Kernel {
                         image.make_default()?;
                         report_ready(&image);
                     }
-                    None => report_ready(&Image::adopt(image, modules.as_deref())?),
+                    None => report_ready(&Image::import(image, modules.as_deref())?),
                 }
             }
             Action::List { json: true } => {
@@ -99,7 +99,7 @@ impl Kernel {
                 for image in images {
                     let Image { release, directory, .. } = &image;
                     let default = Some(&image) == chosen.as_ref();
-                    say(&json(
+                    print(&json(
                         &serde_json::json!({ "release": release, "directory": directory, "default": default }),
                     ));
                 }
@@ -108,7 +108,7 @@ impl Kernel {
                 let (images, chosen) = list_images()?;
                 for image in images {
                     let mark = if Some(&image) == chosen.as_ref() { '*' } else { ' ' };
-                    say(&format!("{mark} {:<32} {}\n", image.release, image.directory.display()));
+                    print(&format!("{mark} {:<32} {}\n", image.release, image.directory.display()));
                 }
                 chosen.iter().for_each(print_engine);
             }
@@ -127,7 +127,7 @@ fn list_images() -> Result<(Vec<Image>, Option<Image>), KernelError> {
 }
 
 fn report_ready(image: &Image) {
-    say(&format!("{} is ready: {}\n", image.release, image.directory.display()));
+    print(&format!("{} is ready: {}\n", image.release, image.directory.display()));
     if !image.has_sctp() {
         note!(
             "warning: this kernel has no SCTP; use a distribution's standard kernel, which `hol kernel fetch` downloads"
@@ -140,7 +140,7 @@ fn report_ready(image: &Image) {
 fn print_engine(image: &Image) {
     match hol_kernel::provenance_of(image) {
         Ok(provenance) => {
-            say(&format!("it runs in {provenance}\n"));
+            print(&format!("it runs in {provenance}\n"));
             provenance.warning().iter().for_each(|warning| note!("warning: {warning}"));
         }
         Err(problem) => note!("warning: {problem}"),
@@ -149,6 +149,6 @@ fn print_engine(image: &Image) {
 
 impl From<KernelError> for Failure {
     fn from(error: KernelError) -> Self {
-        if error.is_usage() { Self::Usage(error.to_string()) } else { Self::failed(error) }
+        if error.is_usage_error() { Self::Usage(error.to_string()) } else { Self::failed(error) }
     }
 }

@@ -1,5 +1,5 @@
 //! The `hol` command; also parses command lines without running them.
-// `println!` and `eprintln!` panic if the reader has closed the pipe; `say` and `note!` do not.
+// `println!` and `eprintln!` panic if the reader has closed the pipe; `print` and `note!` do not.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod advise;
@@ -210,7 +210,7 @@ pub fn parse_and_plan(line: impl IntoIterator<Item = OsString>) -> Result<(), St
         Command::Trace(command) => command.chosen_point().map(drop),
         Command::Shell(command) => command.point().map(drop),
         Command::Path(command) => command.check(),
-        Command::Init(command) => command.file().map(|_| ()),
+        Command::Init(command) => command.path_and_text().map(|_| ()),
         _ => Ok(()),
     };
     planned.map_err(|failure| failure.to_string())

@@ -3,13 +3,13 @@
 use clap::Args;
 use hol_lab::Study;
 use hol_network::NamedPath;
-use hol_stack::{DEFAULT_STACK, Kind, Stack, stacks};
+use hol_stack::{DEFAULT_STACK, ProtocolKind, Stack, stacks};
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::named_path;
 use crate::point_row::json;
-use crate::terminal::say;
+use crate::terminal::print;
 use crate::transport_option;
 
 const EXAMPLES: &str = "\
@@ -34,7 +34,7 @@ pub struct List {
 /// The topic of a list.
 #[derive(Debug, Clone, Copy)]
 enum Topic {
-    Options(Kind),
+    Options(ProtocolKind),
     Group(Group),
 }
 
@@ -65,11 +65,11 @@ struct Entry<'n> {
 
 fn topic(name: &str) -> Result<Topic, String> {
     let name = name.to_lowercase();
-    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name).map(Topic::Options);
+    let kind = ProtocolKind::ALL.into_iter().find(|kind| kind.name() == name).map(Topic::Options);
     let group = Group::ALL.into_iter().find(|group| group.name() == name).map(Topic::Group);
     kind.or(group).ok_or_else(|| {
         let (transports, groups) =
-            (Kind::ALL.map(Kind::name).join(", "), Group::ALL.map(Group::name).join(", "));
+            (ProtocolKind::ALL.map(ProtocolKind::name).join(", "), Group::ALL.map(Group::name).join(", "));
         format!("unknown; use one of {transports}, or one of {groups}; `hol help {name}` may explain it")
     })
 }
@@ -79,20 +79,20 @@ impl List {
     pub fn run(&self) -> Result<(), Failure> {
         match (self.topic, self.json) {
             (Some(Topic::Options(kind)), true) => print_options_json(kind),
-            (Some(Topic::Options(kind)), false) => say(&options(kind)),
+            (Some(Topic::Options(kind)), false) => print(&options(kind)),
             (Some(Topic::Group(group)), true) => group.print_json(),
             (Some(Topic::Group(Group::Paths)), false) => {
-                say(&format!(
+                print(&format!(
                     "{}\nhol help NAME shows the settings of a path, and which of them are measured\n",
                     named_path::table()
                 ));
             }
-            (Some(Topic::Group(group)), false) => say(&group.names()),
+            (Some(Topic::Group(group)), false) => print(&group.names()),
             (None, true) => {
                 Group::ALL.into_iter().for_each(Group::print_json);
-                Kind::ALL.into_iter().for_each(print_options_json);
+                ProtocolKind::ALL.into_iter().for_each(print_options_json);
             }
-            (None, false) => say(&Group::ALL.map(Group::names).join("\n")),
+            (None, false) => print(&Group::ALL.map(Group::names).join("\n")),
         }
         Ok(())
     }
@@ -125,9 +125,11 @@ impl Group {
     /// Returns each name with its description.
     fn entries(self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Transports => Kind::ALL.map(|kind| (kind.name(), kind.about().to_owned())).to_vec(),
+            Self::Transports => {
+                ProtocolKind::ALL.map(|kind| (kind.name(), kind.description().to_owned())).to_vec()
+            }
             Self::Workloads => {
-                let kinds = hol_workloads::Kind::all();
+                let kinds = hol_workloads::WorkloadKind::all();
                 kinds
                     .iter()
                     .map(|kind| (kind.workload().name(), kind.workload().about().to_owned()))
@@ -156,13 +158,13 @@ impl Group {
             Self::Studies => "study",
         };
         for (name, about) in self.entries() {
-            say(&json(&Entry { what, name, about: &about, transport: None, default: None }));
+            print(&json(&Entry { what, name, about: &about, transport: None, default: None }));
         }
     }
 }
 
 fn describe_stack(stack: &Stack) -> String {
-    let is_of_quic = Kind::Quic.stacks().next().is_some_and(|first| first.name == stack.name);
+    let is_of_quic = ProtocolKind::Quic.stacks().next().is_some_and(|first| first.name == stack.name);
     let default = match (stack.name == DEFAULT_STACK, is_of_quic) {
         (true, _) => " (default)",
         (false, true) => " (default of quic)",
@@ -172,20 +174,20 @@ fn describe_stack(stack: &Stack) -> String {
 }
 
 /// Returns a transport's options with their default values.
-pub fn options(kind: Kind) -> String {
+pub fn options(kind: ProtocolKind) -> String {
     let name = kind.name();
     let lines = transport_option::options_of(kind)
         .iter()
-        .map(transport_option::TransportOption::line)
+        .map(transport_option::TransportOption::describe)
         .collect::<String>();
-    format!("{name}: {}. Options, as in {name}:KEY=VALUE,KEY=VALUE:\n{lines}", kind.about())
+    format!("{name}: {}. Options, as in {name}:KEY=VALUE,KEY=VALUE:\n{lines}", kind.description())
 }
 
-fn print_options_json(kind: Kind) {
+fn print_options_json(kind: ProtocolKind) {
     let transport = Some(kind.name());
     for option in transport_option::options_of(kind) {
         let transport_option::TransportOption { name, default, about } = option;
-        say(&json(&Entry { what: "option", name: &name, about, transport, default }));
+        print(&json(&Entry { what: "option", name: &name, about, transport, default }));
     }
 }
 

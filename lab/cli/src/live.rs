@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use hol_live::{DEFAULT_PORT, Ports, Router, SECRET_VARIABLE, Secret, Server, Service, guard};
 
 use crate::failure::Failure;
-use crate::terminal::{note, say};
+use crate::terminal::{note, print};
 
 /// Run endpoints of another host's live experiments, or emulate the path between two hosts.
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ impl ListenArgs {
         let secret = text.map_or(String::new(), |text| format!("{SECRET_VARIABLE}={text} "));
         let others = if flag == "router" { "--peer OTHER-HOST " } else { "" };
         let place = own_address(*listen, address.port());
-        say(&format!(
+        print(&format!(
             "listening on {address}; on the other host:\n  \
              {secret}hol compare tcp udp --world live {others}--{flag} {place}\n"
         ));

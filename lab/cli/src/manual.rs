@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use crate::Cli;
 use crate::failure::Failure;
-use crate::terminal::say;
+use crate::terminal::print;
 
 /// Print the completions of commands for a shell: hol completions bash >> ~/.bash_completion
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ impl Completions {
     pub fn run(&self) -> Result<(), Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "hol", &mut script);
-        say(&String::from_utf8(script).map_err(Failure::failed)?);
+        print(&String::from_utf8(script).map_err(Failure::failed)?);
         Ok(())
     }
 }

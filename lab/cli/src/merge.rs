@@ -7,7 +7,7 @@ use hol_lab::merge;
 
 use crate::failure::Failure;
 use crate::run::print_results;
-use crate::terminal::{grouped, note};
+use crate::terminal::{group_digits, note};
 
 const AFTER_HELP: &str = "\
 The result is the same as that of `hol run FILE` on one machine: the same digests, tables and report, whatever the order of
@@ -37,20 +37,23 @@ impl Merge {
     pub fn run(&self) -> Result<(), Failure> {
         let merged = merge(&self.parts, &self.out, std::env::args().collect())?;
         if merged.repeated > 0 {
-            note!("several parts contain the same {} runs, with equal results", grouped(merged.repeated));
+            note!(
+                "several parts contain the same {} runs, with equal results",
+                group_digits(merged.repeated)
+            );
         }
         let results = merged.store.write_tables(&merged.finished)?;
         print_results(&results, &self.out, self.json)?;
         if results.is_complete() {
             return Ok(());
         }
-        let of = |(shard, missing): &(_, u64)| format!("{} of part {shard}", grouped(*missing));
+        let of = |(shard, missing): &(_, u64)| format!("{} of part {shard}", group_digits(*missing));
         let of: Vec<String> = merged.missing.iter().map(of).collect();
         let whose = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
         Err(Failure::Failed(format!(
             "{} of {} runs are missing{whose}: also merge the directories that contain them, or run `hol run FILE --out {}`",
-            grouped(results.missing),
-            grouped(results.needed),
+            group_digits(results.missing),
+            group_digits(results.needed),
             self.out.display()
         )))
     }

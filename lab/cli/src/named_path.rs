@@ -3,7 +3,7 @@
 use hol_base::QueueLimit;
 use hol_network::{CodelSpec, Discipline, DualPi2Spec, FairSpec, NamedPath, NetworkSpec, PieSpec, Settings};
 
-use crate::terminal::aligned;
+use crate::terminal::aligned_table;
 
 /// Columns with numbers.
 const NUMERIC_COLUMNS: std::ops::RangeInclusive<usize> = 1..=6;
@@ -13,7 +13,7 @@ pub fn table() -> String {
     let heading =
         ["path", "down", "up", "RTT", "queue down", "queue up", "loss", "source"].map(str::to_owned).to_vec();
     let rows = std::iter::once(heading).chain(NamedPath::ALL.iter().map(|path| row(*path)));
-    aligned(&rows.collect::<Vec<_>>(), |column| NUMERIC_COLUMNS.contains(&column))
+    aligned_table(&rows.collect::<Vec<_>>(), |column| NUMERIC_COLUMNS.contains(&column))
 }
 
 /// Returns the file of a path, if there is a path with this name.
@@ -52,7 +52,7 @@ fn describe_queue(settings: &Settings) -> String {
                 QueueLimit::Bytes(octets) => octets,
                 QueueLimit::Packets(packets) => packets * (settings.mtu.0 + settings.overhead.0),
             };
-            return milliseconds(settings.rate.serialization(octets, 0).0.as_millis_f64());
+            return milliseconds(settings.rate.serialization_time(octets, 0).0.as_millis_f64());
         }
         Discipline::Codel(CodelSpec { target, .. }) => ("codel", target),
         Discipline::FairCodel(FairSpec { target, .. }) => ("fq_codel", target),

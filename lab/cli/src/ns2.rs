@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hol_base::Time;
-use hol_network::{InterfaceId, NodeId, Tap, TapEvent, TapPoint, Topology, Transit};
+use hol_network::{InterfaceId, NodeId, PacketInTransit, Tap, TapEvent, TapPoint, Topology};
 use hol_scenario::flow_of;
 use hol_wire::sctp::Chunk;
 use hol_wire::tcp::Flags;
@@ -46,8 +46,8 @@ impl<W: Write> Ns2Trace<W> {
         self.first_error.map_or(Ok(self.out), Err)
     }
 
-    fn write_line(&mut self, now: Time, transit: &Transit, event: char) -> io::Result<()> {
-        let Transit { from, to, number, packet, .. } = transit;
+    fn write_line(&mut self, now: Time, transit: &PacketInTransit, event: char) -> io::Result<()> {
+        let PacketInTransit { from, to, number, packet, .. } = transit;
         let [from, to] = [from, to].map(|interface| self.nodes.node_of_interface(*interface).0);
         let (nanos, kind, size, flow) =
             (now.as_nanos(), packet_type(packet), packet.length(), flow_of(packet));
@@ -79,7 +79,7 @@ impl<W: Write> Ns2Trace<W> {
 }
 
 impl<W: Write> Tap for Ns2Trace<W> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &PacketInTransit, event: TapEvent) {
         if self.first_error.is_none() {
             self.packets = self.packets.max(u64::from(transit.number) + 1);
             self.first_error = self.write_line(now, transit, event_letter(event)).err();

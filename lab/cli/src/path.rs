@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hol_passive::{CapturedIp, PathLearner};
+use hol_passive::{CapturedIp, PathEstimator};
 
 use crate::capture_file::{self, CaptureResult};
 use crate::failure::Failure;
 use crate::tc;
-use crate::terminal::{note, say};
+use crate::terminal::{note, print};
 
 /// Derive the network of an experiment from a capture or from tc.
 #[derive(Debug, Args)]
@@ -61,7 +61,7 @@ impl Path {
             Command::Learn(learn) => learn,
             Command::Tc(lines) => return lines.run(),
         };
-        let take = |learner: &mut PathLearner, at, ip: CapturedIp<'_>| learner.handle_packet(at, ip);
+        let take = |learner: &mut PathEstimator, at, ip: CapturedIp<'_>| learner.handle_packet(at, ip);
         let CaptureResult { computed: learner, notes } =
             capture_file::read(capture, interface.as_deref(), take)?;
         let place = capture.display();
@@ -72,13 +72,15 @@ impl Path {
             )),
             None => Failure::failed(format!("{place}: {problem}")),
         })?;
-        let mut text =
-            format!("# Estimated by `hol path learn` from {}.\n", capture_file::one_line(&place.to_string()));
+        let mut text = format!(
+            "# Estimated by `hol path learn` from {}.\n",
+            capture_file::escape_control_characters(&place.to_string())
+        );
         for words in notes {
             note!("note: {words}");
             text += &format!("# Note: {words}.\n");
         }
-        say(&format!("{text}{learned}"));
+        print(&format!("{text}{learned}"));
         Ok(())
     }
 }
@@ -96,15 +98,15 @@ impl Path {
 impl Tc {
     /// Parses the lines, and prints the table.
     fn run(&self) -> Result<(), Failure> {
-        say(&format!("# Converted by `hol path tc`.\n{}", self.network()?));
+        print(&format!("# Converted by `hol path tc`.\n{}", self.network()?));
         Ok(())
     }
 
     /// Returns the table.
     fn network(&self) -> Result<String, Failure> {
         fn all(lines: &[String]) -> Result<Vec<tc::ShapedDirection>, Failure> {
-            let lines: Vec<&str> = lines.iter().flat_map(|text| tc::lines_of(text)).collect();
-            tc::read_all(&lines).map_err(Failure::Usage)
+            let lines: Vec<&str> = lines.iter().flat_map(|text| tc::split_lines(text)).collect();
+            tc::parse_lines(&lines).map_err(Failure::Usage)
         }
         tc::network(&all(&self.lines)?, &all(&self.down)?).map_err(Failure::Usage)
     }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// The other hosts of a live world.
 #[derive(Debug, Args)]
-pub struct Peer {
+pub struct PeerArgs {
     /// Run between this host and another one on which `hol live serve` runs; with several hosts, name the node of each,
     /// as in server=HOST
     #[arg(long, value_name = "[NODE=]HOST[:PORT]")]
@@ -23,7 +23,7 @@ pub struct Peer {
     secret_file: Option<PathBuf>,
 }
 
-impl Peer {
+impl PeerArgs {
     /// Makes the secret in the file of --secret-file available to live runs. Must be called before the first run.
     pub fn set_secret(&self) -> Result<(), Failure> {
         let Some(file) = &self.secret_file else { return Ok(()) };

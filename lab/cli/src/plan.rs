@@ -6,9 +6,9 @@ use hol_lab::{Estimate, Plan as Runs};
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::progress::format_seconds;
-use crate::run::{ExperimentArgs, count_of_jobs, describe_cost};
-use crate::run_plan::threads;
-use crate::terminal::{note, say};
+use crate::run::{ExperimentArgs, describe_cost, describe_jobs};
+use crate::run_plan::thread_count;
+use crate::terminal::{note, print};
 
 /// Show the points of an experiment file and the time that they need, without running them
 #[derive(Debug, Args)]
@@ -33,9 +33,9 @@ impl Plan {
         let experiment = self.experiment_args.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         let runs = Runs::new([&experiment]);
-        say(&describe_cost(&runs, self.jobs, self.json));
+        print(&describe_cost(&runs, self.jobs, self.json));
         if let Some(shards) = self.shards.filter(|_| !self.json) {
-            say(&describe_parts(&runs, shards, threads(self.jobs)));
+            print(&describe_parts(&runs, shards, thread_count(self.jobs)));
         }
         Ok(())
     }
@@ -50,5 +50,5 @@ fn describe_parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let (min, max) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
     let idle = work.iter().filter(|work| **work == 0).count();
     let idle = if idle > 0 { format!("; {idle} of them are empty") } else { String::new() };
-    format!("{of} parts of {} to {} each, with {}{idle}\n", time(min), time(max), count_of_jobs(jobs))
+    format!("{of} parts of {} to {} each, with {}{idle}\n", time(min), time(max), describe_jobs(jobs))
 }

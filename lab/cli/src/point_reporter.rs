@@ -33,7 +33,7 @@ impl Default for PointReporter {
 impl PointReporter {
     /// Handles the end of a run. From time to time it writes the tables of the runs that had `finished`
     /// before, and reports changed points on standard error, one JSON object per line.
-    pub fn run_ended(
+    pub fn handle_run_end(
         &mut self,
         ended: Option<EndedRun<'_>>,
         store: &Store,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use hol_lab::metric::TABLE;
 use hol_lab::{Metric, PointResult, RunResult};
-use hol_measure::{Bounds, CONFIDENCE, Interval, MeanDelayBreakdown};
+use hol_measure::{CONFIDENCE, ConfidenceInterval, Interval, MeanDelayBreakdown};
 use hol_report::data::Cell;
 use hol_scenario::MetricReader;
 use hol_workloads::WorkloadSpec;
 use serde::{Serialize, Serializer};
 
 pub use crate::terminal::json;
-use crate::terminal::{grouped, table};
+use crate::terminal::{group_digits, table};
 
 /// The results of one transport under one set of conditions; unknown numbers are null.
 #[derive(Debug, Serialize)]
@@ -69,7 +69,7 @@ impl<'r> Row<'r> {
         let quantile = |p| latency.quantile(p).map(|d| d.as_millis_f64());
         let steady = result.is_steady();
         let mean = result.mean_ms().filter(|_| steady);
-        let shaped = result.shaped_mean_ms().filter(|bounds| steady && bounds.low.is_finite());
+        let shaped = result.skew_adjusted_mean_ms().filter(|bounds| steady && bounds.low.is_finite());
         Self {
             world: point.world.to_string(),
             transport: point.transport.to_string(),
@@ -96,7 +96,7 @@ impl<'r> Row<'r> {
             max_ms: latency.max().map(|d| d.as_millis_f64()),
             measured: PrintedMetrics(result),
             metrics: result
-                .defined()
+                .program_metrics()
                 .map(|defined| (defined.name, DefinedMetric::of(result, defined)))
                 .collect(),
             seed: point.seed,
@@ -189,7 +189,7 @@ pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointRe
             outage_cells,
         );
     }
-    if results.iter().any(|result| result.point.is_played()) {
+    if results.iter().any(|result| result.point.has_playout_times()) {
         text += "\n";
         text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], playback_cells);
     }
@@ -242,8 +242,9 @@ pub fn class_table(name: &str, cells: &[Cell]) -> String {
     let row = |cell: &Cell| {
         let quantile =
             |p| cell.latency.quantile(p).map_or("-".to_owned(), |d| three_digits(d.as_millis_f64()));
-        let mean = cell.shaped_mean(Metric::ResponseTime).map_or("-".to_owned(), |mean| mean.to_string());
-        let failed = grouped(cell.lost_messages());
+        let mean =
+            cell.mean_with_bounds(Metric::ResponseTime).map_or("-".to_owned(), |mean| mean.to_string());
+        let failed = group_digits(cell.lost_messages());
         vec![cell.transport.clone(), mean, quantile(0.5), quantile(0.99), quantile(0.999), failed]
     };
     table(&[heads.to_vec()].into_iter().chain(cells.iter().map(row)).collect::<Vec<_>>())
@@ -259,22 +260,22 @@ fn latency_cells(result: &PointResult) -> Vec<String> {
         ms(latency.quantile(0.99)),
         ms(latency.quantile(0.999)),
         ms(latency.max()),
-        grouped(result.failed()),
+        group_digits(result.failed()),
     ]
 }
 
 /// Returns whether few runs dominate the mean, so that the means of single runs are shown.
 fn is_skewed(result: &PointResult) -> bool {
     let means: Vec<f64> = result.means_ms().into_iter().flatten().collect();
-    let shape = Bounds::of_mean(&means, CONFIDENCE);
-    let is_lopsided = shape.is_some_and(|bounds| bounds.low.is_finite() && bounds.is_lopsided());
-    is_lopsided || result.collapsed_runs() > 0
+    let shape = ConfidenceInterval::of_mean(&means, CONFIDENCE);
+    let is_asymmetric = shape.is_some_and(|bounds| bounds.low.is_finite() && bounds.is_asymmetric());
+    is_asymmetric || result.collapsed_runs() > 0
 }
 
 /// Returns a table of the user-defined metrics, one column each.
 fn defined_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
     let mut metrics: Vec<hol_lab::DefinedMetric> = Vec::new();
-    for defined in results.iter().flat_map(PointResult::defined) {
+    for defined in results.iter().flat_map(PointResult::program_metrics) {
         if metrics.iter().all(|known| known.name != defined.name) {
             metrics.push(defined);
         }
@@ -342,13 +343,13 @@ fn flow_cells(result: &PointResult) -> Vec<String> {
         interval(Metric::Throughput, result.mean_of(Metric::Throughput)),
         interval(Metric::Throughput, result.messages_per_s()),
         interval(Metric::ConnectTime, result.mean_of(Metric::ConnectTime)),
-        grouped(result.unconnected_runs() as u64),
+        group_digits(result.unconnected_runs() as u64),
         interval(Metric::Fairness, result.mean_of(Metric::Fairness)),
     ]
 }
 
 fn mean(result: &PointResult) -> String {
-    match result.shaped_mean_ms() {
+    match result.skew_adjusted_mean_ms() {
         None => "-".to_owned(),
         Some(mean) if !result.is_steady() => format!("{} (not steady)", three_digits(mean.value)),
         Some(mean) => mean.to_string(),
@@ -420,10 +421,11 @@ fn change_after_the_end(result: &PointResult) -> Option<String> {
 fn imprecise(result: &PointResult) -> Option<String> {
     let asked = result.point.precision.filter(|_| result.is_precise() == Some(false))?;
     let count = result.runs.len();
-    let reached = match result.mean_ms().map(|mean| mean.relative()).filter(|share| share.is_finite()) {
-        Some(share) => format!("{:.1} %", share * 100.0),
-        None => "unknown".to_owned(),
-    };
+    let reached =
+        match result.mean_ms().map(|mean| mean.relative_half_width()).filter(|share| share.is_finite()) {
+            Some(share) => format!("{:.1} %", share * 100.0),
+            None => "unknown".to_owned(),
+        };
     Some(format!("the precision of the mean is {reached} after {count} repetitions; {asked} was requested"))
 }
 
@@ -447,7 +449,7 @@ fn unsteady(result: &PointResult) -> Option<String> {
 fn missing_metrics(result: &PointResult) -> Vec<String> {
     let ended = result.runs.iter().filter(|run| run.stop_reason.is_none());
     let of = |(name, reading): (&str, &MetricReader)| {
-        let missing = ended.clone().filter(|run| run.defined(name).is_none()).count();
+        let missing = ended.clone().filter(|run| run.program_metric(name).is_none()).count();
         (missing > 0).then(|| {
             let runs = result.runs.len();
             format!("metric {name}: {} finds no number in {missing} of {runs} runs", reading.find)

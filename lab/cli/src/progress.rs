@@ -7,7 +7,7 @@ use crate::terminal::note;
 use hol_lab::Stopwatch;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::terminal::grouped;
+use crate::terminal::group_digits;
 
 /// Interval of progress lines without a terminal, in s.
 const LINE_INTERVAL: f64 = 5.0;
@@ -85,7 +85,7 @@ impl Progress {
             self.display.restart();
         }
         let [messages, wanted, runs, runs_wanted, runs_left] =
-            [now.messages, now.messages_wanted, now.runs, now.runs_wanted, left].map(grouped);
+            [now.messages, now.messages_wanted, now.runs, now.runs_wanted, left].map(group_digits);
         let text = match self.last_runs {
             Some(_) => format!("the last {runs_left} of {runs_wanted} runs{failed}, each with few messages"),
             None => format!("{runs} of {runs_wanted} runs{failed}, {messages} of {wanted} messages"),

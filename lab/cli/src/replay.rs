@@ -11,14 +11,14 @@ use clap::Args;
 use hol_base::{ByteCount, Duration};
 use hol_lab::{Experiment, LabError, Source};
 use hol_passive::{
-    CapturedExchange, CapturedIp, CapturedMessages, EstimateError, MessageReconstructor, PathLearner,
+    CapturedExchange, CapturedIp, CapturedMessages, EstimateError, MessageReconstructor, PathEstimator,
 };
 use hol_stack::{Protocol, TransportSpec};
 use hol_workloads::{Exchange, WorkloadError};
 
 use crate::capture_file::{self, CaptureResult};
 use crate::failure::Failure;
-use crate::terminal::{note, say};
+use crate::terminal::{note, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,10 +60,11 @@ const REPETITIONS: usize = 10;
 impl Replay {
     /// Reads the capture, and writes the experiment.
     pub fn run(&self) -> Result<(), Failure> {
-        let take = |(learner, listener): &mut (PathLearner, MessageReconstructor), at, ip: CapturedIp<'_>| {
-            learner.handle_packet(at, ip);
-            listener.handle_packet(at, ip);
-        };
+        let take =
+            |(learner, listener): &mut (PathEstimator, MessageReconstructor), at, ip: CapturedIp<'_>| {
+                learner.handle_packet(at, ip);
+                listener.handle_packet(at, ip);
+            };
         let CaptureResult { computed: (learner, listener), mut notes } =
             capture_file::read(&self.capture, self.interface.as_deref(), take)?;
         let place = self.capture.display();
@@ -84,7 +85,7 @@ impl Replay {
         let notes: String = notes.iter().map(|words| format!("# Note: {words}.\n")).collect();
         let head = format!(
             "# Converted by `hol replay` from {}: {} messages.\n{notes}",
-            capture_file::one_line(&place.to_string()),
+            capture_file::escape_control_characters(&place.to_string()),
             exchanges.len()
         );
         self.write(&format!("{head}{experiment}"))
@@ -128,7 +129,7 @@ impl Replay {
 
     fn write(&self, text: &str) -> Result<(), Failure> {
         let Some(path) = &self.file else {
-            say(text);
+            print(text);
             return Ok(());
         };
         let file = OpenOptions::new().write(true).create_new(true).open(path);
@@ -139,7 +140,7 @@ impl Replay {
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
             Ok(()) => {
-                say(&format!("{0} written; `hol run {0}` runs it\n", path.display()));
+                print(&format!("{0} written; `hol run {0}` runs it\n", path.display()));
                 Ok(())
             }
         }

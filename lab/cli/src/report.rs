@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 
 use crate::decompressor;
 use crate::failure::Failure;
-use crate::terminal::{note, say};
+use crate::terminal::{note, print};
 
 /// Maximum size of a file of another tool, in octets.
 const MAX_FILE_SIZE: u64 = 256 << 20;
@@ -55,7 +55,7 @@ impl Report {
                 page
             }
         };
-        say(&format!("report: {}\n", page.display()));
+        print(&format!("report: {}\n", page.display()));
         Ok(())
     }
 
@@ -69,7 +69,7 @@ impl Report {
         let details = PublicationDetails { repeats, date: &today, license: self.license.as_deref() };
         let path = hol_report::write_crate(results, &self.dir, details);
         let path = path.map_err(|problem| Failure::failed(format!("{}: {problem}", self.dir.display())))?;
-        say(&format!("crate: {}\n", path.display()));
+        print(&format!("crate: {}\n", path.display()));
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use crate::progress_args::ProgressArgs;
 use crate::report;
 use crate::run::describe_cost;
 use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs};
-use crate::terminal::{grouped, note, say};
+use crate::terminal::{group_digits, note, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,7 +72,7 @@ impl Reproduce {
         let out = self.out.clone().unwrap_or_else(|| self.default_directory(&study));
         let experiments = self.in_world(self.selected_experiments(&study)?)?;
         if self.plan {
-            say(&describe_cost(&Plan::new(&experiments), self.jobs, self.json));
+            print(&describe_cost(&Plan::new(&experiments), self.jobs, self.json));
             return Ok(());
         }
         let command = std::env::args().collect();
@@ -85,15 +85,15 @@ impl Reproduce {
         let results = perform_missing_runs(&out, manifest, options)?;
         let (page, report) = report::write_report(&results, Vec::new(), &out)?;
         if self.json {
-            results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
+            results.points.iter().for_each(|point| print(&json(&SweepRow::of(point))));
         } else {
-            let points = grouped(results.points.len() as u64);
-            say(&format!("{}\n{points} points, digest {}\n\nfindings:\n", study.title, results.digest()));
+            let points = group_digits(results.points.len() as u64);
+            print(&format!("{}\n{points} points, digest {}\n\nfindings:\n", study.title, results.digest()));
             for (verdict, count) in report.verdict_counts().into_iter().filter(|(_, count)| *count > 0) {
-                say(&format!("{count:>5}  {}\n", describe_verdict(verdict)));
+                print(&format!("{count:>5}  {}\n", describe_verdict(verdict)));
             }
             report.judged_claims.iter().filter(|judged| judged.compares_numbers()).for_each(print_numbers);
-            say(&format!("\nreport: {}\n", page.display()));
+            print(&format!("\nreport: {}\n", page.display()));
         }
         check_no_failures(&results, &out)
     }
@@ -170,8 +170,8 @@ fn print_numbers(judged: &JudgedClaim) {
     let findings = judged.findings.iter().map(|(_, finding)| finding);
     let rows: Vec<&String> = findings.flat_map(|finding| &finding.rows).collect();
     if !rows.is_empty() {
-        say(&format!("\n{}: {}\n", judged.claim.id, describe_verdict(judged.verdict)));
-        rows.into_iter().for_each(|row| say(&format!("  {row}\n")));
+        print(&format!("\n{}: {}\n", judged.claim.id, describe_verdict(judged.verdict)));
+        rows.into_iter().for_each(|row| print(&format!("  {row}\n")));
     }
 }
 

@@ -9,16 +9,16 @@ use hol_lab::{
 };
 use serde::Serialize;
 
-use crate::comparison_flags::set_all;
+use crate::comparison_flags::apply_settings;
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
-use crate::peer::Peer;
+use crate::peer::PeerArgs;
 use crate::point_row::{self, SweepRow, json, warnings};
 use crate::progress::format_seconds;
 use crate::progress_args::ProgressArgs;
 use crate::report;
-use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs, threads};
-use crate::terminal::{grouped, note, say};
+use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs, thread_count};
+use crate::terminal::{group_digits, note, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,7 +70,7 @@ pub struct ExperimentArgs {
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]
-    peer: Peer,
+    peer: PeerArgs,
     /// Also write the records of all messages as Parquet files; flow 0 is the workload, the others are
     /// background flows
     #[arg(long)]
@@ -88,7 +88,7 @@ impl Run {
         let experiment = self.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         if self.plan {
-            say(&describe_cost(&Plan::new([&experiment]), self.jobs, self.json));
+            print(&describe_cost(&Plan::new([&experiment]), self.jobs, self.json));
             return Ok(());
         }
         let manifest = Manifest::new(
@@ -139,7 +139,7 @@ impl ExperimentArgs {
 
     fn source(&self) -> Result<Source, Failure> {
         let mut source = Source::read(&self.file)?;
-        set_all(&mut source, &self.settings)?;
+        apply_settings(&mut source, &self.settings)?;
         if let Some(world) = &self.peer.world(self.world.as_ref())? {
             source.set(&format!("--world {world}"), "world", &format!("{world:?}"))?;
         }
@@ -182,7 +182,7 @@ impl ExperimentArgs {
     }
 
     /// Returns the file as it is, without the overrides of the command line.
-    pub fn as_written(&self) -> Result<(&Path, String), Failure> {
+    pub fn path_and_text(&self) -> Result<(&Path, String), Failure> {
         let is_placed = self.world.is_some() || self.peer.is_given();
         if !self.settings.is_empty() || is_placed || self.records || self.series.is_some() {
             return Err(Failure::Usage(
@@ -202,11 +202,15 @@ impl ExperimentArgs {
 pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
     let (page, drawn) = report::write_report(results, Vec::new(), out)?;
     if is_json {
-        results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
+        results.points.iter().for_each(|point| print(&json(&SweepRow::of(point))));
     } else {
-        say(&conclusions(&drawn));
-        say(&format_points(results));
-        say(&format!("\n{} has the points (points.csv) and the report: {}\n", out.display(), page.display()));
+        print(&conclusions(&drawn));
+        print(&format_points(results));
+        print(&format!(
+            "\n{} has the points (points.csv) and the report: {}\n",
+            out.display(),
+            page.display()
+        ));
     }
     check_no_failures(results, out)
 }
@@ -215,12 +219,12 @@ pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(),
 fn print_part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
     let done = results.needed - results.missing;
     if is_json {
-        say(&json(&serde_json::json!({ "shard": shard, "runs": done, "missing": results.missing })));
+        print(&json(&serde_json::json!({ "shard": shard, "runs": done, "missing": results.missing })));
     } else {
-        say(&format!(
+        print(&format!(
             "part {shard} is in {}: {} runs; `hol merge DIR... --out DIR` joins the {} parts\n",
             out.display(),
-            grouped(done),
+            group_digits(done),
             shard.part_count()
         ));
     }
@@ -238,20 +242,20 @@ pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String 
             .map(|(point, index)| json(&PlannedPoint::of(index, point)))
             .collect();
     }
-    let jobs = threads(jobs);
-    let Estimate { min, max } = plan.estimate(jobs.min(threads(None)));
+    let jobs = thread_count(jobs);
+    let Estimate { min, max } = plan.estimate(jobs.min(thread_count(None)));
     let range = |min: String, max: String| if min == max { min } else { format!("{min} to {max}") };
-    let messages = range(grouped(plan.message_count()), grouped(plan.max_messages()));
+    let messages = range(group_digits(plan.message_count()), group_digits(plan.max_messages()));
     let time = range(format_seconds(min), format_seconds(max));
     format!(
         "{plan}{} points, {messages} messages: about {time} with {}\n",
         plan.points().len(),
-        count_of_jobs(jobs)
+        describe_jobs(jobs)
     )
 }
 
 /// Describes the number of parallel runs: `1 job`, `4 jobs`.
-pub fn count_of_jobs(jobs: usize) -> String {
+pub fn describe_jobs(jobs: usize) -> String {
     if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") }
 }
 

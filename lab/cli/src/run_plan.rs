@@ -9,7 +9,7 @@ use hol_lab::{Job, Manifest, Plan, Results, RunResults, Stopwatch, Store, execut
 use crate::failure::Failure;
 use crate::point_reporter::PointReporter;
 use crate::progress::{Progress, ProgressOutput};
-use crate::terminal::{grouped, note};
+use crate::terminal::{group_digits, note};
 
 /// Seconds of running after which a note announces that tables and figures are being created.
 const NOTE_AFTER_S: f64 = 5.0;
@@ -18,7 +18,7 @@ const NOTE_AFTER_S: f64 = 5.0;
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Returns the number of runs in parallel.
-pub fn threads(jobs: Option<usize>) -> usize {
+pub fn thread_count(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
@@ -60,7 +60,7 @@ pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions)
     let plan = Plan::of_manifest(store.manifest());
     let known = finished.runs().count();
     if known > 0 && !quiet {
-        note!("continuing in {}: {} runs are already done", dir.display(), grouped(known as u64));
+        note!("continuing in {}: {} runs are already done", dir.display(), group_digits(known as u64));
     }
     let watch = Stopwatch::start();
     execute_plan(&plan, &mut store, &mut finished, jobs, progress_output)?;
@@ -81,8 +81,8 @@ pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions)
     let missing = plan.next_runs(&finished).len();
     Err(Failure::Failed(format!(
         "interrupted with {} runs done and at least {} to do; run the same command again to continue, or `hol report {}` for a report of the finished runs",
-        grouped(finished.runs().count() as u64),
-        grouped(missing as u64),
+        group_digits(finished.runs().count() as u64),
+        group_digits(missing as u64),
         dir.display()
     )))
 }
@@ -100,12 +100,12 @@ pub fn execute_plan(
     progress.show(missing_progress(plan, finished));
     let mut points = (progress_output == ProgressOutput::Json).then(PointReporter::default);
     let archive = store.archive();
-    let result = execute(plan, finished, threads(jobs), &STOP, &archive, |ended, now, finished| {
+    let result = execute(plan, finished, thread_count(jobs), &STOP, &archive, |ended, now, finished| {
         progress.show(now);
         if let Some(ended) = ended {
             store.append(ended)?;
         }
-        points.as_mut().map_or(Ok(()), |points| points.run_ended(ended, store, finished))
+        points.as_mut().map_or(Ok(()), |points| points.handle_run_end(ended, store, finished))
     });
     progress.finish();
     warn_of_engine(finished);
@@ -151,8 +151,8 @@ pub fn check_no_failures(results: &Results, dir: &Path) -> Result<(), Failure> {
     let Some(first) = results.failed.first() else { return Ok(()) };
     Err(Failure::Failed(format!(
         "{} of {} runs failed and are not in the results above; the first: {first}\n{} has a log of each; run the same command again to retry them",
-        grouped(results.failed.len() as u64),
-        grouped(results.needed),
+        group_digits(results.failed.len() as u64),
+        group_digits(results.needed),
         dir.join("failed").display()
     )))
 }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 /// The program on the server, and the files of both hosts.
 #[derive(Debug, Args)]
-pub struct Service {
+pub struct ServiceArgs {
     /// Command line of the server
     #[arg(long, value_name = "COMMAND")]
     server: Option<String>,
@@ -27,7 +27,7 @@ pub struct Service {
     root: Option<String>,
 }
 
-impl Service {
+impl ServiceArgs {
     /// Returns whether --server or --file was given.
     pub const fn is_given(&self) -> bool {
         self.server.is_some() || !self.files.is_empty()

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::terminal::{note, say};
+use crate::terminal::{note, print};
 
 /// Maximum size of an embedded file, in octets. Some mail servers refuse mails of more than 10 MB.
 const MAX_EMBEDDED_SIZE: u64 = 2 << 20;
@@ -51,7 +51,7 @@ impl Share {
                 names.join(", ")
             );
         }
-        say(&format!("{} written, {:.1} MB\n", out.display(), page.len() as f64 / 1e6));
+        print(&format!("{} written, {:.1} MB\n", out.display(), page.len() as f64 / 1e6));
         Ok(())
     }
 }

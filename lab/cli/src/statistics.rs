@@ -6,15 +6,15 @@
 use clap::Args;
 use hol_base::Seed;
 use hol_lab::{Archive, Experiment, Metric, PointResult, Source};
-use hol_measure::{Bounds, CONFIDENCE};
+use hol_measure::{CONFIDENCE, ConfidenceInterval};
 use hol_report::data::Cell;
-use hol_report::survey::{Contest, Outcome, main_metric};
+use hol_report::survey::{Outcome, TransportComparison, main_metric};
 
 use crate::compare::run_experiment;
 use crate::comparison_steps::with_repetitions;
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
-use crate::terminal::say;
+use crate::terminal::print;
 
 /// Repetitions after each round of a comparison.
 const STEP_REPETITIONS: [usize; 4] = [10, 20, 40, 80];
@@ -191,7 +191,7 @@ impl Statistics {
             "coverage of the 95 % CIs after the last round",
             "repetitions",
         ];
-        say(&format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len())));
+        print(&format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len())));
         let mut is_right = true;
         let wanted =
             |truth: &&Truth| self.only.as_ref().is_none_or(|only| truth.name.contains(only.as_str()));
@@ -200,7 +200,7 @@ impl Statistics {
             let tally = self.tally(truth, &pool);
             let wrong = tally.wrong_winners as f64 / tally.trials as f64;
             is_right &= wrong <= if truth.is_self_comparison { FALSE_DIFFERENCES } else { WRONG_WINNERS };
-            say(&format!("| {} |\n", tally.row(truth, &pool).join(" | ")));
+            print(&format!("| {} |\n", tally.row(truth, &pool).join(" | ")));
         }
         match is_right || !self.require {
             true => Ok(()),
@@ -234,11 +234,12 @@ impl Statistics {
                 let drawn = [&first, &second].map(|drawn| &drawn[..*repetitions]);
                 let mut cells = [0, 1].map(|of| cell(&with_drawn_runs(&pool[of], drawn[of]), truth.class));
                 cells[1].transport += " ";
-                let contest = Contest::new(main_metric(cells.iter()), &cells[1], &cells[0]);
+                let contest = TransportComparison::new(main_metric(cells.iter()), &cells[1], &cells[0]);
                 let covers = |of: usize| {
-                    let bounds = Bounds::of_mean(&means_ms(&cells[of]), CONFIDENCE);
-                    let bounds =
-                        bounds.map(|bounds| bounds.with_allowance(cells[of].allowance(Metric::ResponseTime)));
+                    let bounds = ConfidenceInterval::of_mean(&means_ms(&cells[of]), CONFIDENCE);
+                    let bounds = bounds.map(|bounds| {
+                        bounds.with_allowance(cells[of].timeout_allowance(Metric::ResponseTime))
+                    });
                     bounds.is_some_and(|bounds| (bounds.low..=bounds.high).contains(&means[of]))
                 };
                 let add = |into: &mut [usize; 2]| {
@@ -260,7 +261,7 @@ impl Statistics {
 }
 
 impl Tally {
-    fn judge(&mut self, truth: &Truth, contest: &Contest<'_>, [reference, challenger]: [f64; 2]) {
+    fn judge(&mut self, truth: &Truth, contest: &TransportComparison<'_>, [reference, challenger]: [f64; 2]) {
         let is_better = challenger < reference;
         let claimed = match contest.outcome() {
             Outcome::Better => Some(true),

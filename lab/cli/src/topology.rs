@@ -10,7 +10,7 @@ use hol_testbed::{Script, emulab_tables, write};
 
 use crate::failure::Failure;
 use crate::tc;
-use crate::terminal::{note, say, table};
+use crate::terminal::{note, print, table};
 
 /// Draw the network of an ns script or an experiment, and print its addresses and links.
 ///
@@ -56,7 +56,7 @@ impl Topology {
             }
         }
         if !for_standard_output.is_empty() {
-            say(&for_standard_output.concat());
+            print(&for_standard_output.concat());
             return Ok(());
         }
         let mut text = topology::text(&network);
@@ -66,7 +66,7 @@ impl Topology {
         if !ignored.is_empty() {
             text += &format!("\nIgnored:\n{}\n", ignored.join("\n"));
         }
-        say(&text);
+        print(&text);
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
 use crate::qlog::Qlog;
-use crate::terminal::{colour, note, say};
+use crate::terminal::{colour, note, print};
 use crate::waterfall;
 
 const EXAMPLES: &str = "\
@@ -153,7 +153,7 @@ impl Trace {
         }
         let run = world.run(&point.scenario(self.repetition), point.seed_of(self.repetition));
         let run = run.map_err(LabError::from)?;
-        let page = waterfall::of_page(&run.records, number).ok_or_else(|| {
+        let page = waterfall::select_page(&run.records, number).ok_or_else(|| {
             let pages = point.messages_in(self.repetition);
             Failure::Usage(match number {
                 Some(number) => format!("--waterfall {number}: the run has {pages} pages, counted from 1"),
@@ -163,7 +163,7 @@ impl Trace {
                 ),
             })
         })?;
-        say(&waterfall::text(&page));
+        print(&waterfall::draw(&page));
         Ok(())
     }
 
@@ -278,7 +278,7 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
     let [(here, first), (there, second)] = &traces[..] else {
         unreachable!("there is a trace for each of two worlds")
     };
-    say(&format!(
+    print(&format!(
         "  {here:>12} {there:>12}  ms; = equal, ~ different time, ! different window, x lost or marked in one world, - + sent in one world only\n"
     ));
     for line in hol_differential::align(first, second) {
@@ -292,10 +292,10 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
         };
         let text = line.to_string();
         let text = colour_of.map_or(text.clone(), |index| colour(&text, index));
-        say(&(text + "\n"));
+        print(&(text + "\n"));
     }
     match first.first_difference(second) {
-        None => say("the same packets at the same times\n"),
+        None => print("the same packets at the same times\n"),
         Some(difference) => {
             let when = difference
                 .first
@@ -304,7 +304,7 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
                 .map(|sent| sent.time)
                 .min()
                 .unwrap_or_default();
-            say(&format!("first difference: {}, at {when}\n", difference.category()));
+            print(&format!("first difference: {}, at {when}\n", difference.category()));
         }
     }
     Ok(())
@@ -383,7 +383,7 @@ pub fn report_written(path: &Path, what: &str) {
     if is_standard(path) {
         note!("standard output: {what}");
     } else {
-        say(&format!("{}: {what}\n", path.display()));
+        print(&format!("{}: {what}\n", path.display()));
     }
 }
 
@@ -452,6 +452,6 @@ struct TextPrinter;
 impl PacketObserver for TextPrinter {
     fn observe(&mut self, event: &PacketEvent<'_>) {
         let PacketEvent { time, point, event, packet } = event;
-        say(&format!("{time} {:<10} {:<8} {packet}\n", point.name, event.name()));
+        print(&format!("{time} {:<10} {:<8} {packet}\n", point.name, event.name()));
     }
 }

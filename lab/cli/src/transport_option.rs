@@ -1,6 +1,6 @@
 //! The options of transports with their defaults, from the tables that define them.
 
-use hol_stack::{Kind, TransportSpec, stack};
+use hol_stack::{ProtocolKind, TransportSpec, stack};
 
 /// An option of a transport, as in `sctp:streams=8`.
 #[derive(Debug)]
@@ -14,12 +14,12 @@ pub struct TransportOption {
 }
 
 /// Returns all options of a transport. `mptcp` has the options of `tcp`.
-pub fn options_of(kind: Kind) -> Vec<TransportOption> {
+pub fn options_of(kind: ProtocolKind) -> Vec<TransportOption> {
     let uses = kind.application_options().iter();
     let uses = uses.map(|&(name, about)| TransportOption { name: name.to_owned(), default: None, about });
     let spec: TransportSpec = kind.name().parse().expect("a protocol without options is a transport");
     let file = stack(spec.stack()).map_or("", |stack| stack.text);
-    let section = if kind == Kind::Mptcp { Kind::Tcp } else { kind };
+    let section = if kind == ProtocolKind::Mptcp { ProtocolKind::Tcp } else { kind };
     let behaviour = spec.option_values().iter().map(|(name, value)| TransportOption {
         name: name.clone(),
         default: Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
@@ -30,7 +30,7 @@ pub fn options_of(kind: Kind) -> Vec<TransportOption> {
 
 impl TransportOption {
     /// Returns the option as a line for people.
-    pub fn line(&self) -> String {
+    pub fn describe(&self) -> String {
         let Self { name, default, about } = self;
         let set = default.as_ref().map_or_else(|| name.clone(), |value| format!("{name}={value}"));
         format!("  {set:<36} {about}\n")
@@ -38,7 +38,7 @@ impl TransportOption {
 }
 
 /// Returns the comment that explains an option: the one after the option, or the one on the line before; empty if none.
-fn option_comment(text: &'static str, kind: Kind, name: &str) -> &'static str {
+fn option_comment(text: &'static str, kind: ProtocolKind, name: &str) -> &'static str {
     let head = format!("[{}]", kind.name());
     let mut before = "";
     for line in

@@ -4,7 +4,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use hol_lab::FLAGS;
 
-use crate::comparison_flags::is_of_network;
+use crate::comparison_flags::is_network_key;
 
 /// Other words for options of `hol compare`.
 const OTHER_WORDS: [(&str, &str); 2] = [("--latency", "--delay"), ("--bw", "--bandwidth")];
@@ -19,7 +19,7 @@ fn remedy(command: &Command, flag: &str) -> Option<String> {
         return Some(format!("the file has this value as the key {key}: write --set {key}=VALUE"));
     }
     let key = flag.strip_prefix("--")?.replace('-', "_");
-    is_of_network(&key).then(|| format!("write --set network.{key}=VALUE"))
+    is_network_key(&key).then(|| format!("write --set network.{key}=VALUE"))
 }
 
 /// Returns the error of a command line with a remedy that helps: `--set` for an option of `hol compare` given to a

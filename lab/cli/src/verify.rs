@@ -9,8 +9,8 @@ use hol_lab::{Results, check_repeatable, verify};
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::point_row::json;
-use crate::run_plan::{stop_on_interrupt, threads};
-use crate::terminal::{grouped, say};
+use crate::run_plan::{stop_on_interrupt, thread_count};
+use crate::terminal::{group_digits, print};
 
 /// Repeat runs of a result directory and compare their digests and totals.
 #[derive(Debug, Args)]
@@ -34,14 +34,14 @@ impl Verify {
         let results = Results::load(&self.dir)?;
         self.check_repeatable(&results)?;
         let stop = stop_on_interrupt()?;
-        let (done, differences) = verify(&results, self.sample, threads(self.jobs), stop)?;
+        let (done, differences) = verify(&results, self.sample, thread_count(self.jobs), stop)?;
         if self.json {
             let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
-            say(&json(
+            print(&json(
                 &serde_json::json!({ "repeated": done, "differences": differences, "missing": results.missing, "wanted": results.needed }),
             ));
         } else {
-            differences.iter().for_each(|difference| say(&format!("{difference}\n")));
+            differences.iter().for_each(|difference| print(&format!("{difference}\n")));
         }
         if !differences.is_empty() {
             return Err(Failure::Failed(format!("{} of {done} runs differ", differences.len())));
@@ -53,10 +53,10 @@ impl Verify {
         if self.json {
             return Ok(());
         }
-        say(&format!("{} runs repeated, all digests are equal\n", grouped(done as u64)));
+        print(&format!("{} runs repeated, all digests are equal\n", group_digits(done as u64)));
         if results.missing > 0 {
-            let (missing, wanted) = (grouped(results.missing), grouped(results.needed));
-            say(&format!(
+            let (missing, wanted) = (group_digits(results.missing), group_digits(results.needed));
+            print(&format!(
                 "{missing} of {wanted} runs are missing; repeat the command that created the directory to perform them\n"
             ));
         }

@@ -4,14 +4,14 @@ use hol_base::Duration;
 use hol_measure::waterfall::WaterfallFile;
 use hol_measure::{DelayComponent, Record, RecordKind, Waterfall, WaterfallBuilder};
 
-use crate::terminal::aligned;
+use crate::terminal::aligned_table;
 
 /// Width of the drawing, in characters; it stands for the time of the whole page.
 const WIDTH: f64 = 60.0;
 
 /// Returns the page with this number, counted from 1; without a number, the page with the median time. `None` if there
 /// is no such page, or if the page with the median time has too many files.
-pub fn of_page(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
+pub fn select_page(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let Some(number) = number else {
         let mut waterfall = WaterfallBuilder::default();
         records.iter().for_each(|record| waterfall.add(record));
@@ -26,14 +26,14 @@ pub fn of_page(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
 }
 
 /// Returns the bars, and the meaning of their letters.
-pub fn text(page: &Waterfall) -> String {
+pub fn draw(page: &Waterfall) -> String {
     let took =
         page.took.map_or("never completed".to_owned(), |took| format!("in {:.1} ms", took.as_millis_f64()));
     let heads = ["file", "octets", "stream", "", "ms"].map(str::to_owned).to_vec();
     let rows = page.files.iter().enumerate().map(|(file, bar)| row(file, bar, page.end()));
-    let table = aligned(&std::iter::once(heads).chain(rows).collect::<Vec<_>>(), |column| column != 3);
+    let table = aligned_table(&std::iter::once(heads).chain(rows).collect::<Vec<_>>(), |column| column != 3);
     let meanings =
-        DelayComponent::ALL.map(|cause| format!("{} {}", letter(cause), cause.label_for_file())).join("   ");
+        DelayComponent::ALL.map(|cause| format!("{} {}", letter(cause), cause.waterfall_label())).join("   ");
     format!("page {}, {} files, {took}\n\n{table}\n{meanings}\n", page.page, page.files.len())
 }
 

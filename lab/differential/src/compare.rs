@@ -9,7 +9,7 @@ use hol_scenario::{Run, RunError, World};
 
 use crate::random_scenario::{RandomScenario, has_instant_computation};
 use crate::run_values::RunValues;
-use crate::trace::{Difference, SAME_TIME, Trace};
+use crate::trace::{Difference, TIME_TOLERANCE, Trace};
 
 /// Number of runs of a scenario with randomness, in the first and in the second world; the worlds use different seeds.
 const RUNS_PER_WORLD: [u32; 2] = [20, 6];
@@ -32,7 +32,7 @@ pub enum Verdict {
         /// The first packet that differs between the worlds in content or time; `None` if no packet differs.
         /// Up to this packet each world sends the same packets with every seed.
         difference: Option<Box<Difference>>,
-        /// Whether the values of both runs, such as latency and throughput, agree ([`RunValues::agree`]).
+        /// Whether the values of both runs, such as latency and throughput, agree ([`RunValues::agrees_with`]).
         values_agree: bool,
     },
     /// The values depend on the seed, so the ranks of several runs of both worlds were compared.
@@ -93,7 +93,8 @@ fn compare_runs(
     second: &dyn World,
 ) -> Result<(Verdict, [RunValues; 2]), RunError> {
     let refused = |problem: InputError| RunError::Refused(problem.to_string());
-    let (first_point, point) = (scenario.first_point().map_err(refused)?, scenario.point().map_err(refused)?);
+    let (first_point, point) =
+        (scenario.point_with_assumed_options().map_err(refused)?, scenario.point().map_err(refused)?);
     first.check(&first_point.scenario(0))?;
     second.check(&point.scenario(0))?;
     let both = [(&first_point, first), (&point, second)];
@@ -108,7 +109,7 @@ fn compare_runs(
     other.remove_after(end);
     let kind = point.workload.record_kind();
     let values = [RunValues::of(&run, kind), RunValues::of(&other_run, kind)];
-    let values_agree = values[0].agree(&values[1]);
+    let values_agree = values[0].agrees_with(&values[1]);
     let instant = [first, second].into_iter().all(|world| has_instant_computation(&world.name()));
     let mut difference =
         if instant { trace.first_difference(&other) } else { trace.first_difference_in_order(&other) };
@@ -124,7 +125,7 @@ fn compare_runs(
         start = start.min(parts.start);
     }
     // Differences from the first random packet on are by chance. The other world may send this packet a little earlier.
-    difference.take_if(|difference| difference.time() + SAME_TIME >= start);
+    difference.take_if(|difference| difference.time() + TIME_TOLERANCE >= start);
     Ok((Verdict::Packets { difference: difference.map(Box::new), values_agree }, values))
 }
 
@@ -151,7 +152,7 @@ impl RandomParts {
             trace.remove_after(end);
             let start = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
             parts.start = parts.start.min(start);
-            parts.affects_values |= !RunValues::of(&run, point.workload.record_kind()).agree(values);
+            parts.affects_values |= !RunValues::of(&run, point.workload.record_kind()).agrees_with(values);
         }
         Ok(parts)
     }

@@ -469,7 +469,7 @@ mod tests {
         for number in 0..60 {
             let (scenario, _) = draw.scenario(number).unwrap();
             assert_eq!(scenario, draw.scenario(number).unwrap().0);
-            assert!(scenario.point().is_ok() && scenario.file().is_ok(), "{scenario:?}");
+            assert!(scenario.point().is_ok() && scenario.experiment_text().is_ok(), "{scenario:?}");
         }
     }
 

@@ -122,7 +122,7 @@ impl RandomScenario {
     }
 
     /// Returns the same point with the assumed options, for the first world.
-    pub fn first_point(&self) -> Result<Point, InputError> {
+    pub fn point_with_assumed_options(&self) -> Result<Point, InputError> {
         self.point_over(&self.specification(self.options.iter().chain(&self.assumed)))
     }
 
@@ -135,7 +135,7 @@ impl RandomScenario {
     }
 
     /// Returns the text of the scenario's experiment file.
-    pub fn file(&self) -> Result<String, InputError> {
+    pub fn experiment_text(&self) -> Result<String, InputError> {
         self.source(&self.transport())?.merged().map(|table| table.to_string())
     }
 

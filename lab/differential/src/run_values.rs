@@ -32,7 +32,7 @@ impl RunValues {
 
     /// Returns whether the values of two runs without randomness agree. The tolerances are 3 % or 0.5 ms for
     /// medians, 5 % or 1 ms for 99th percentiles and 3 % for throughputs; numbers of failures must be equal.
-    pub fn agree(&self, other: &Self) -> bool {
+    pub fn agrees_with(&self, other: &Self) -> bool {
         agree_within(self.median_ms, other.median_ms, 0.03, 0.5)
             && agree_within(self.p99_ms, other.p99_ms, 0.05, 1.0)
             && agree_within(Some(self.throughput_kbps), Some(other.throughput_kbps), 0.03, 0.0)

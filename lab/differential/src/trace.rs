@@ -6,7 +6,7 @@ use std::fmt;
 use hol_base::{Duration, Time};
 use hol_network::TapEvent;
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 use hol_wire::udp::Datagram;
 use hol_wire::{Ecn, ParseError, Transport};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
@@ -14,7 +14,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 use crate::relative_numbers::RelativeNumbers;
 
 /// The largest difference between two times that count as the same.
-pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
+pub(crate) const TIME_TOLERANCE: Duration = Duration::from_micros(100);
 /// A packet this close to the end of a run may come after the end in the other world.
 const NEAR_END: Duration = Duration::from_millis(1);
 
@@ -125,8 +125,8 @@ pub struct Difference {
 
 impl Trace {
     /// Creates an empty trace of a run over a transport of this kind.
-    pub(crate) fn of_kind(kind: Kind) -> Self {
-        Self { is_encrypted: kind == Kind::Quic, ..Self::default() }
+    pub(crate) fn of_kind(kind: ProtocolKind) -> Self {
+        Self { is_encrypted: kind == ProtocolKind::Quic, ..Self::default() }
     }
 
     /// Returns the octets of all packets, each counted where it was sent and where it arrived.
@@ -141,7 +141,7 @@ impl Trace {
             _ => return self.numbers.describe(packet) + &content(packet, NUMBERED_OCTETS),
         };
         let mark = if packet.ecn == Ecn::Congested { format!(" {CE_MARK_SUFFIX}") } else { String::new() };
-        format!("datagram, length {}{mark}", octets - Datagram::HEADER)
+        format!("datagram, length {}{mark}", octets - Datagram::HEADER_LENGTH)
     }
 
     fn record_sent(&mut self, event: &PacketEvent<'_>, text: String) {
@@ -239,7 +239,7 @@ impl SentPacket {
 
     /// Returns whether two packets are sent at about the same time.
     fn is_in_time(&self, other: &Self) -> bool {
-        self.time.as_nanos().abs_diff(other.time.as_nanos()) <= SAME_TIME.as_nanos()
+        self.time.as_nanos().abs_diff(other.time.as_nanos()) <= TIME_TOLERANCE.as_nanos()
     }
 }
 

@@ -82,7 +82,7 @@ pub extern "C" fn pthread_cond_wait(condition: Condition, mutex: Mutex) -> c_int
     if PROCESSOR.load(SeqCst) == 0 && jump::is_possible() && is_named(NAME) {
         BIG_LOCK.store(mutex, SeqCst);
         PROCESSOR.store(pthread_self(), SeqCst);
-        report::in_step();
+        report::report_in_step();
     }
     if is_processor() && mutex == BIG_LOCK.load(SeqCst) && jump::to_next_timer() {
         // POSIX allows spurious wake-ups; QEMU checks its condition again.
@@ -145,7 +145,7 @@ fn after_acquisition(mutex: Mutex) {
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_mutex_unlock(mutex: Mutex) -> c_int {
     if mutex == BIG_LOCK.load(SeqCst) && is_processor() {
-        pace::continue_time();
+        pace::keep_clock_monotonic();
         PROCESSOR_STATE.store(IN_GUEST, SeqCst);
     }
     let next = next!(c"pthread_mutex_unlock": extern "C" fn(Mutex) -> c_int);

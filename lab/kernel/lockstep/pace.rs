@@ -5,7 +5,7 @@
 //! Everything in QEMU and in its guest gets the time from these functions.
 //!
 //! The functions are patched in memory, as they are in Debian's QEMU 7.2, before QEMU runs: all three, or none. The time of a guest that
-//! booted at one instruction per nanosecond continues without a jump: [`continue_time`].
+//! booted at one instruction per nanosecond continues without a jump: [`keep_clock_monotonic`].
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
@@ -95,7 +95,7 @@ fn requested_shift() -> Option<u32> {
 
 /// Keeps the clock from going back when the processor's speed changes. It is called before the processor
 /// resumes a guest that has booted at one instruction per nanosecond.
-pub(crate) fn continue_time() {
+pub(crate) fn keep_clock_monotonic() {
     // SAFETY: this is its declaration in QEMU 7.2.
     static COUNT: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get_raw") };
     let shift = SHIFT.load(SeqCst);
@@ -107,7 +107,7 @@ pub(crate) fn continue_time() {
         // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
         let before = unsafe { *jumped };
         if !uses_shift(shift, count, before) {
-            report::end(b"its clock does not run at the requested pace");
+            report::abort_with_message(b"its clock does not run at the requested pace");
         }
         // SAFETY: the same.
         unsafe { *jumped = before + count - (count >> shift) };

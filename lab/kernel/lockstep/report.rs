@@ -59,18 +59,18 @@ extern "C" fn loaded() {
     }
     match pace::prepare() {
         Some(()) => write_line(&[b"any pace"]),
-        None if pace::is_requested() => end(b"its clock cannot be changed"),
+        None if pace::is_requested() => abort_with_message(b"its clock cannot be changed"),
         None => {}
     }
 }
 
 /// Reports that the processor thread and the big lock are known.
-pub(crate) fn in_step() {
+pub(crate) fn report_in_step() {
     write_line(&[b"in step"]);
 }
 
 /// Ends QEMU with a message on its standard error.
-pub(crate) fn end(reason: &[u8]) -> ! {
+pub(crate) fn abort_with_message(reason: &[u8]) -> ! {
     REPORT.store(STDERR, SeqCst);
     write_line(&[reason]);
     abort()

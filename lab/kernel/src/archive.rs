@@ -2,7 +2,7 @@
 
 /// An archive to which files are being added.
 #[derive(Debug, Default)]
-pub(crate) struct Archive {
+pub(crate) struct CpioArchive {
     octets: Vec<u8>,
     inode: u32,
 }
@@ -14,7 +14,7 @@ mod mode {
     pub(super) const CHARACTER_DEVICE: u32 = 0o020_600;
 }
 
-impl Archive {
+impl CpioArchive {
     /// Adds a directory and, before it, its missing ancestors.
     pub(crate) fn add_directory(&mut self, path: &str) {
         for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn entries_are_aligned_and_the_trailer_ends_them() {
-        let mut archive = Archive::default();
+        let mut archive = CpioArchive::default();
         archive.add_directory("lib/modules");
         archive.add_file("init", b"12345");
         let octets = archive.finish();
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_header_names_mode_size_and_name_length() {
-        let mut archive = Archive::default();
+        let mut archive = CpioArchive::default();
         archive.add_file("init", b"12345");
         let octets = archive.finish();
         assert_eq!(&octets[14..22], b"000081ed");

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::KernelError;
 
 /// Moves the directory `fresh` to `place`. A previous directory is then at the path of `fresh`, and the caller removes it.
-pub(crate) fn directory(fresh: &Path, place: &Path) -> Result<(), KernelError> {
+pub(crate) fn replace_directory(fresh: &Path, place: &Path) -> Result<(), KernelError> {
     let failed = |problem| KernelError::file("create", place, problem);
     loop {
         match exchange(fresh, place) {
@@ -53,7 +53,7 @@ fn in_two_steps(fresh: &Path, place: &Path) -> io::Result<()> {
 }
 
 /// Writes a file with these `octets` to `place`.
-pub(crate) fn file(place: &Path, octets: &[u8]) -> Result<(), KernelError> {
+pub(crate) fn write_file(place: &Path, octets: &[u8]) -> Result<(), KernelError> {
     let write = || {
         // The permissions of any new file: the umask determines who else may read it.
         let as_usual = Permissions::from_mode(0o666);
@@ -85,8 +85,8 @@ mod tests {
         let work = tempfile::tempdir().unwrap();
         let kernels = work.path().join("kernels");
         let default = work.path().join("default");
-        file(&default, b"6.12").unwrap();
-        directory(&make(work.path(), "first", "first"), &kernels).unwrap();
+        write_file(&default, b"6.12").unwrap();
+        replace_directory(&make(work.path(), "first", "first"), &kernels).unwrap();
         let over = AtomicBool::new(false);
         let reads = thread::scope(|scope| {
             let reader = scope.spawn(|| {
@@ -100,8 +100,8 @@ mod tests {
             });
             for round in 0..300 {
                 let fresh = make(work.path(), "fresh", &format!("round {round}"));
-                directory(&fresh, &kernels).unwrap();
-                file(&default, b"6.12").unwrap();
+                replace_directory(&fresh, &kernels).unwrap();
+                write_file(&default, b"6.12").unwrap();
                 fs::remove_dir_all(fresh).unwrap();
             }
             over.store(true, Ordering::Relaxed);
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_missing_replacement_is_reported_with_its_path() {
         let work = tempfile::tempdir().unwrap();
-        let problem = directory(&work.path().join("none"), &work.path().join("place")).unwrap_err();
+        let problem = replace_directory(&work.path().join("none"), &work.path().join("place")).unwrap_err();
         assert!(problem.to_string().contains("place"), "{problem}");
     }
 }

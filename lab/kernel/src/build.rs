@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::KernelError;
-use crate::cache::cache;
+use crate::cache::cache_directory;
 use crate::image::Image;
 use crate::package_source::{PackageQuery, PackageSource, files, run};
 use crate::scratch;
@@ -51,7 +51,7 @@ const SAME_FOR_ALL: [(&str, &str); 3] =
 /// Builds Linux of `series`, such as 6.12, from a package of `source`; passes a description of each step to `report_step` before the step.
 pub fn build(series: &str, source: &PackageSource, report_step: impl Fn(&str)) -> Result<Image, KernelError> {
     look_for_tools()?;
-    let work = scratch::directory(&cache(), "build")?;
+    let work = scratch::create_directory(&cache_directory(), "build")?;
     let package = format!("linux-source-{series}");
     let choose = |names: &[String]| names.contains(&package).then(|| vec![package.clone()]);
     let version = |name: &str| name.strip_prefix(SOURCE_PACKAGE_PREFIX).map(str::to_owned);

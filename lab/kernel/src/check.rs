@@ -4,12 +4,12 @@ use hol_base::Ratio;
 use hol_network::{Ip, Topology};
 use hol_scenario::{BaselineDelay, FilterReport, LinkDirectionCounters, Scenario, WorldReport, check_quic};
 use hol_sockets::Sysctl;
-use hol_stack::{Kind, TransportSpec, linux_version};
+use hol_stack::{ProtocolKind, TransportSpec, linux_version};
 use hol_workloads::WorkloadSpec;
 
 use crate::error::MachineFault;
 use crate::image::Image;
-use crate::root::Root;
+use crate::root::RootImage;
 use crate::{KernelError, engine, modules, netem};
 
 /// The largest delay of a datagram beyond the expected one that namespaces and interfaces may add, in ns.
@@ -26,7 +26,10 @@ const MAX_DEVIATIONS: f64 = 6.0;
 
 /// Returns an error that names the first feature that the kernel of `image` does not support.
 pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
-    if scenario.transport.kind() == Kind::Sctp && !scenario.transport.is_userspace() && !image.has_sctp() {
+    if scenario.transport.kind() == ProtocolKind::Sctp
+        && !scenario.transport.is_userspace()
+        && !image.has_sctp()
+    {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::SCTP,
@@ -57,7 +60,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
 /// whatever its modules are.
 pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), KernelError> {
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
-    if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
+    if scenario.network.client_moves() && scenario.transport.kind() == ProtocolKind::Udp {
         let why = "Linux sends no datagrams from a removed address, and the client does not open another socket; use the model world, or changes = \"route\", with which the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
@@ -145,14 +148,14 @@ impl<'s> Flows<'s> {
 /// Checks that the programs' transport can be replaced as requested, and that the root file system for them can be made.
 fn check_programs(scenario: &Scenario) -> Result<(), KernelError> {
     let kind = scenario.transport.kind();
-    if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_userspace()) {
+    if scenario.runs_programs() && (kind == ProtocolKind::Udp || scenario.transport.is_userspace()) {
         return Err(KernelError::Unsupported {
             what: kind.name().to_owned(),
             why: "only the TCP sockets of programs can use another transport; choose tcp, sctp or mptcp"
                 .to_owned(),
         });
     }
-    Root::of(scenario).map(drop)
+    RootImage::of(scenario).map(drop)
 }
 
 /// Returns why two flows cannot run at once: they need different values of a sysctl on the same node, or of a module parameter.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::cache::cache;
+use crate::cache::cache_directory;
 
 /// Errors of the kernel world; each message contains a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +124,7 @@ pub enum KernelError {
         /// The failure.
         fault: MachineFault,
         /// The console output of the machine.
-        console: Console,
+        console: ConsoleOutput,
     },
 }
 
@@ -168,9 +168,9 @@ pub(crate) const LIMIT_VARIABLE: &str = "HOL_RUN_LIMIT";
 
 /// The console output of a guest. Its display form is the last lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Console(String);
+pub struct ConsoleOutput(String);
 
-impl Console {
+impl ConsoleOutput {
     /// Creates a console from its output.
     pub(crate) fn new(octets: &[u8]) -> Self {
         Self(String::from_utf8_lossy(octets).into_owned())
@@ -182,7 +182,7 @@ impl Console {
     }
 }
 
-impl fmt::Display for Console {
+impl fmt::Display for ConsoleOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Number of last lines of the console that are shown.
         const MAX_LINES: usize = 20;
@@ -210,18 +210,18 @@ impl From<hol_traffic::Unsupported> for KernelError {
 
 impl From<MachineFault> for KernelError {
     fn from(fault: MachineFault) -> Self {
-        Self::Machine { fault, console: Console::default() }
+        Self::Machine { fault, console: ConsoleOutput::default() }
     }
 }
 
 impl KernelError {
     /// Returns whether the user has to change the input rather than the machine.
-    pub const fn is_usage(&self) -> bool {
+    pub const fn is_usage_error(&self) -> bool {
         matches!(self, Self::Unsupported { .. } | Self::UnknownKernel { .. })
     }
 
     /// Adds the console output to the error.
-    pub(crate) fn with_console(self, console: Console) -> Self {
+    pub(crate) fn with_console(self, console: ConsoleOutput) -> Self {
         match self {
             Self::Machine { fault, .. } => Self::Machine { fault, console },
             other => other,
@@ -231,7 +231,7 @@ impl KernelError {
     /// Creates the error that `action` on the file `path` failed, with a remedy.
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let full = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
-        let passing = path.starts_with(std::env::temp_dir()) && !path.starts_with(cache());
+        let passing = path.starts_with(std::env::temp_dir()) && !path.starts_with(cache_directory());
         let cure = match (action, full, passing) {
             (_, true, true) => "; free some space, or set TMPDIR to a directory with space",
             (_, true, false) => "; free some space, or set XDG_CACHE_HOME to a directory with space",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cache::cache;
+use crate::cache::cache_directory;
 use crate::image::{Image, version_key};
 use crate::package_source::{PackageQuery, PackageSource};
 use crate::{KernelError, scratch};
@@ -14,7 +14,7 @@ pub const DEFAULT_SERIES: &str = "6.12";
 /// Fetches the newest kernel whose version begins with `wanted` from the first suite of `source` that has one. Passes a description of each
 /// step to `report_step` before the step.
 pub fn fetch(wanted: &str, source: &PackageSource, report_step: impl Fn(&str)) -> Result<Image, KernelError> {
-    let work = scratch::directory(&cache(), "fetch")?;
+    let work = scratch::create_directory(&cache_directory(), "fetch")?;
     let what = format!("kernel {wanted} for amd64");
     let cure = ", or use your own kernel with `hol kernel use PATH`";
     let choose = |names: &[String]| packages(names, wanted);
@@ -26,7 +26,7 @@ pub fn fetch(wanted: &str, source: &PackageSource, report_step: impl Fn(&str)) -
             format!("the packages of {wanted} contain no kernel image; choose another version"),
         )
     })?;
-    Image::adopt(&image, None)
+    Image::import(&image, None)
 }
 
 /// Name prefixes of the Debian packages that together contain a kernel from 6.19 on: the image, the modules, and, after

@@ -6,7 +6,7 @@ pub(crate) const JOB_FILE: &str = "job.json";
 pub(crate) const READ_ONLY_LINK: &str = "given";
 /// The file name of the root image in its read-only directory.
 pub(crate) const ROOT_IMAGE: &str = "root";
-/// The file in the run's directory to which the guest writes its result (`Mail`).
+/// The file in the run's directory to which the guest writes its result (`MailboxContent`).
 pub(crate) const MAIL_FILE: &str = "mail";
 /// The file with the message of an interactive guest.
 pub(crate) const MESSAGE_FILE: &str = "message";

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::cache::cache;
+use crate::cache::cache_directory;
 use crate::{KernelError, atomic_replace, modules, scratch};
 
 /// A kernel in the cache.
@@ -24,7 +24,7 @@ const USER_MODE: &str = "uml";
 const DEFAULT_FILE: &str = "default";
 
 fn kernels() -> PathBuf {
-    cache().join("kernels")
+    cache_directory().join("kernels")
 }
 
 impl Image {
@@ -65,7 +65,7 @@ impl Image {
 
     /// Returns whether the kernel has a module, loadable or built in.
     pub(crate) fn has_module(&self, name: &str) -> bool {
-        self.modules().join(modules::file(name)).is_file() || modules::is_built_in(&self.directory, name)
+        self.modules().join(modules::file_name(name)).is_file() || modules::is_built_in(&self.directory, name)
     }
 
     /// Returns the first missing module of the packet filter.
@@ -124,7 +124,7 @@ impl Image {
 
     /// Copies the kernel at `path` and the modules that it needs from `directory` into the cache, and makes it the default. Without
     /// `directory`, searches for the modules where packages have them.
-    pub fn adopt(path: &Path, directory: Option<&Path>) -> Result<Self, KernelError> {
+    pub fn import(path: &Path, directory: Option<&Path>) -> Result<Self, KernelError> {
         let octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
         let release = read_release(&octets).map_err(|problem| KernelError::image(path, problem))?;
         let directory = match directory {
@@ -141,7 +141,7 @@ impl Image {
             return Err(KernelError::image(path, problem));
         }
         let image = Self::of(release);
-        let work = scratch::directory(&kernels(), ".fresh")?;
+        let work = scratch::create_directory(&kernels(), ".fresh")?;
         image.store(&octets, &directory, &work.path().join("kernel"))?;
         Ok(image)
     }
@@ -149,13 +149,13 @@ impl Image {
     /// Stores the program `linux`, a kernel for User-Mode Linux, with the list of its `built_in` modules.
     pub(crate) fn store_program(release: &str, linux: &Path, built_in: &Path) -> Result<Self, KernelError> {
         let image = Self::of(release.to_owned());
-        let work = scratch::directory(&kernels(), ".fresh")?;
+        let work = scratch::create_directory(&kernels(), ".fresh")?;
         let fresh = work.path().join("kernel");
         fs::create_dir(&fresh).map_err(|e| KernelError::file("create", &fresh, e))?;
         for (from, to) in [(linux, "linux"), (built_in, modules::BUILT_IN)] {
             fs::copy(from, fresh.join(to)).map_err(|e| KernelError::file("copy", from, e))?;
         }
-        atomic_replace::directory(&fresh, &image.directory)?;
+        atomic_replace::replace_directory(&fresh, &image.directory)?;
         Ok(image)
     }
 
@@ -172,14 +172,14 @@ impl Image {
         }
         // A kernel may have no built-in modules.
         let _ = fs::copy(directory.join(modules::BUILT_IN), fresh.join(modules::BUILT_IN));
-        atomic_replace::directory(fresh, &self.directory)?;
+        atomic_replace::replace_directory(fresh, &self.directory)?;
         self.make_default()
     }
 
     /// Makes this kernel the default.
     pub fn make_default(&self) -> Result<(), KernelError> {
         let path = kernels().join(DEFAULT_FILE);
-        atomic_replace::file(&path, self.release.as_bytes())
+        atomic_replace::write_file(&path, self.release.as_bytes())
     }
 }
 

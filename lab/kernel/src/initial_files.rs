@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::archive::Archive;
+use crate::archive::CpioArchive;
 use crate::{Image, KernelError, modules, program};
 
 /// The directories and files of the initial file system, by paths without the leading slash. All files are executable.
@@ -29,7 +29,7 @@ impl InitialFiles {
     pub(crate) fn of(image: &Image, programs: &[(&str, &Path)]) -> Result<Self, KernelError> {
         let mut initial =
             Self { directories: INITIAL_DIRECTORIES.map(str::to_owned).to_vec(), files: Vec::new() };
-        for file in modules::files() {
+        for file in modules::module_files() {
             if let Ok(octets) = fs::read(image.modules().join(&file)) {
                 initial.files.push((format!("modules/{file}"), octets));
             }
@@ -42,7 +42,7 @@ impl InitialFiles {
 
     /// Returns the files as an initramfs, with a console device for the first process.
     pub(crate) fn archive(&self) -> Vec<u8> {
-        let mut archive = Archive::default();
+        let mut archive = CpioArchive::default();
         self.directories.iter().for_each(|directory| archive.add_directory(directory));
         archive.add_device("dev/console", 5, 1);
         for (place, octets) in &self.files {

@@ -3,7 +3,7 @@
 use hol_scenario::{RunEnd, Scenario, WorldReport};
 use serde::{Deserialize, Serialize};
 
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 
 /// Name of the file in which QEMU provides the job.
 pub(crate) const JOB_FILE_NAME: &str = "opt/headofline/job";
@@ -32,14 +32,17 @@ pub(crate) enum JobResult {
 }
 
 impl JobResult {
-    /// Encodes the result as JSON, for [`Mail::result_json`].
+    /// Encodes the result as JSON, for [`MailboxContent::result_json`].
     pub(crate) fn to_octets(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a result is plain data")
     }
 
     /// Returns the final report that a failed guest sends to the host.
-    pub(crate) fn failure(problem: &impl ToString) -> Mail {
-        Mail { result_json: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
+    pub(crate) fn failure(problem: &impl ToString) -> MailboxContent {
+        MailboxContent {
+            result_json: Self::Failed(problem.to_string()).to_octets(),
+            ..MailboxContent::default()
+        }
     }
 }
 

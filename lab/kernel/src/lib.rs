@@ -53,9 +53,9 @@ mod shared_memory;
 mod world;
 
 pub use build::build;
-pub use cache::cache;
-pub use engine::{confinement, provenance, provenance_of};
-pub use error::{Console, KernelError, MachineFault};
+pub use cache::cache_directory;
+pub use engine::{landlock_version, provenance, provenance_of};
+pub use error::{ConsoleOutput, KernelError, MachineFault};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::Image;
 pub use initial_files::initramfs;

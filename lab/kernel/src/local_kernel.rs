@@ -11,16 +11,16 @@ use std::time::Duration;
 use hol_base::Seed;
 use hol_network::Ip;
 use hol_scenario::{Observer, PacketObserver, Run, Scenario};
-use hol_sockets::{Sysctl, kernel_version, setting, sysctls};
+use hol_sockets::{Sysctl, kernel_setting, kernel_version, sysctls};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::{Value, json};
 
 use crate::captured_packet::{self, PacketCapture};
 use crate::engine::child::ChildProcess;
-use crate::error::{Console, MachineFault};
+use crate::error::{ConsoleOutput, MachineFault};
 use crate::guest::variables::{ENGINE_VARIABLE, LOCAL_KERNEL};
 use crate::job::Job;
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 use crate::world::{read_mail, transport_settings};
 use crate::{KernelError, check, netem};
 
@@ -42,7 +42,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     for transport in flows.chain(measured) {
         let all = sysctls(transport, &kernel).unwrap_or_default();
         for Sysctl { name, value } in all.iter().filter(|setting| setting.name.starts_with("module/")) {
-            if let Some(now) = setting(name).filter(|now| now != value) {
+            if let Some(now) = kernel_setting(name).filter(|now| now != value) {
                 let why = format!(
                     "this transport needs {name} = {value}, but this machine has {now}; set it for the whole machine (`echo {value} > \
                     /sys/{name}`), or use --world kernel"
@@ -52,7 +52,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
         }
     }
     let ip = netem::plan(&scenario.network)?.network.ip();
-    if ip == Ip::V6 && setting("net/ipv6/conf/all/forwarding").is_none() {
+    if ip == Ip::V6 && kernel_setting("net/ipv6/conf/all/forwarding").is_none() {
         return unsupported(
             "network.ip".to_owned(),
             "this machine's kernel has no IPv6; set ip = \"v4\", or use --world kernel".to_owned(),
@@ -133,7 +133,7 @@ fn run_process(
     program: &Path,
     job: &Job,
     goes_on: &mut dyn FnMut() -> bool,
-) -> Result<(Mail, Console), KernelError> {
+) -> Result<(MailboxContent, ConsoleOutput), KernelError> {
     let input = temporary_file(&serde_json::to_vec(job).expect("a job is plain data"))?;
     let (mut mail, mut stderr) = (temporary_file(&[])?, temporary_file(&[])?);
     let mut command = Command::new(program);
@@ -148,9 +148,10 @@ fn run_process(
             return Err(KernelError::Interrupted);
         }
     }
-    let status = child.end().map_err(|e| KernelError::file("wait for the process of", program, e))?;
-    let console = Console::new(&read_whole(&mut stderr)?);
-    let mail = Mail::from_octets(&read_whole(&mut mail)?).map_err(|_| {
+    let status =
+        child.kill_and_wait().map_err(|e| KernelError::file("wait for the process of", program, e))?;
+    let console = ConsoleOutput::new(&read_whole(&mut stderr)?);
+    let mail = MailboxContent::from_octets(&read_whole(&mut mail)?).map_err(|_| {
         let ended =
             MachineFault::Ended(format!("the process of the run ended with {status} and without a result"));
         KernelError::from(ended).with_console(console.clone())

@@ -14,7 +14,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
 /// The content of the mailbox: the results that a guest returns at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Mail {
+pub(crate) struct MailboxContent {
     /// The [`JobResult`](crate::job::JobResult) as JSON.
     pub(crate) result_json: Vec<u8>,
     /// The packed records.
@@ -39,12 +39,12 @@ pub(crate) struct Header {
 
 /// Why a mailbox cannot be read or written.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum MailError {
+pub(crate) enum MailboxError {
     Missing,
     TooLong(usize),
 }
 
-impl fmt::Display for MailError {
+impl fmt::Display for MailboxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("the guest ended without a result"),
@@ -59,14 +59,14 @@ impl fmt::Display for MailError {
     }
 }
 
-impl Mail {
+impl MailboxContent {
     /// Returns the octets to write at [`ADDRESS`].
-    pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
+    pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailboxError> {
         let parts = [&self.result_json, &self.records, &self.packets, &self.files, &self.samples];
         let lengths = parts.map(|part| part.len() as u64);
         let length = HEADER_LENGTH + parts.iter().map(|part| part.len()).sum::<usize>();
         if length as u64 > SIZE {
-            return Err(MailError::TooLong(length));
+            return Err(MailboxError::TooLong(length));
         }
         let head = [[MAGIC].as_slice(), &lengths].concat();
         let mut octets = Vec::with_capacity(length);
@@ -75,26 +75,26 @@ impl Mail {
         Ok(octets)
     }
 
-    /// Reads the octets of [`Mail::to_octets`].
-    pub(crate) fn from_octets(octets: &[u8]) -> Result<Self, MailError> {
+    /// Reads the octets of [`MailboxContent::to_octets`].
+    pub(crate) fn from_octets(octets: &[u8]) -> Result<Self, MailboxError> {
         Header::parse(octets)?.split(octets)
     }
 }
 
 impl Header {
     /// Reads the first [`HEADER_LENGTH`] octets.
-    pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
-        let (numbers, _) = octets.get(..HEADER_LENGTH).ok_or(MailError::Missing)?.as_chunks();
+    pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailboxError> {
+        let (numbers, _) = octets.get(..HEADER_LENGTH).ok_or(MailboxError::Missing)?.as_chunks();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
         let [MAGIC, result_json, records, packets, files, samples] = numbers[..] else {
-            return Err(MailError::Missing);
+            return Err(MailboxError::Missing);
         };
         let sum = [records, packets, files, samples].into_iter().try_fold(result_json, u64::checked_add);
         let fits = sum.is_some_and(|length| length <= SIZE);
         if fits {
             Ok(Self { result_json, records, packets, files, samples })
         } else {
-            Err(MailError::Missing)
+            Err(MailboxError::Missing)
         }
     }
 
@@ -104,14 +104,14 @@ impl Header {
     }
 
     /// Splits `octets` into the parts of the mail.
-    pub(crate) fn split(self, octets: &[u8]) -> Result<Mail, MailError> {
+    pub(crate) fn split(self, octets: &[u8]) -> Result<MailboxContent, MailboxError> {
         let mut rest = octets.get(HEADER_LENGTH..).unwrap_or_default();
         let mut part = |length: u64| {
-            let (part, behind) = rest.split_at_checked(length as usize).ok_or(MailError::Missing)?;
+            let (part, behind) = rest.split_at_checked(length as usize).ok_or(MailboxError::Missing)?;
             rest = behind;
             Ok(part.to_vec())
         };
-        Ok(Mail {
+        Ok(MailboxContent {
             result_json: part(self.result_json)?,
             records: part(self.records)?,
             packets: part(self.packets)?,
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn mail_survives_encoding() {
-        let mail = Mail {
+        let mail = MailboxContent {
             result_json: b"{}".to_vec(),
             records: vec![1, 2, 3],
             packets: vec![4],
@@ -137,13 +137,13 @@ mod tests {
         let octets = mail.to_octets().unwrap();
         let head = Header::parse(&octets[..HEADER_LENGTH]).unwrap();
         assert_eq!(head.total_length(), octets.len() as u64);
-        assert_eq!(Mail::from_octets(&octets), Ok(mail));
-        assert_eq!(head.split(&octets[..HEADER_LENGTH + 5]), Err(MailError::Missing));
+        assert_eq!(MailboxContent::from_octets(&octets), Ok(mail));
+        assert_eq!(head.split(&octets[..HEADER_LENGTH + 5]), Err(MailboxError::Missing));
     }
 
     #[test]
     fn empty_memory_is_no_mail() {
-        assert_eq!(Header::parse(&[0; HEADER_LENGTH]), Err(MailError::Missing));
-        assert_eq!(Header::parse(&[]), Err(MailError::Missing));
+        assert_eq!(Header::parse(&[0; HEADER_LENGTH]), Err(MailboxError::Missing));
+        assert_eq!(Header::parse(&[]), Err(MailboxError::Missing));
     }
 }

@@ -6,7 +6,7 @@ use crate::{Image, KernelError, engine};
 
 /// Returns an error if `machines` simultaneous virtual machines with `image` do not fit into the free
 /// memory.
-pub(crate) fn memory_for(image: &Image, machines: usize) -> Result<(), KernelError> {
+pub(crate) fn check_free_memory(image: &Image, machines: usize) -> Result<(), KernelError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     // If the system does not report its free memory, that is no reason to refuse.
     available(&text).map_or(Ok(()), |free| check_fit(machines, engine::engine_for(image).memory(), free))

@@ -73,23 +73,23 @@ pub(crate) const BUILT_IN: &str = "modules.builtin";
 pub(crate) const FIRMWARE_CONFIG: &str = "qemu_fw_cfg";
 
 /// Returns the file names of all modules.
-pub(crate) fn files() -> impl Iterator<Item = String> {
-    at_boot().chain([file(FIRMWARE_CONFIG)]).chain(nftables_modules()).chain(root_modules())
+pub(crate) fn module_files() -> impl Iterator<Item = String> {
+    boot_modules().chain([file_name(FIRMWARE_CONFIG)]).chain(nftables_modules()).chain(root_modules())
 }
 
 /// Returns the modules that are loaded before a job arrives, in order.
-pub(crate) fn at_boot() -> impl Iterator<Item = String> {
-    MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != FIRMWARE_CONFIG).map(file)
+pub(crate) fn boot_modules() -> impl Iterator<Item = String> {
+    MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != FIRMWARE_CONFIG).map(file_name)
 }
 
 /// Returns the file names of the modules of nftables, in loading order.
 pub(crate) fn nftables_modules() -> impl Iterator<Item = String> {
-    NFTABLES_MODULES.into_iter().map(file)
+    NFTABLES_MODULES.into_iter().map(file_name)
 }
 
 /// Returns the modules for a root file system, in order, and those that the user's programs may need.
 pub(crate) fn root_modules() -> impl Iterator<Item = String> {
-    ROOT_MODULES.into_iter().chain([TUN]).map(file)
+    ROOT_MODULES.into_iter().chain([TUN]).map(file_name)
 }
 
 /// Returns the first missing module of nftables of the kernel with files in `image` and `modules`.
@@ -103,11 +103,11 @@ pub(crate) fn missing_root_module(image: &Path, modules: &Path) -> Option<&'stat
 }
 
 fn find_missing_module(wanted: &[&'static str], image: &Path, modules: &Path) -> Option<&'static str> {
-    wanted.iter().copied().find(|name| !modules.join(file(name)).is_file() && !is_built_in(image, name))
+    wanted.iter().copied().find(|name| !modules.join(file_name(name)).is_file() && !is_built_in(image, name))
 }
 
 /// Returns the file name of a module.
-pub(crate) fn file(name: &str) -> String {
+pub(crate) fn file_name(name: &str) -> String {
     format!("{name}.ko")
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
     for Module { name, is_required } in MODULES.iter().chain(&more) {
         let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));
         match here {
-            Some(path) => modules.push((file(name), read(path)?)),
+            Some(path) => modules.push((file_name(name), read(path)?)),
             None if *is_required && !is_built_in(directory, name) => {
                 return Err(KernelError::ModuleMissing {
                     directory: directory.to_owned(),

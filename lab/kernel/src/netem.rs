@@ -7,7 +7,7 @@
 use hol_base::Seed;
 use hol_network::{
     Discipline, LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology,
-    changes_after_approach,
+    changes_after_propagation,
 };
 use hol_traffic::{ChangingSettings, ShapedLink};
 
@@ -95,7 +95,7 @@ fn delay_stage_changes(
         }
     }
     let delays = links.iter().map(|shaped_link| Some(shaped_link.settings.delay)).collect();
-    Ok(changes_after_approach(changes.to_vec(), delays))
+    Ok(changes_after_propagation(changes.to_vec(), delays))
 }
 
 #[cfg(test)]

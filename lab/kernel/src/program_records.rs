@@ -1,7 +1,7 @@
 //! Records of the connections and requests of the user's programs, measured from a packet capture.
 
 use hol_measure::Record;
-use hol_passive::{ObservedPacket, Traffic, measure};
+use hol_passive::{ObservedPacket, TrafficMeasurement, measure};
 
 use crate::captured_packet::CapturedPacket;
 
@@ -13,7 +13,7 @@ pub(crate) fn add_captured(programs: Vec<Record>, packets: &[CapturedPacket]) ->
         event: *event,
         octets,
     });
-    let Traffic { records, totals } = measure(observed_packets);
+    let TrafficMeasurement { records, totals } = measure(observed_packets);
     let (first, mut all) = (programs.len(), programs);
     // The numbers continue after those of the programs.
     let later = |record: Record| Record {

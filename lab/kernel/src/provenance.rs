@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::cache;
+use crate::cache::cache_directory;
 
 /// The engine of a run, and its mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl Provenance {
     /// Returns a warning if stepping is not exact: what that means for the results, and how to avoid it.
     pub fn warning(&self) -> Option<String> {
         let Self { engine, version, stepping: StepExactness::Absent(reason), .. } = self else { return None };
-        let snapshots = cache().join("snapshots");
+        let snapshots = cache_directory().join("snapshots");
         Some(format!(
             "{engine} {version} does not run its threads in a fixed order ({reason}): runs are slower, and the digests of two \
              runs with one seed may differ; use QEMU 7.2, which Debian 12 has, and then remove {} to repeat the test",

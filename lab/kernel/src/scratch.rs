@@ -9,7 +9,7 @@ use crate::KernelError;
 
 /// Creates a directory in `place`, named after `purpose` and this process. Removes the directories of
 /// processes that no longer exist.
-pub(crate) fn directory(place: &Path, purpose: &str) -> Result<TempDir, KernelError> {
+pub(crate) fn create_directory(place: &Path, purpose: &str) -> Result<TempDir, KernelError> {
     fs::create_dir_all(place).map_err(|e| KernelError::file("create", place, e))?;
     sweep(place, purpose);
     let prefix = format!("{purpose}-{}-", std::process::id());
@@ -42,8 +42,8 @@ mod tests {
         let dead = place.path().join("hol-run-4194305-x");
         fs::create_dir(&dead).unwrap();
         fs::create_dir(place.path().join("hol-run-notes-x")).unwrap();
-        let first = directory(place.path(), "hol-run").unwrap();
-        let _second = directory(place.path(), "hol-run").unwrap();
+        let first = create_directory(place.path(), "hol-run").unwrap();
+        let _second = create_directory(place.path(), "hol-run").unwrap();
         assert!(!dead.exists() && first.path().exists());
         assert!(place.path().join("hol-run-notes-x").exists());
     }

@@ -7,7 +7,7 @@ use crate::captured_packet::PacketCapture;
 use crate::engine::{InteractiveGuest, Task};
 use crate::error::MachineFault;
 use crate::job::Job;
-use crate::root::Root;
+use crate::root::RootImage;
 use crate::session_step::{SessionObserver, Step, StepResult};
 use crate::world::DEFAULT_TIME_LIMIT;
 use crate::{Kernel, KernelError, captured_packet, check, packet_match};
@@ -39,7 +39,7 @@ impl Session {
         let job =
             Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: true };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
-        let root = Root::of(scenario)?;
+        let root = RootImage::of(scenario)?;
         let task = Task { job: &job, root: root.as_ref(), is_interactive: true, limit: DEFAULT_TIME_LIMIT };
         let mut guest = kernel.instance()?.start_interactive(&task)?;
         guest.perform(None, observer)?;
@@ -48,7 +48,7 @@ impl Session {
 
     /// Returns whether the guest has the root file system that the programs of `scenario` need.
     pub fn provides_programs_of(&self, scenario: &Scenario) -> Result<bool, KernelError> {
-        Ok(Root::of(scenario)?.map(|root| root.digest()) == self.root)
+        Ok(RootImage::of(scenario)?.map(|root| root.digest()) == self.root)
     }
 
     /// Performs a step in the guest and returns its result.
@@ -61,7 +61,7 @@ impl Session {
     }
 
     /// Passes the packets of [`GuestMessage::Packets`](crate::GuestMessage::Packets) to the `observer`.
-    pub fn packets(&self, octets: &[u8], observer: &mut dyn PacketObserver) -> Result<(), KernelError> {
+    pub fn pass_packets(&self, octets: &[u8], observer: &mut dyn PacketObserver) -> Result<(), KernelError> {
         let malformed =
             || KernelError::from(MachineFault::Guest("the packets of the guest cannot be parsed".to_owned()));
         let packets = packet_match::mark_losses(captured_packet::unpack(octets).ok_or_else(malformed)?);

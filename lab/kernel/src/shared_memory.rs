@@ -80,11 +80,11 @@ impl SharedMemory {
 
     /// Interrupts the guest's current step.
     pub(crate) fn interrupt(&self) -> io::Result<()> {
-        self.put(INTERRUPTS_OFFSET, self.interrupts()?.wrapping_add(1))
+        self.put(INTERRUPTS_OFFSET, self.interrupt_count()?.wrapping_add(1))
     }
 
     /// Returns how often the host has interrupted the guest.
-    pub(crate) fn interrupts(&self) -> io::Result<u64> {
+    pub(crate) fn interrupt_count(&self) -> io::Result<u64> {
         self.get(INTERRUPTS_OFFSET)
     }
 
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(guest.take(&[FragmentKind::Step]).unwrap(), None);
         host.interrupt().unwrap();
         host.interrupt().unwrap();
-        assert_eq!(guest.interrupts().unwrap(), 2);
+        assert_eq!(guest.interrupt_count().unwrap(), 2);
     }
 
     #[test]

@@ -17,9 +17,9 @@ use crate::engine::{KernelInstance, Task, TaskResult};
 use crate::error::{self, MachineFault};
 use crate::image::Image;
 use crate::job::{FlowReport, Job, JobResult, Report};
-use crate::mailbox::Mail;
-use crate::memory::memory_for;
-use crate::root::Root;
+use crate::mailbox::MailboxContent;
+use crate::memory::check_free_memory;
+use crate::root::RootImage;
 use crate::{
     KernelError, captured_packet, check, engine, packed_records, packed_samples, packet_match,
     program_records,
@@ -93,7 +93,7 @@ impl Kernel {
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
         let limit = user_time_limit()?.unwrap_or(DEFAULT_TIME_LIMIT + LIMIT_PER_MESSAGE * messages);
-        let root = Root::of(scenario)?;
+        let root = RootImage::of(scenario)?;
         let task = Task { job: &job, root: root.as_ref(), is_interactive: false, limit };
         let TaskResult { mail, console, provenance, .. } = self.instance()?.run(&task, goes_on)?;
         let measured = read_mail(&mail, scenario).and_then(|(run, packets_seen)| {
@@ -125,7 +125,7 @@ impl World for Kernel {
     fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let [transport, settings] = transport_settings(&scenario.transport, self.image.version());
         // The digest changes with the programs' files.
-        let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
+        let root = RootImage::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         let Some(root) = root else { return json!([transport, settings]) };
         // The speed of the processor affects programs, too.
         let there = engine::engine_for(&self.image).provenance(&self.image, true).ok();
@@ -140,7 +140,7 @@ impl World for Kernel {
     }
 
     fn make_room(&self, runs: usize) -> Result<(), RunError> {
-        Ok(memory_for(&self.image, runs)?)
+        Ok(check_free_memory(&self.image, runs)?)
     }
 
     fn cost(&self) -> Cost {
@@ -156,7 +156,7 @@ impl World for Kernel {
     ) -> Result<RunSummary, RunError> {
         let (run, _) =
             self.perform(scenario, seed, false, observer.interval(), &mut || observer.goes_on())?;
-        Ok(run.show(observer))
+        Ok(run.replay_to(observer))
     }
 
     fn trace(
@@ -186,7 +186,10 @@ pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Va
 }
 
 /// Reads the measurements of a guest from the result (`mail`) that it sent.
-pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, PacketCapture), KernelError> {
+pub(crate) fn read_mail(
+    mail: &MailboxContent,
+    scenario: &Scenario,
+) -> Result<(Run, PacketCapture), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let Report { mut world_report, flows, packets, secrets } = match serde_json::from_slice(&mail.result_json)
     {
@@ -224,7 +227,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),
         closed: None,
-        run_end: scenario.end_of_measured(measured.run_end, onward.into_iter().map(|flow| flow.run_end)),
+        run_end: scenario.measured_flow_end(measured.run_end, onward.into_iter().map(|flow| flow.run_end)),
         background,
         world_report: Some(Box::new(world_report)),
         files: mail.files.clone(),
@@ -258,7 +261,7 @@ impl From<KernelError> for RunError {
             KernelError::Machine { console, .. } => {
                 Self::Failed { problem, log: console.full_text().to_owned() }
             }
-            error if error.is_usage() => Self::Refused(problem),
+            error if error.is_usage_error() => Self::Refused(problem),
             _ => Self::Unusable(problem),
         }
     }

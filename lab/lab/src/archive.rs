@@ -36,19 +36,19 @@ fn table(dir: &Path, key: RunKey) -> PathBuf {
 }
 
 /// Returns the Parquet files of a run that a result directory keeps.
-pub(crate) fn tables_of(manifest: &Manifest, key: RunKey) -> Vec<PathBuf> {
+pub(crate) fn parquet_paths(manifest: &Manifest, key: RunKey) -> Vec<PathBuf> {
     let records = (manifest.records == RecordsKept::All).then_some(RECORDS_DIRECTORY);
     let series = manifest.series.map(|_| SERIES_DIRECTORY);
     records.into_iter().chain(series).map(|dir| table(Path::new(dir), key)).collect()
 }
 
 /// Returns the path of a run's time series in a result directory.
-pub(crate) fn series_of(key: RunKey) -> PathBuf {
+pub(crate) fn series_path(key: RunKey) -> PathBuf {
     table(Path::new(SERIES_DIRECTORY), key)
 }
 
 /// Returns the directory of the files that programs wrote in a run, in a result directory.
-pub(crate) fn files_of(key: RunKey) -> PathBuf {
+pub(crate) fn program_files_directory(key: RunKey) -> PathBuf {
     Path::new(FILES_DIRECTORY).join(run_name(key))
 }
 

@@ -13,7 +13,7 @@ use crate::resolved_transport;
 #[serde(deny_unknown_fields)]
 pub struct Background {
     /// Transport of the flows. Default: that of the measured flow.
-    #[serde(default, with = "resolved_transport::if_any", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "resolved_transport::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
     /// Workload of each flow. Default `bulk`.
@@ -47,7 +47,7 @@ impl Background {
     }
 
     /// Returns the background traffic that accompanies a workload over `transport`.
-    pub(crate) fn in_scenario(&self, transport: &TransportSpec) -> hol_scenario::Background {
+    pub(crate) fn to_scenario(&self, transport: &TransportSpec) -> hol_scenario::Background {
         let Self { transport: own, workload, messages, count, spread } = self.clone();
         let transport = own.unwrap_or_else(|| transport.clone());
         hol_scenario::Background { transport, workload, messages, count, spread }

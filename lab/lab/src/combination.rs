@@ -10,16 +10,16 @@ use crate::source::Source;
 
 /// Returns the experiment with the values of one combination of the axes, ready for deserialization: round-trip times
 /// and named paths are replaced.
-pub(crate) fn with_values<'s>(
+pub(crate) fn apply_and_resolve<'s>(
     table: &DeTable<'s>,
     step: &[Assignment<'s>],
     source: &Source,
 ) -> Result<DeTable<'s>, InputError> {
-    resolved(with_step(table, step, source)?, source)
+    resolve_table(apply_combination(table, step, source)?, source)
 }
 
 /// Returns the experiment with the values of one combination of the axes, otherwise as its author wrote it.
-pub(crate) fn with_step<'s>(
+pub(crate) fn apply_combination<'s>(
     table: &DeTable<'s>,
     step: &[Assignment<'s>],
     source: &Source,
@@ -30,7 +30,7 @@ pub(crate) fn with_step<'s>(
 }
 
 /// Returns the experiment with delays in place of round-trip times, and settings in place of named paths.
-pub(crate) fn resolved<'s>(mut table: DeTable<'s>, source: &Source) -> Result<DeTable<'s>, InputError> {
+pub(crate) fn resolve_table<'s>(mut table: DeTable<'s>, source: &Source) -> Result<DeTable<'s>, InputError> {
     round_trips::replace_rtt(&mut table, source)?;
     named_paths::resolve_paths(&mut table, source)?;
     Ok(table)

@@ -32,7 +32,7 @@ impl DefinedMetric {
     }
 
     /// Returns the word for two equal values.
-    pub(crate) const fn equal(self) -> &'static str {
+    pub(crate) const fn word_for_equal(self) -> &'static str {
         if self.is_time { "as fast" } else { "as good" }
     }
 }

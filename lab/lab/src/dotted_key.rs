@@ -81,14 +81,14 @@ pub(crate) fn assign<'s>(
 }
 
 /// Returns the table with every position set to `span`.
-pub(crate) fn replaced<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
+pub(crate) fn with_span<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
     let entries = table.into_iter();
     entries.map(|(key, value)| (Spanned::new(span.clone(), key.into_inner()), moved(value, span))).collect()
 }
 
 fn moved<'s>(value: Spanned<DeValue<'s>>, span: &Range<usize>) -> Spanned<DeValue<'s>> {
     let value = match value.into_inner() {
-        DeValue::Table(table) => DeValue::Table(replaced(table, span)),
+        DeValue::Table(table) => DeValue::Table(with_span(table, span)),
         DeValue::Array(list) => DeValue::Array(list.into_iter().map(|value| moved(value, span)).collect()),
         plain => plain,
     };

@@ -89,7 +89,7 @@ pub enum LabError {
 
 impl LabError {
     /// Returns whether the user has to change the input rather than the machine.
-    pub const fn is_usage(&self) -> bool {
+    pub const fn is_usage_error(&self) -> bool {
         matches!(
             self,
             Self::World(RunError::Refused(_))

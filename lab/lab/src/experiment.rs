@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use hol_base::{Duration, plain_words};
-use hol_workloads::Kind;
+use hol_base::{Duration, rewrite_parse_error};
+use hol_workloads::WorkloadKind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::axes::{Assignment, take_combinations};
-use crate::combination::{resolved, with_step, with_values};
+use crate::combination::{apply_and_resolve, apply_combination, resolve_table};
 use crate::dotted_key::span_of_named_key;
 use crate::error::InputError;
 use crate::experiment_file::{ExperimentFile, RecordsKept};
@@ -98,7 +98,7 @@ impl Experiment {
         let first = &files[0];
         first.check_runs(&files, source)?;
         let (mut points, mut places) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for (index, twin) in first.twins().into_iter().enumerate() {
+        for (index, twin) in first.duplicate_indexes().into_iter().enumerate() {
             let own_table = merge_workload(&table, index, &combinations[0], source)?;
             for (file, step) in files.iter().zip(&combinations) {
                 let own =
@@ -160,12 +160,12 @@ fn read_combination<'s>(
     step: &[Assignment<'s>],
     source: &Source,
 ) -> Result<ExperimentFile, InputError> {
-    let written = with_step(table, step, source)?;
-    let table = resolved(written.clone(), source)?;
+    let written = apply_combination(table, step, source)?;
+    let table = resolve_table(written.clone(), source)?;
     check_shapes(&table, source)?;
     let mut file: ExperimentFile =
         toml_reader::from_table(&table).map_err(|e| match offending_key(&table, e.message()) {
-            Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
+            Some(span) => source.error(&span, rewrite_parse_error(&with_keys(&table, e.message()))),
             None => source.explain(e),
         })?;
     if source.has_messages_per_repetition() && !step.iter().any(|set| set.sets("messages")) {
@@ -212,9 +212,9 @@ fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
 fn span_of_problem(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
     let mut table = source.table().ok()?;
     let combinations = take_combinations(&mut table, source).ok()?;
-    let table = with_values(&table, &combinations[point % combinations.len()], source).ok()?;
+    let table = apply_and_resolve(&table, &combinations[point % combinations.len()], source).ok()?;
     let own = ["workload", "network"].into_iter().find_map(|at| span_of_named_key(&table, at, problem));
-    own.or_else(|| programs::command_in(&table, problem))
+    own.or_else(|| programs::command_span(&table, problem))
 }
 
 /// Returns the span of the `[workload]` key whose removal removes the problem: a workload is deserialized as a whole, and its error
@@ -236,7 +236,7 @@ fn offending_key(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
 /// Adds the keys of the workload to the message, because the deserializer does not list those of nested tables.
 fn with_keys(table: &DeTable<'_>, message: &str) -> String {
     let kind = table.get("workload").and_then(|table| table.get_ref().get("kind")?.get_ref().as_str());
-    let workload = Kind::all().into_iter().find(|workload| Some(workload.workload().name()) == kind);
+    let workload = WorkloadKind::all().into_iter().find(|workload| Some(workload.workload().name()) == kind);
     match workload.filter(|_| message.starts_with("unknown field") && !message.contains("expected")) {
         Some(workload) => format!("{message}, expected one of `{}`", workload.keys().join("`, `")),
         None => message.to_owned(),

@@ -15,7 +15,7 @@ use toml::de::DeTable;
 
 use crate::axes::Assignment;
 use crate::background::Background;
-use crate::combination::with_values;
+use crate::combination::apply_and_resolve;
 use crate::dotted_key::span_of_named_key;
 use crate::error::InputError;
 use crate::figure;
@@ -327,7 +327,7 @@ impl ExperimentFile {
     }
 
     /// Returns for each transport how many equal ones with the same label precede it.
-    pub(crate) fn twins(&self) -> Vec<u32> {
+    pub(crate) fn duplicate_indexes(&self) -> Vec<u32> {
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
         let transports = self.transports.get_ref().iter();
         let before = transports.map(|named| {
@@ -347,7 +347,8 @@ impl ExperimentFile {
         step: &[Assignment<'_>],
         source: &Source,
     ) -> InputError {
-        let named = |at| span_of_named_key(&with_values(table, step, source).ok()?, at, &error.to_string());
+        let named =
+            |at| span_of_named_key(&apply_and_resolve(table, step, source).ok()?, at, &error.to_string());
         let span = match error {
             ScenarioError::Network(_) => named("network").unwrap_or_else(|| self.network.span()),
             ScenarioError::UnknownNode { key: "hosts", .. }
@@ -392,7 +393,7 @@ impl ExperimentFile {
     }
 
     fn runs_programs(&self) -> bool {
-        self.workload().is_programs()
+        self.workload().runs_programs()
     }
 
     /// Returns the number of messages over all repetitions; programs run once in each.

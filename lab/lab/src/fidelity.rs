@@ -7,7 +7,7 @@
 
 use hol_base::QueueLimit;
 use hol_network::{LossSpec, Settings};
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 
 use crate::point::Point;
 
@@ -77,7 +77,7 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         size: "the order of SACK and DATA chunks",
         condition: "echo of messages longer than 100 kB",
         affects: Some(|point| {
-            let is_long = point.workload.longest().is_some_and(|octets| octets > LONG_MESSAGE);
+            let is_long = point.workload.longest_message().is_some_and(|octets| octets > LONG_MESSAGE);
             is_sctp(point) && point.workload.has_replies() && is_long
         }),
     },
@@ -85,7 +85,7 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         description: "UDP: if no program listens on a port, Linux replies with ICMP port unreachable; the model sends no ICMP",
         size: "packets of the return path",
         condition: "a server that does not listen",
-        affects: Some(|point| point.transport.kind() == Kind::Udp && !point.workload.listens),
+        affects: Some(|point| point.transport.kind() == ProtocolKind::Udp && !point.workload.listens),
     },
     KnownDifference {
         description: "TCP: Linux computes CUBIC's curve with an approximate cube root (`cubic_root`), the model with the exact one",
@@ -168,7 +168,7 @@ const COMPARED_QUANTITIES: [ComparedQuantity; 5] = [
     ComparedQuantity {
         name: "messages",
         unit: " octets",
-        values_of: |point| point.workload.longest().map(|octets| octets as f64).into_iter().collect(),
+        values_of: |point| point.workload.longest_message().map(|octets| octets as f64).into_iter().collect(),
         compared: COMPARED_RANGES.size,
     },
     ComparedQuantity {
@@ -252,11 +252,11 @@ fn has_graph(point: &Point) -> bool {
 
 /// Returns whether the point runs this project's own endpoints, which follow a stack.
 fn is_ours(point: &Point) -> bool {
-    point.transport.kind() == Kind::Tcp || is_sctp(point)
+    point.transport.kind() == ProtocolKind::Tcp || is_sctp(point)
 }
 
 fn is_sctp(point: &Point) -> bool {
-    point.transport.kind() == Kind::Sctp
+    point.transport.kind() == ProtocolKind::Sctp
 }
 
 #[cfg(test)]

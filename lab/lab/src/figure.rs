@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use hol_base::nearest;
+use hol_base::nearest_word;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -96,7 +96,7 @@ fn is_reported(metric: &str, points: &[Point]) -> bool {
 
 /// Returns what a metric needs if no point has it.
 fn missing_need(metric: &str, points: &[Point]) -> Option<&'static str> {
-    let need = Metric::named(metric)?.info().needs?;
+    let need = Metric::from_name(metric)?.info().needs?;
     (!points.iter().any(need.is_met)).then_some(need.cure)
 }
 
@@ -113,7 +113,7 @@ fn advance_together(one: &str, other: &str, points: &[Point]) -> bool {
 }
 
 fn unswept(key: &str, swept: &[&str]) -> String {
-    let hint = match (nearest(key, swept.iter().copied()), swept) {
+    let hint = match (nearest_word(key, swept.iter().copied()), swept) {
         (Some(near), _) => format!("; did you mean {near:?}?"),
         (None, []) => "; add this key to [sweep]".to_owned(),
         (None, _) => format!("; use one of {}", swept.join(", ")),

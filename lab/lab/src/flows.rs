@@ -39,7 +39,7 @@ impl PointResult {
     /// Returns how many octets each background flow delivered during the measured flow; `None` if no flow competes.
     fn shares(&self, run: &RunResult) -> Option<Vec<u64>> {
         let shares = run.background.iter().map(|share| share.octets);
-        (self.point.competitors() > 0).then(|| shares.collect())
+        (self.point.competing_flow_count() > 0).then(|| shares.collect())
     }
 
     /// Returns the number of runs whose workload was not connected, or not in time.

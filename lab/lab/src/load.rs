@@ -12,7 +12,7 @@ use crate::run_result::RunResult;
 
 /// The offered and the delivered load of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Load {
+pub struct PointLoad {
     /// Offered load in Mbit/s.
     pub offered: f64,
     /// Delivered load in Mbit/s, from the first message sent to the last delivered, the mean of all runs.
@@ -21,7 +21,7 @@ pub struct Load {
     pub path_rate: Option<f64>,
 }
 
-impl Load {
+impl PointLoad {
     /// Returns whether the load exceeds the mean rate of a path that changes.
     pub fn exceeds_path(&self) -> bool {
         self.path_rate.is_some_and(|rate| self.offered > rate)
@@ -43,7 +43,7 @@ impl CollapseRule {
     ///
     /// On a path whose rate changes, a run may fall behind for a time and recover. Lateness therefore does
     /// not count there if the load is known not to exceed the mean rate of the path.
-    pub fn new(path_changes: bool, rate: f64, load: Option<Load>) -> Self {
+    pub fn new(path_changes: bool, rate: f64, load: Option<PointLoad>) -> Self {
         Self {
             counts_lateness: rate > 0.0 && (!path_changes || load.is_none_or(|load| load.exceeds_path())),
             counts_growth: !path_changes && rate > 0.0,
@@ -54,7 +54,8 @@ impl CollapseRule {
     /// Returns whether a run was more than a second late or had a growing backlog.
     pub fn is_overloaded(&self, run: &Summary) -> bool {
         let schedule = || Duration::from_secs_f64(run.offered as f64 / self.rate);
-        (self.counts_lateness && run.fell_behind()) || (self.counts_growth && run.backlog_grew(schedule()))
+        (self.counts_lateness && run.has_fallen_behind())
+            || (self.counts_growth && run.has_growing_backlog(schedule()))
     }
 }
 
@@ -62,7 +63,7 @@ impl PointResult {
     /// Returns the offered and the delivered load, if all messages have the same size and are scheduled at a
     /// fixed rate. `None` on a path that changes and has no mean rate, because the load that a run carried
     /// then says nothing about other times.
-    pub fn load(&self) -> Option<Load> {
+    pub fn load(&self) -> Option<PointLoad> {
         let (point, workload) = (&self.point, &self.point.workload);
         let each = 8e-6 * workload.size()? as f64;
         let rate = point.offered_rate() * f64::from(workload.source_count());
@@ -75,7 +76,7 @@ impl PointResult {
             true => Some(mean(self.runs.iter().filter_map(|run| path_rate(point, run)))?),
             false => None,
         };
-        (rate > 0.0).then_some(Load { offered: rate * each, carried, path_rate })
+        (rate > 0.0).then_some(PointLoad { offered: rate * each, carried, path_rate })
     }
 
     /// Returns the number of runs that did not carry their load: they ended early or were overloaded.

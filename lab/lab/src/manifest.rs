@@ -53,7 +53,7 @@ pub struct Manifest {
         default,
         rename = "series_ns",
         skip_serializing_if = "Option::is_none",
-        with = "nanoseconds::if_any"
+        with = "nanoseconds::optional"
     )]
     pub series: Option<Duration>,
     /// The machine that created the directory.

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::archive::{files_of, tables_of};
+use crate::archive::{parquet_paths, program_files_directory};
 use crate::error::LabError;
 use crate::failed_runs::FailedRun;
 use crate::manifest::Manifest;
@@ -69,7 +69,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
             let log = fs::read_to_string(dir.join(FailedRun::log_file(run.key))).unwrap_or_default();
             let run = FailedRun { log, ..run };
             store.append(Err(&run))?;
-            finished.fail(run);
+            finished.insert_failed(run);
         }
     }
     let missing = missing_runs(read.iter().map(|(_, (manifest, _))| manifest.shard), &store, &finished);
@@ -145,10 +145,10 @@ fn check_equal(
 
 /// Copies the large files of a run, before the run is added to the journal.
 fn copy_run_files(part: &Path, out: &Path, manifest: &Manifest, key: RunKey) -> Result<(), LabError> {
-    for table in tables_of(manifest, key) {
+    for table in parquet_paths(manifest, key) {
         copy(&part.join(&table), &out.join(&table))?;
     }
-    let files = files_of(key);
+    let files = program_files_directory(key);
     if part.join(&files).is_dir() { copy_all(&part.join(&files), &out.join(&files)) } else { Ok(()) }
 }
 

@@ -3,7 +3,7 @@
 //! Tables, figures, claims and the terminal use this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
 
 use hol_base::Duration;
-use hol_measure::{Bounds, Interval, Playback, RecordKind, Summary, jain};
+use hol_measure::{ConfidenceInterval, Interval, Playback, RecordKind, Summary, jain_index};
 use hol_scenario::Better;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ pub struct MetricInfo {
     /// The condition for a point to have the metric; `None` if all points have it.
     pub needs: Option<MetricRequirement>,
     /// How the value of a run is computed.
-    pub extract: Extract,
+    pub extract: MetricSource,
     /// Columns of the metric in the tables of points.
     pub columns: &'static [Column],
 }
@@ -105,7 +105,7 @@ pub struct MetricRequirement {
 
 /// How the value of a run is computed.
 #[derive(Debug, Clone, Copy)]
-pub enum Extract {
+pub enum MetricSource {
     /// From the summary of its records.
     Summary(fn(&Summary) -> Option<f64>),
     /// From the whole result of the run.
@@ -149,7 +149,7 @@ const TIME_METRIC_DEFAULTS: MetricInfo = MetricInfo {
     column: "mean_ms",
     theory: None,
     needs: None,
-    extract: Extract::Summary(|run| run.latency.mean_ms()),
+    extract: MetricSource::Summary(|run| run.latency.mean_ms()),
     columns: &[],
 };
 
@@ -158,7 +158,7 @@ const REQUIRES_FLOWS: MetricRequirement = MetricRequirement {
     cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
 };
 const REQUIRES_FRAMES: MetricRequirement = MetricRequirement {
-    is_met: Point::is_played,
+    is_met: Point::has_playout_times,
     cure: "only media frames have one; use the workload media",
 };
 const REQUIRES_DISRUPTION: MetricRequirement = MetricRequirement {
@@ -166,7 +166,7 @@ const REQUIRES_DISRUPTION: MetricRequirement = MetricRequirement {
     cure: "only disruptions have one: add [[network.events]] with down = true, or [network.handover]",
 };
 const REQUIRES_COMPETITORS: MetricRequirement = MetricRequirement {
-    is_met: |point| point.competitors() > 0,
+    is_met: |point| point.competing_flow_count() > 0,
     cure: "add a [[background]] that competes with the workload",
 };
 
@@ -183,7 +183,7 @@ pub const TABLE: [MetricInfo; 17] = [
         title: "mean 99th percentile of the runs",
         needs_load: true,
         column: "p99_ms",
-        extract: Extract::Summary(|run| run.latency.quantile(0.99).map(|at| at.as_millis_f64())),
+        extract: MetricSource::Summary(|run| run.latency.quantile(0.99).map(|at| at.as_millis_f64())),
         ..TIME_METRIC_DEFAULTS
     },
     MetricInfo {
@@ -195,7 +195,7 @@ pub const TABLE: [MetricInfo; 17] = [
         column: "throughput_kbps",
         theory: Some(["ceiling_kbps", "the link rate minus the headers of this transport"]),
         needs: Some(REQUIRES_FLOWS),
-        extract: Extract::Run(|_, run| throughput(run)),
+        extract: MetricSource::Run(|_, run| throughput(run)),
         columns: &[
             printed_column("throughput_kbps", |point| mean(point.mean_of(Metric::Throughput))),
             printed_column("throughput_ci95_kbps", |point| half_width(point.mean_of(Metric::Throughput))),
@@ -211,7 +211,7 @@ pub const TABLE: [MetricInfo; 17] = [
         is_time_of_run: true,
         column: "connect_ms",
         needs: Some(REQUIRES_FLOWS),
-        extract: Extract::Run(|_, run| run.connect_time.map(|time| time.as_millis_f64())),
+        extract: MetricSource::Run(|_, run| run.connect_time.map(|time| time.as_millis_f64())),
         columns: &[
             printed_column("connect_ms", |point| mean(point.mean_of(Metric::ConnectTime))),
             printed_column("connect_ci95_ms", |point| half_width(point.mean_of(Metric::ConnectTime))),
@@ -230,10 +230,10 @@ pub const TABLE: [MetricInfo; 17] = [
         max: Some(1.0),
         column: "fairness",
         needs: Some(REQUIRES_COMPETITORS),
-        extract: Extract::Run(|point, run| {
+        extract: MetricSource::Run(|point, run| {
             let background = run.background.iter().map(|share| share.octets);
             let octets = background.chain([run.summary.bytes]).map(|octets| octets as f64);
-            jain(&octets.collect::<Vec<_>>()).filter(|_| point.competitors() > 0)
+            jain_index(&octets.collect::<Vec<_>>()).filter(|_| point.competing_flow_count() > 0)
         }),
         columns: &[
             printed_column("background_kbps", |point| mean(point.background_kbps())),
@@ -254,7 +254,7 @@ pub const TABLE: [MetricInfo; 17] = [
         max: Some(100.0),
         needs_load: true,
         column: "delivered_percent",
-        extract: Extract::Summary(|run| {
+        extract: MetricSource::Summary(|run| {
             (run.offered > 0).then(|| 100.0 * run.completed as f64 / run.offered as f64)
         }),
         ..TIME_METRIC_DEFAULTS
@@ -265,7 +265,7 @@ pub const TABLE: [MetricInfo; 17] = [
         title: "time to the first octets",
         is_time_of_run: true,
         column: "first_octets_ms",
-        extract: Extract::Run(|_, run| run.other.get(&RecordKind::Head)?.latency.mean_ms()),
+        extract: MetricSource::Run(|_, run| run.other.get(&RecordKind::Head)?.latency.mean_ms()),
         columns: &[
             printed_column("first_octets_ms", |point| mean(point.mean_of(Metric::FirstOctets))),
             stored_column("first_octets_ci95_ms", |point| half_width(point.mean_of(Metric::FirstOctets))),
@@ -278,7 +278,7 @@ pub const TABLE: [MetricInfo; 17] = [
         title: "mean time of an object or request",
         is_time_of_run: true,
         column: "object_ms",
-        extract: Extract::Run(|_, run| {
+        extract: MetricSource::Run(|_, run| {
             let parts = [RecordKind::Object, RecordKind::Transaction];
             parts.iter().find_map(|kind| run.other.get(kind))?.latency.mean_ms()
         }),
@@ -299,7 +299,7 @@ pub const TABLE: [MetricInfo; 17] = [
         max: Some(100.0),
         column: "playable_percent",
         needs: Some(REQUIRES_FRAMES),
-        extract: Extract::Summary(|run| run.playback.as_ref().map(Playback::playable_percent)),
+        extract: MetricSource::Summary(|run| run.playback.as_ref().map(Playback::playable_percent)),
         columns: &[
             printed_column("playable_percent", |point| mean(point.mean_of(Metric::Playable))),
             stored_column("playable_ci95_percent", |point| half_width(point.mean_of(Metric::Playable))),
@@ -315,7 +315,7 @@ pub const TABLE: [MetricInfo; 17] = [
         equal: "as many glitches",
         column: "glitches_per_minute",
         needs: Some(REQUIRES_FRAMES),
-        extract: Extract::Summary(|run| run.playback.as_ref().and_then(Playback::glitches_per_minute)),
+        extract: MetricSource::Summary(|run| run.playback.as_ref().and_then(Playback::glitches_per_minute)),
         columns: &[
             printed_column("glitches_per_minute", |point| mean(point.mean_of(Metric::Glitches))),
             stored_column("glitches_ci95_per_minute", |point| half_width(point.mean_of(Metric::Glitches))),
@@ -330,7 +330,7 @@ pub const TABLE: [MetricInfo; 17] = [
         comparatives: ["fewer packets lost", "more packets lost"],
         equal: "as many packets lost",
         column: "packets_lost",
-        extract: Extract::Run(|_, run| {
+        extract: MetricSource::Run(|_, run| {
             let completed = run.summary.completed;
             run.packets_lost.filter(|_| completed > 0).map(|lost| lost as f64 / completed as f64)
         }),
@@ -349,7 +349,7 @@ pub const TABLE: [MetricInfo; 17] = [
         comparatives: ["fewer retransmissions", "more retransmissions"],
         equal: "as many retransmissions",
         column: "retransmissions",
-        extract: Extract::Run(|_, run| {
+        extract: MetricSource::Run(|_, run| {
             let completed = run.summary.completed;
             let counts = run.counts.as_ref().filter(|_| completed > 0)?;
             Some((counts.fast_retransmissions + counts.timeout_retransmissions) as f64 / completed as f64)
@@ -364,7 +364,7 @@ pub const TABLE: [MetricInfo; 17] = [
         equal: "as quick to recover",
         column: "outage_ms",
         needs: Some(REQUIRES_DISRUPTION),
-        extract: Extract::Run(|_, run| run.outage_ms()),
+        extract: MetricSource::Run(|_, run| run.outage_ms()),
         columns: &[
             printed_column("outage_ms", |point| mean(point.mean_of(Metric::Outage))),
             printed_column("outage_ci95_ms", |point| half_width(point.mean_of(Metric::Outage))),
@@ -381,7 +381,7 @@ pub const TABLE: [MetricInfo; 17] = [
         equal: "as many late messages",
         column: "late_messages",
         needs: Some(REQUIRES_DISRUPTION),
-        extract: Extract::Run(|_, run| {
+        extract: MetricSource::Run(|_, run| {
             let late = run.outages.iter().map(|outage| outage.late).sum::<u64>() as f64;
             (!run.outages.is_empty()).then_some(late)
         }),
@@ -397,7 +397,7 @@ pub const TABLE: [MetricInfo; 17] = [
         title: "time until the first late message",
         column: "backlog_first_ms",
         needs: Some(REQUIRES_DISRUPTION),
-        extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.first))),
+        extract: MetricSource::Run(|_, run| longest(run.outages.iter().map(|outage| outage.first))),
         columns: &[
             printed_column("backlog_first_ms", |point| mean(point.mean_of(Metric::BacklogFirst))),
             stored_column("backlog_first_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogFirst))),
@@ -410,7 +410,7 @@ pub const TABLE: [MetricInfo; 17] = [
         title: "time until the last late message",
         column: "backlog_last_ms",
         needs: Some(REQUIRES_DISRUPTION),
-        extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.last))),
+        extract: MetricSource::Run(|_, run| longest(run.outages.iter().map(|outage| outage.last))),
         columns: &[
             printed_column("backlog_last_ms", |point| mean(point.mean_of(Metric::BacklogLast))),
             stored_column("backlog_last_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogLast))),
@@ -425,7 +425,7 @@ pub const TABLE: [MetricInfo; 17] = [
         equal: "as quick to report the failure",
         column: "noticed_ms",
         needs: Some(REQUIRES_DISRUPTION),
-        extract: Extract::Run(|point, run| {
+        extract: MetricSource::Run(|point, run| {
             let failed_at = run.failed_at?;
             let disruptions = point.network_of(run.key.repetition).disruptions();
             let last = disruptions.iter().rfind(|disruption| disruption.at <= failed_at)?;
@@ -474,15 +474,15 @@ impl PointResult {
 
 impl Metric {
     /// Returns the interval without values that the metric cannot have. Only metrics of programs may be negative.
-    pub fn limit(self, bounds: Bounds) -> Bounds {
+    pub fn limit(self, bounds: ConfidenceInterval) -> ConfidenceInterval {
         match self {
             Self::Defined(_) => bounds,
-            _ => bounds.within(0.0, self.info().max.unwrap_or(f64::INFINITY)),
+            _ => bounds.clamp_to(0.0, self.info().max.unwrap_or(f64::INFINITY)),
         }
     }
 
     /// Returns the metric with this name in experiment files.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         TABLE.iter().find(|info| info.name == name).map(|info| info.metric)
     }
 
@@ -496,9 +496,9 @@ impl Metric {
                 unit: defined.unit,
                 better: defined.better,
                 comparatives: defined.comparatives,
-                equal: defined.equal(),
+                equal: defined.word_for_equal(),
                 column: defined.name,
-                extract: Extract::Run(|_, _| None),
+                extract: MetricSource::Run(|_, _| None),
                 ..TIME_METRIC_DEFAULTS
             };
         }
@@ -508,9 +508,9 @@ impl Metric {
     /// Returns the value of the metric in a run.
     pub fn of_run(self, point: &Point, run: &RunResult) -> Option<f64> {
         match (self, self.info().extract) {
-            (Self::Defined(defined), _) => run.defined(defined.name),
-            (_, Extract::Summary(of)) => of(&run.summary),
-            (_, Extract::Run(of)) => of(point, run),
+            (Self::Defined(defined), _) => run.program_metric(defined.name),
+            (_, MetricSource::Summary(of)) => of(&run.summary),
+            (_, MetricSource::Run(of)) => of(point, run),
         }
     }
 
@@ -580,7 +580,7 @@ mod tests {
 
     #[test]
     fn a_run_without_messages_has_no_delivered_share() {
-        let Extract::Summary(delivered) = Metric::Delivered.info().extract else {
+        let MetricSource::Summary(delivered) = Metric::Delivered.info().extract else {
             panic!("the delivered share is computed from the summary")
         };
         assert_eq!(delivered(&hol_measure::summarize(&[])), None);
@@ -592,8 +592,14 @@ mod tests {
             let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
                 serde::de::IntoDeserializer::into_deserializer(info.name);
             assert_eq!(Metric::deserialize(name), Ok(info.metric));
-            assert_eq!((Metric::named(info.name), info.metric.info().name), (Some(info.metric), info.name));
+            assert_eq!(
+                (Metric::from_name(info.name), info.metric.info().name),
+                (Some(info.metric), info.name)
+            );
         }
-        assert_eq!((Metric::named(METRICS[0]), Metric::named("speed")), (Some(Metric::default()), None));
+        assert_eq!(
+            (Metric::from_name(METRICS[0]), Metric::from_name("speed")),
+            (Some(Metric::default()), None)
+        );
     }
 }

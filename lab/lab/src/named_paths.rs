@@ -8,7 +8,7 @@ use hol_network::NamedPath;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::dotted_key::replaced;
+use crate::dotted_key::with_span;
 use crate::error::InputError;
 use crate::link_tables::for_each_link;
 use crate::source::Source;
@@ -40,7 +40,7 @@ fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     };
     let path = path.map_err(|problem| source.error(&name.span(), problem))?;
     let settings = DeTable::parse(path.text()).expect("a test reads every path").into_inner();
-    let mut settings = replaced(settings, &name.span());
+    let mut settings = with_span(settings, &name.span());
     for direction in ["up", "down"] {
         let Some(DeValue::Table(of_path)) = settings.get_mut(direction).map(Spanned::as_mut) else {
             continue;

@@ -13,7 +13,7 @@ use crate::resolved_transport;
 #[serde(deny_unknown_fields)]
 pub struct Onward {
     /// Transport of the requests. Default: that of the measured flow.
-    #[serde(default, with = "resolved_transport::if_any", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "resolved_transport::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
     /// Workload of these requests, from server `from` to server `to`.
@@ -22,7 +22,7 @@ pub struct Onward {
 
 impl Onward {
     /// Returns the flow of these requests, which accompanies a workload over `transport`.
-    pub(crate) fn in_scenario(&self, transport: &TransportSpec) -> hol_scenario::OnwardRequests {
+    pub(crate) fn to_scenario(&self, transport: &TransportSpec) -> hol_scenario::OnwardRequests {
         let Self { transport: own, workload } = self.clone();
         hol_scenario::OnwardRequests { transport: own.unwrap_or_else(|| transport.clone()), workload }
     }

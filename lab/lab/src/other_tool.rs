@@ -77,7 +77,7 @@ const TEXT_FORMATS: [Kind; 9] = [
 const SEARCHED_OCTETS: usize = 64 << 10;
 
 /// Returns the program that decompresses a file with this beginning, if it is compressed.
-pub fn compression(octets: &[u8]) -> Option<&'static str> {
+pub fn decompression_program(octets: &[u8]) -> Option<&'static str> {
     COMPRESSED_FORMATS.iter().find(|(magic, ..)| octets.starts_with(magic)).map(|(_, program, _)| *program)
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct RowsFile {
 }
 
 /// A group of rows, written column by column in the order of the schema.
-pub(crate) struct Group<'f> {
+pub(crate) struct RowGroup<'f> {
     group: SerializedRowGroupWriter<'f, File>,
     rows: usize,
 }
@@ -56,15 +56,15 @@ impl RowsFile {
     pub(crate) fn write(
         &mut self,
         rows: usize,
-        columns: impl FnOnce(&mut Group<'_>) -> Result<(), ParquetError>,
+        columns: impl FnOnce(&mut RowGroup<'_>) -> Result<(), ParquetError>,
     ) -> Result<(), LabError> {
         let Self { path, writer, origin, repetition, .. } = self;
         let write = || {
-            let mut group = Group { group: writer.next_row_group()?, rows };
+            let mut group = RowGroup { group: writer.next_row_group()?, rows };
             for (_, value) in &*origin {
                 group.same_text(value)?;
             }
-            group.same_number(*repetition)?;
+            group.write_constant(*repetition)?;
             columns(&mut group)?;
             group.group.close().map(|_| ())
         };
@@ -85,9 +85,9 @@ impl Drop for RowsFile {
     }
 }
 
-impl Group<'_> {
+impl RowGroup<'_> {
     /// Writes one number in every row.
-    pub(crate) fn same_number(&mut self, number: i64) -> Result<(), ParquetError> {
+    pub(crate) fn write_constant(&mut self, number: i64) -> Result<(), ParquetError> {
         self.column::<Int64Type>(&vec![number; self.rows], None)
     }
 
@@ -105,7 +105,7 @@ impl Group<'_> {
     }
 
     /// Writes a column of texts, some of which may be absent.
-    pub(crate) fn texts_if_any(
+    pub(crate) fn write_optional_texts(
         &mut self,
         texts: impl Iterator<Item = Option<String>>,
     ) -> Result<(), ParquetError> {
@@ -119,7 +119,7 @@ impl Group<'_> {
     }
 
     /// Writes a column of numbers, some of which may be absent.
-    pub(crate) fn numbers_if_any(
+    pub(crate) fn write_optional_numbers(
         &mut self,
         numbers: impl Iterator<Item = Option<u64>>,
     ) -> Result<(), ParquetError> {

@@ -111,7 +111,7 @@ impl Permission {
 
 /// Returns the path of a file that an experiment names as `project:PATH`: within `directory`, even if there are symbolic links. `None` if
 /// the name has no such prefix.
-pub(crate) fn file_of_project(name: &Path, directory: Option<&Path>) -> Option<Result<PathBuf, String>> {
+pub(crate) fn project_file(name: &Path, directory: Option<&Path>) -> Option<Result<PathBuf, String>> {
     let path = Path::new(name.to_str()?.strip_prefix(PROJECT_PREFIX)?);
     let leads_down = path.components().all(|part| matches!(part, Component::Normal(_)));
     let whole = || {

@@ -14,7 +14,7 @@ use crate::point::{Point, RunKey};
 use crate::repetitions::Repetitions;
 use crate::run_result::RunResult;
 use crate::run_results::RunResults;
-use crate::shard::{Share, divide_runs};
+use crate::shard::{ShardRuns, divide_runs};
 use crate::worlds::WorldName;
 
 /// All points of one or several experiments, in order.
@@ -22,7 +22,7 @@ use crate::worlds::WorldName;
 pub struct Plan {
     points: Vec<Point>,
     /// The runs to perform on this machine, if other machines perform the remaining runs.
-    share: Option<Share>,
+    share: Option<ShardRuns>,
 }
 
 impl Plan {
@@ -44,14 +44,14 @@ impl Plan {
     /// Creates the plan of a manifest: all of its points, or the part in its directory.
     pub fn of_manifest(manifest: &Manifest) -> Self {
         let points = manifest.points.clone();
-        let share = manifest.shard.map(|shard| shard.share(&points));
+        let share = manifest.shard.map(|shard| shard.runs_of_part(&points));
         Self { points, share }
     }
 
     /// Divides the plan into `part_count` parts and returns the approximate processor time of each, in µs,
     /// for the smallest number of repetitions.
     pub fn work_of_parts(&self, part_count: usize) -> Vec<u64> {
-        divide_runs(&self.points, part_count).iter().map(Share::work).collect()
+        divide_runs(&self.points, part_count).iter().map(ShardRuns::work).collect()
     }
 
     /// Returns whether a run is to be performed on this machine.
@@ -101,7 +101,7 @@ impl Plan {
 }
 
 /// Returns each world of `jobs`, with the number of its jobs.
-pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
+pub(crate) fn count_by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
     let mut counts: BTreeMap<&WorldName, usize> = BTreeMap::new();
     for job in jobs {
         *counts.entry(&job.point.world).or_default() += 1;
@@ -132,7 +132,7 @@ pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
 fn is_enough(rule: Precision, runs: &[&RunResult]) -> bool {
     let ended_early = runs.iter().filter(|run| run.stop_reason.is_some()).count() as u64;
     let means: Vec<f64> = runs.iter().filter_map(|run| run.summary.latency.mean_ms()).collect();
-    let is_precise = means.len() == runs.len() && rule.reached(&means);
+    let is_precise = means.len() == runs.len() && rule.is_reached(&means);
     is_precise
         || runs.len() as u64 >= rule.max
         || (runs.len() as u64 >= rule.min && 2 * ended_early > rule.max)

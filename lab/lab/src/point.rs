@@ -62,7 +62,7 @@ pub struct Point {
         default,
         rename = "timeline_ns",
         skip_serializing_if = "Option::is_none",
-        with = "nanoseconds::if_any"
+        with = "nanoseconds::optional"
     )]
     pub timeline: Option<Duration>,
     /// The seed of the experiment.
@@ -207,7 +207,7 @@ impl Point {
 
     /// Returns the number of background flows that last as long as the workload. Flows with a fixed number of
     /// messages do not count.
-    pub fn competitors(&self) -> usize {
+    pub fn competing_flow_count(&self) -> usize {
         let lasting = self.background.iter().filter(|entry| entry.messages.is_none());
         lasting.map(|entry| usize::from(entry.count)).sum()
     }
@@ -228,7 +228,7 @@ impl Point {
     }
 
     /// Returns whether the records are frames, which have a playout time.
-    pub fn is_played(&self) -> bool {
+    pub fn has_playout_times(&self) -> bool {
         self.workload.record_kind() == RecordKind::Frame
     }
 
@@ -245,8 +245,8 @@ impl Point {
             transport: self.transport.clone(),
             workload: self.workload.clone(),
             messages: self.messages_in(repetition),
-            background: self.background.iter().map(|entry| entry.in_scenario(&self.transport)).collect(),
-            onward: self.onward.iter().map(|entry| entry.in_scenario(&self.transport)).collect(),
+            background: self.background.iter().map(|entry| entry.to_scenario(&self.transport)).collect(),
+            onward: self.onward.iter().map(|entry| entry.to_scenario(&self.transport)).collect(),
             programs: self.programs.clone(),
             root: self.root.clone(),
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use hol_base::{Digest, Digester};
 use hol_measure::{
-    Bounds, CONFIDENCE, Distribution, Interval, MeanDelayBreakdown, Summary, TotalDelayBreakdown, is_steady,
+    CONFIDENCE, ConfidenceInterval, Distribution, Interval, MeanDelayBreakdown, Summary, TotalDelayBreakdown,
+    is_steady,
 };
 use hol_workloads::SizeClass;
 
@@ -54,9 +55,9 @@ impl PointResult {
 
     /// Returns the mean latency over the repetitions, in ms; `None` if no message was completed. Its interval
     /// accounts for skewed repetitions, and for timeouts that are too rare to have occurred.
-    pub fn shaped_mean_ms(&self) -> Option<Bounds> {
+    pub fn skew_adjusted_mean_ms(&self) -> Option<ConfidenceInterval> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
-        let bounds = Metric::ResponseTime.limit(Bounds::of_mean(&means, CONFIDENCE)?);
+        let bounds = Metric::ResponseTime.limit(ConfidenceInterval::of_mean(&means, CONFIDENCE)?);
         Some(bounds.with_allowance(self.allowance()))
     }
 
@@ -70,14 +71,14 @@ impl PointResult {
     }
 
     /// Returns the median of the repetitions' mean latencies, in ms.
-    pub fn median_run_ms(&self) -> Option<Bounds> {
-        Bounds::of_median(&self.sorted_means_ms(), CONFIDENCE)
+    pub fn median_run_ms(&self) -> Option<ConfidenceInterval> {
+        ConfidenceInterval::of_median(&self.sorted_means_ms(), CONFIDENCE)
     }
 
     /// Returns whether longer runs would have the same mean latency, by the evidence of these results. True
     /// for programs, which are finite.
     pub fn is_steady(&self) -> bool {
-        if self.point.workload.is_programs() {
+        if self.point.workload.runs_programs() {
             return true;
         }
         let halves = self.runs.iter().filter_map(|run| run.summary.halves.means_ms());
@@ -88,7 +89,7 @@ impl PointResult {
     /// precision.
     pub fn is_precise(&self) -> Option<bool> {
         let asked = self.point.precision?.value();
-        Some(self.mean_ms().is_some_and(|mean| mean.relative() <= asked))
+        Some(self.mean_ms().is_some_and(|mean| mean.relative_half_width() <= asked))
     }
 
     /// Returns the distribution of the latencies of all repetitions.
@@ -115,7 +116,7 @@ impl PointResult {
 
     /// Returns the mean delay of a completed message by component, in ms; `None` if no message was
     /// completed.
-    pub fn split_ms(&self) -> Option<MeanDelayBreakdown> {
+    pub fn mean_delay_breakdown(&self) -> Option<MeanDelayBreakdown> {
         let mut total = TotalDelayBreakdown::default();
         self.runs.iter().for_each(|run| total.merge(&run.summary.split));
         let completed = self.completed();
@@ -139,7 +140,7 @@ impl PointResult {
         self.sum(|run| run.packets)
     }
     /// Returns the metrics that programs report.
-    pub fn defined(&self) -> impl Iterator<Item = DefinedMetric> {
+    pub fn program_metrics(&self) -> impl Iterator<Item = DefinedMetric> {
         self.point.metrics().map(|(name, reading)| DefinedMetric::new(name, reading))
     }
     /// Returns the number of runs in which nothing was delivered after a disruption of the path.

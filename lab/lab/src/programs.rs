@@ -16,12 +16,12 @@ use crate::source::Source;
 pub(crate) fn resolve_files(program: &mut Spanned<Program>, source: &Source) -> Result<(), InputError> {
     let span = program.span();
     let Program { command, directory, files, .. } = program.get_mut();
-    if directory.is_none() && command.names().into_iter().any(|name| source.has(name)) {
-        *directory = source.path(Path::new(".")).ok();
+    if directory.is_none() && command.possible_file_names().into_iter().any(|name| source.has_file(name)) {
+        *directory = source.absolute_path(Path::new(".")).ok();
     }
     files.values_mut().try_for_each(|content| match content {
         Content::From(path) | Content::Tar(path) => {
-            *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
+            *path = source.absolute_path(path).map_err(|problem| source.error(&span, problem))?;
             Ok(())
         }
         Content::Text(_) | Content::Size(_) => Ok(()),
@@ -32,7 +32,7 @@ pub(crate) fn resolve_files(program: &mut Spanned<Program>, source: &Source) -> 
 pub(crate) fn resolve_root(root: &mut Spanned<Root>, source: &Source) -> Result<(), InputError> {
     let span = root.span();
     if let Root::Path(path) = root.get_mut() {
-        *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
+        *path = source.absolute_path(path).map_err(|problem| source.error(&span, problem))?;
     }
     Ok(())
 }
@@ -49,7 +49,7 @@ pub(crate) fn workload(programs: &[Spanned<Program>]) -> Option<WorkloadSpec> {
 }
 
 /// Returns the position of the [[program]] command that the error `problem` names.
-pub(crate) fn command_in(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
+pub(crate) fn command_span(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     let DeValue::Array(programs) = table.get("program")?.get_ref() else { return None };
     let mut commands = programs.iter().filter_map(|program| program.get_ref().get("command"));
     let first = |command: &DeValue<'_>| match command {

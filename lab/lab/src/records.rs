@@ -111,9 +111,9 @@ impl RecordsFile {
         let UnwrittenRecords { records, groups } = &mut self.flows[flow];
         *groups += 1;
         self.file.write(records.len(), |group| {
-            group.same_number(flow as i64)?;
+            group.write_constant(flow as i64)?;
             for (_, number) in COLUMNS {
-                group.numbers_if_any(records.iter().map(number))?;
+                group.write_optional_numbers(records.iter().map(number))?;
             }
             group.write_texts(records.iter().map(|record| record.kind.name()))?;
             group.write_texts(records.iter().map(|record| outcome(record.outcome)))

@@ -28,7 +28,7 @@ pub fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S:
 }
 
 /// Writes and reads a transport that may be absent.
-pub(crate) mod if_any {
+pub(crate) mod optional {
     use hol_stack::TransportSpec;
     use serde::{Deserializer, Serialize, Serializer};
 

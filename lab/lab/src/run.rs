@@ -15,7 +15,7 @@ use crate::run_result::RunResult;
 use crate::stopwatch::Stopwatch;
 
 /// How a run ended.
-pub(crate) enum Outcome {
+pub(crate) enum RunOutcome {
     /// The run completed with this result.
     Done(Box<RunResult>),
     /// The run failed; other runs may succeed.
@@ -30,7 +30,7 @@ pub(crate) fn run(
     job: Job<'_>,
     archive: &Archive,
     report_progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<Outcome, LabError> {
+) -> Result<RunOutcome, LabError> {
     let (point, repetition) = (job.point, job.repetition);
     let world = point.world.open()?;
     let watch = Stopwatch::start();
@@ -51,10 +51,10 @@ pub(crate) fn run(
     }
     match catch_unwind(AssertUnwindSafe(|| world.follow(&scenario, seed, &mut following))) {
         Err(_) => Err(LabError::AssertionFailed { point: point.to_string(), repetition, seed: seed.0 }),
-        Ok(Err(RunError::Interrupted)) => following.into_problem().map_or(Ok(Outcome::Interrupted), Err),
+        Ok(Err(RunError::Interrupted)) => following.into_problem().map_or(Ok(RunOutcome::Interrupted), Err),
         Ok(Err(RunError::Failed { problem, log })) => {
             let (key, name) = (job.key(), point.to_string());
-            Ok(Outcome::Failed(FailedRun { key, name, failed: problem, log }))
+            Ok(RunOutcome::Failed(FailedRun { key, name, failed: problem, log }))
         }
         Ok(Err(RunError::Refused(problem))) => Err(LabError::Scenario { point: point.to_string(), problem }),
         Ok(run) => {
@@ -65,7 +65,7 @@ pub(crate) fn run(
                 trace_start: point.network.trace_start_of_run(seed),
                 ..RunResult::of(job.key(), run, said, seconds)
             };
-            Ok(Outcome::Done(Box::new(result)))
+            Ok(RunOutcome::Done(Box::new(result)))
         }
     }
 }

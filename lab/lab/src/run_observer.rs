@@ -131,8 +131,10 @@ impl<'a> RunObserver<'a> {
             self.kinds.len() - 1
         });
         self.kinds[at].add(record);
-        for (_, summarizer) in
-            self.classes.iter_mut().filter(|(class, _)| record.kind == self.measured && class.has(record))
+        for (_, summarizer) in self
+            .classes
+            .iter_mut()
+            .filter(|(class, _)| record.kind == self.measured && class.contains(record))
         {
             summarizer.add(record);
         }
@@ -166,7 +168,7 @@ impl Observer for RunObserver<'_> {
             self.unreported += 1;
         }
         let written = self.file.as_mut().map_or(Ok(()), |file| file.add(flow, record));
-        let counted = self.series.as_mut().map_or(Ok(()), |series| series.deliver(flow, record));
+        let counted = self.series.as_mut().map_or(Ok(()), |series| series.add_record(flow, record));
         if let Err(problem) = written.and(counted) {
             self.problem.get_or_insert(problem);
         }

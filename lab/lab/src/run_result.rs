@@ -23,7 +23,7 @@ pub struct RunResult {
         default,
         rename = "trace_start_ns",
         skip_serializing_if = "Option::is_none",
-        with = "nanoseconds::if_any"
+        with = "nanoseconds::optional"
     )]
     pub trace_start: Option<Duration>,
     /// Summary, with a digest, of the records by which the workload is measured, such as messages or pages.
@@ -52,14 +52,14 @@ pub struct RunResult {
         default,
         rename = "failed_at_ns",
         skip_serializing_if = "Option::is_none",
-        with = "nanoseconds::if_any"
+        with = "nanoseconds::optional"
     )]
     pub failed_at: Option<Duration>,
     /// Waterfall of one page, file by file, if this is the first repetition and the workload loads pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waterfall: Option<Box<Waterfall>>,
     /// Time from the workload's start until it was connected; `None` if it never was.
-    #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
+    #[serde(rename = "connect_time_ns", with = "nanoseconds::optional")]
     pub connect_time: Option<Duration>,
     /// The result of each background flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -74,7 +74,7 @@ pub struct RunResult {
     pub packets_marked: Option<u64>,
     /// The counters of both endpoints, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counts: Option<Counts>,
+    pub counts: Option<EndpointCounters>,
     /// Why the run ended early, if it did.
     #[serde(rename = "stopped")]
     pub stop_reason: Option<String>,
@@ -95,7 +95,7 @@ pub struct BackgroundFlowResult {
     /// Octets delivered between the first message that the measured flow sent and the last that it delivered.
     pub octets: u64,
     /// Time from the flow's start until it was connected; `None` if it never was.
-    #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
+    #[serde(rename = "connect_time_ns", with = "nanoseconds::optional")]
     pub connect_time: Option<Duration>,
     /// Why the flow ended before the workload, if it did.
     #[serde(rename = "stopped")]
@@ -104,7 +104,7 @@ pub struct BackgroundFlowResult {
 
 /// The counters of both endpoints, added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Counts {
+pub struct EndpointCounters {
     /// Data segments or DATA chunks retransmitted before a timeout.
     pub fast_retransmissions: u64,
     /// Data segments or DATA chunks retransmitted after a timeout.
@@ -125,7 +125,7 @@ pub struct Counts {
 
 impl RunResult {
     /// Returns the value of the metric `name` that a program reported; `None` if the run ended early.
-    pub fn defined(&self, name: &str) -> Option<f64> {
+    pub fn program_metric(&self, name: &str) -> Option<f64> {
         let programs = &self.world_report.as_ref().filter(|_| self.stop_reason.is_none())?.programs;
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
     }
@@ -166,7 +166,7 @@ impl RunResult {
             packets: run.packets,
             packets_lost: run.drops.map(Drops::total),
             packets_marked: run.marked.filter(|marked| *marked > 0),
-            counts: run.endpoints.as_ref().map(Counts::of),
+            counts: run.endpoints.as_ref().map(EndpointCounters::of),
             stop_reason: run.run_end.reason(),
             wall_s,
             has_delivery_times: run.has_delivery_times,
@@ -182,7 +182,7 @@ impl BackgroundFlowResult {
     }
 }
 
-impl Counts {
+impl EndpointCounters {
     fn of([client, server]: &[Statistics; 2]) -> Self {
         let both = |count: fn(&Statistics) -> u64| count(client) + count(server);
         Self {

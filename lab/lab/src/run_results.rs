@@ -23,7 +23,7 @@ impl RunResults {
     }
 
     /// Adds a failed run, which has to be repeated.
-    pub fn fail(&mut self, run: FailedRun) {
+    pub fn insert_failed(&mut self, run: FailedRun) {
         if !self.contains(run.key) {
             self.failed.insert(run.key, run);
         }

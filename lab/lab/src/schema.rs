@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use hol_workloads::Kind;
+use hol_workloads::WorkloadKind;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -51,12 +51,12 @@ fn forbid_null(schema: &mut Value) {
 fn restrict_kinds(workload: &mut Value) {
     let shared = workload["properties"].take();
     let shared = shared.as_object().cloned().unwrap_or_default();
-    let all = Kind::all();
+    let all = WorkloadKind::all();
     let mut any = Map::new();
     for kind in workload["oneOf"].as_array_mut().into_iter().flatten() {
         let name =
             kind.pointer("/properties/kind/const").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let about = all.iter().map(Kind::workload).find(|known| known.name() == name);
+        let about = all.iter().map(WorkloadKind::workload).find(|known| known.name() == name);
         kind["description"] = about.map(|known| json!(known.about())).unwrap_or_default();
         if let Some(keys) = kind["properties"].as_object_mut() {
             keys.extend(shared.clone());
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn every_key_of_every_table_has_a_description() {
         let reference = reference();
-        assert_eq!(reference.len(), 1 + TABLE_NAMES.len() + Kind::all().len());
+        assert_eq!(reference.len(), 1 + TABLE_NAMES.len() + WorkloadKind::all().len());
         for section in &reference {
             let has_keys = !section.keys.is_empty() || !section.inherited.is_empty();
             assert!(!section.about.is_empty() && has_keys, "{section:?}");
@@ -333,10 +333,11 @@ mod tests {
     fn the_schema_of_a_workload_lists_exactly_the_keys_it_reads() {
         let schema = schema();
         let kinds = schema["definitions"]["WorkloadSpec"]["oneOf"].as_array().unwrap();
-        assert_eq!(kinds.len(), Kind::all().len() + 1);
-        for kind in &kinds[..Kind::all().len()] {
+        assert_eq!(kinds.len(), WorkloadKind::all().len() + 1);
+        for kind in &kinds[..WorkloadKind::all().len()] {
             let name = kind["properties"]["kind"]["const"].as_str().unwrap();
-            let known = Kind::all().into_iter().find(|known| known.workload().name() == name).unwrap();
+            let known =
+                WorkloadKind::all().into_iter().find(|known| known.workload().name() == name).unwrap();
             let keys = kind["properties"].as_object().unwrap();
             assert!(known.keys().into_iter().all(|key| keys.contains_key(key)), "{name}");
             assert_eq!(keys.len(), known.keys().len() + 1, "{name}");

@@ -25,7 +25,7 @@ const MAX_PARTS: usize = 100_000;
 
 /// The runs that belong to one part of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Share {
+pub(crate) struct ShardRuns {
     /// Points of which this part has all repetitions, because the number of repetitions depends on the first results.
     points: BTreeSet<PointId>,
     runs: BTreeSet<RunKey>,
@@ -51,12 +51,12 @@ impl Shard {
     }
 
     /// Returns the runs of this part.
-    pub(crate) fn share(self, points: &[Point]) -> Share {
+    pub(crate) fn runs_of_part(self, points: &[Point]) -> ShardRuns {
         divide_runs(points, self.part_count).swap_remove(self.part_number - 1)
     }
 }
 
-impl Share {
+impl ShardRuns {
     /// Returns whether a run belongs to this part.
     pub(crate) fn includes(&self, key: RunKey) -> bool {
         self.points.contains(&key.point) || self.runs.contains(&key)
@@ -70,10 +70,10 @@ impl Share {
 
 /// Divides the runs into parts of about equal processor time: the longest first, each to the part with the smallest sum so far. The
 /// division depends only on the points, so each machine computes the same one.
-pub(crate) fn divide_runs(points: &[Point], part_count: usize) -> Vec<Share> {
+pub(crate) fn divide_runs(points: &[Point], part_count: usize) -> Vec<ShardRuns> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));
-    let mut shares = vec![Share::default(); part_count];
+    let mut shares = vec![ShardRuns::default(); part_count];
     let mut min: BinaryHeap<Reverse<(u64, usize)>> =
         (0..part_count).map(|place| Reverse((0, place))).collect();
     for (work, unit) in units {
@@ -177,7 +177,7 @@ mod tests {
             for run in &all {
                 assert_eq!(shares.iter().filter(|share| share.includes(run.key())).count(), 1, "{of}");
             }
-            let work = || shares.iter().map(Share::work);
+            let work = || shares.iter().map(ShardRuns::work);
             assert!(work().max().unwrap() - work().min().unwrap() <= longest, "{of}");
         }
     }
@@ -187,7 +187,7 @@ mod tests {
         let points = points("messages = 900\nrepetitions = '3..9'\nprecision = '1%'\n[sweep]\nseed = [1, 2]");
         let shares = divide_runs(&points, 3);
         for point in &points {
-            let has = |share: &&Share| {
+            let has = |share: &&ShardRuns| {
                 (0..9).all(|repetition| share.includes(RunKey { point: point.id, repetition }))
             };
             assert_eq!(shares.iter().filter(has).count(), 1);

@@ -12,7 +12,7 @@ pub(crate) fn read(
     refuse: impl Fn(String) -> InputError,
 ) -> Result<(), InputError> {
     let Sizes::File(SizesFile { file }) = sizes else { return Ok(()) };
-    let text = source.file(file).map_err(refuse)?;
+    let text = source.read_file(file).map_err(refuse)?;
     *sizes = Sizes::read(&text)
         .map_err(|(line, problem)| InputError { place: format!("{file}:{line}"), problem })?;
     Ok(())

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use hol_base::plain_words;
+use hol_base::rewrite_parse_error;
 use hol_testbed::Script;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -18,7 +18,7 @@ use crate::error::{InputError, LabError};
 use crate::ns_script;
 use crate::origin::{sha256, sha256_of_file};
 use crate::other_tool::describe_other_tool;
-use crate::permission::{PROJECT_PREFIX, Permission, file_of_project};
+use crate::permission::{PROJECT_PREFIX, Permission, project_file};
 use crate::repetitions::Repetitions;
 use crate::toml_reader::{self, ReadError};
 use crate::topology;
@@ -130,7 +130,7 @@ impl Source {
 
     /// Reads a script; files that it includes are relative to `directory`, which is relative to the directory of the experiment.
     pub fn read_script(&self, name: &str, text: &str, directory: &Path) -> Result<Script, InputError> {
-        let files = |file: &str| self.file(&directory.join(file).to_string_lossy());
+        let files = |file: &str| self.read_file(&directory.join(file).to_string_lossy());
         let script = Script::read_with(name, text, &files, &|network| self.permission.check_network(network));
         script.map_err(|e| InputError { place: e.place, problem: e.problem })
     }
@@ -272,7 +272,8 @@ impl Source {
             let table = DeTable::parse(document).map_err(|e| self.explain(e))?.into_inner();
             let name = topology::script_name(&table).map_err(|(span, problem)| self.error(&span, problem))?;
             if let Some(name) = name {
-                let text = self.file(name.get_ref()).map_err(|problem| self.error(&name.span(), problem))?;
+                let text =
+                    self.read_file(name.get_ref()).map_err(|problem| self.error(&name.span(), problem))?;
                 let is_own = self.files.iter().any(|(known, _)| known == name.get_ref());
                 if !is_own
                     && !ns_script::is_script(Path::new(name.get_ref()), &text)
@@ -327,7 +328,7 @@ impl Source {
     }
 
     /// Returns the text of a file that the experiment names: relative to the experiment file, or `project:PATH` in its project.
-    pub(crate) fn file(&self, name: &str) -> Result<String, String> {
+    pub(crate) fn read_file(&self, name: &str) -> Result<String, String> {
         let text = self.text_of(name)?;
         let octets = self.octets_read.fetch_add(text.len(), Ordering::Relaxed) + text.len();
         self.permission.check_octets(octets)?;
@@ -354,7 +355,7 @@ impl Source {
         if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(text.clone());
         }
-        let (path, shown) = match self.file_of_project(Path::new(name)) {
+        let (path, shown) = match self.project_file(Path::new(name)) {
             // The message must not reveal where the server stores the files of a project.
             Some(path) => (path?, PathBuf::from(name)),
             None => {
@@ -379,26 +380,28 @@ impl Source {
     }
 
     /// Returns the path of a file that is named as `project:PATH`: in its project, or in the directory `project` next to the experiment.
-    fn file_of_project(&self, name: &Path) -> Option<Result<PathBuf, String>> {
+    fn project_file(&self, name: &Path) -> Option<Result<PathBuf, String>> {
         let beside = || self.directory.as_deref().map(|directory| directory.join("project"));
-        file_of_project(name, self.permission.project.clone().or_else(beside).as_deref())
+        project_file(name, self.permission.project.clone().or_else(beside).as_deref())
     }
 
     /// Returns whether a relative path exists in the experiment's directory.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has_file(&self, name: &str) -> bool {
         let path = Path::new(name);
-        self.permission.programs && path.is_relative() && self.path(path).is_ok_and(|path| path.is_file())
+        self.permission.programs
+            && path.is_relative()
+            && self.absolute_path(path).is_ok_and(|path| path.is_file())
     }
 
     /// Returns the absolute path of a file or directory that the experiment names.
-    pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
+    pub(crate) fn absolute_path(&self, path: &Path) -> Result<PathBuf, String> {
         if !self.permission.programs {
             return Err(format!(
                 "{}: this server does not let experiments read files of its machine; use files of the project",
                 path.display()
             ));
         }
-        if let Some(found) = self.file_of_project(path) {
+        if let Some(found) = self.project_file(path) {
             let found = found?;
             self.note_file(&path.to_string_lossy(), &found)
                 .map_err(|e| format!("{}: {e}", path.display()))?;
@@ -432,7 +435,7 @@ impl Source {
     /// Converts an error of the TOML parser, and adds a remedy.
     pub(crate) fn explain(&self, error: impl Into<ReadError>) -> InputError {
         let error = error.into();
-        self.error(&error.span().unwrap_or(0..0), plain_words(error.message()))
+        self.error(&error.span().unwrap_or(0..0), rewrite_parse_error(error.message()))
     }
 
     fn place(&self, offset: usize) -> String {

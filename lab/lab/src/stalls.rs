@@ -3,11 +3,11 @@
 use hol_base::Duration;
 use hol_measure::{Allowance, TimeoutCounts};
 use hol_network::{LossSpec, Settings};
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 
 use crate::point::Point;
 use crate::point_result::PointResult;
-use crate::run_result::{Counts, RunResult};
+use crate::run_result::{EndpointCounters, RunResult};
 
 /// The allowance for delayed acknowledgements in the timeout of stacks without a minimum RTO, such as QUIC (RFC 9002
 /// section 6.2).
@@ -17,15 +17,16 @@ impl PointResult {
     /// Returns by how much the mean response time may rise through timeouts that did not occur in the point's runs. Zero if no packet can
     /// be lost, if lost packets are not retransmitted, or if the world does not count timeouts.
     pub fn allowance(&self) -> Allowance {
-        self.stalls().map_or(Allowance::default(), |stalls| stalls.allowance())
+        self.timeout_counts().map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
     /// Returns the timeouts of all runs; `None` if timeouts are impossible or not counted.
-    pub fn stalls(&self) -> Option<TimeoutCounts> {
-        let counts: Vec<&Counts> = self.runs.iter().map(|run| run.counts.as_ref()).collect::<Option<_>>()?;
+    pub fn timeout_counts(&self) -> Option<TimeoutCounts> {
+        let counts: Vec<&EndpointCounters> =
+            self.runs.iter().map(|run| run.counts.as_ref()).collect::<Option<_>>()?;
         let lost: u64 = self.runs.iter().map(|run| run.packets_lost).sum::<Option<_>>()?;
         let point = &self.point;
-        if point.transport.kind() == Kind::Udp || (lost == 0 && !point.names_loss()) {
+        if point.transport.kind() == ProtocolKind::Udp || (lost == 0 && !point.names_loss()) {
             return None;
         }
         let arrives = 1.0 - lost as f64 / self.packets().max(1) as f64;

@@ -53,7 +53,7 @@ impl Store {
     }
 
     /// Continues a directory of the same experiment; the runs of any other are deleted.
-    pub fn renew(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
+    pub fn open_or_replace(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         match existing_or_new(dir)? {
             Some(old) if old.describes_same_runs(&manifest) => Self::attach(dir, old),
             _ => {
@@ -67,7 +67,7 @@ impl Store {
 
     /// Writes the manifest, and continues with the runs that exist.
     fn begin(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
-        write_whole(&dir.join(MANIFEST_FILE), manifest.to_json().as_bytes())?;
+        write_atomically(&dir.join(MANIFEST_FILE), manifest.to_json().as_bytes())?;
         Self::attach(dir, manifest)
     }
 
@@ -115,7 +115,7 @@ impl Store {
         let dir = self.dir.join(FAILED_DIRECTORY);
         fs::create_dir_all(&dir).map_err(|e| LabError::file("create", &dir, e))?;
         let text = format!("{run}\n\nconsole output of its machine:\n{}", run.log);
-        write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
+        write_atomically(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
     /// Returns where records, time series and program files go, according to the manifest.
@@ -127,8 +127,8 @@ impl Store {
     pub fn write_tables(&self, finished: &RunResults) -> Result<Results, LabError> {
         let results = Results::new(self.manifest.clone(), finished);
         let rows = table::rows(&results.points);
-        write_whole(&self.dir.join("points.csv"), table::csv(&rows).as_bytes())?;
-        write_whole(&self.dir.join("points.json"), table::json(rows).as_bytes())?;
+        write_atomically(&self.dir.join("points.csv"), table::csv(&rows).as_bytes())?;
+        write_atomically(&self.dir.join("points.json"), table::json(rows).as_bytes())?;
         Ok(results)
     }
 }
@@ -155,7 +155,7 @@ pub(crate) fn load(dir: &Path) -> Result<(Manifest, RunResults), LabError> {
 }
 
 /// Writes a file atomically: under another name, then renamed.
-pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
+pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), LabError> {
     let mut name = path.file_name().expect("a file has a name").to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
@@ -228,7 +228,7 @@ fn read_journal(path: &Path) -> Result<(RunResults, u64), LabError> {
         } else if let Ok(run) = serde_json::from_slice(&line) {
             finished.insert(run);
         } else if let Ok(run) = serde_json::from_slice(&line) {
-            finished.fail(run);
+            finished.insert_failed(run);
         } else {
             let problem = "the line is not the record of a run; remove the line, and run the experiment again, which repeats the run".to_owned();
             return Err(LabError::Damaged { path: path.to_owned(), line: number, problem });
@@ -410,8 +410,8 @@ mod tests {
         drop(store);
         let runs = |opened: (Store, RunResults)| opened.1.runs().count();
         assert_eq!(runs(Store::extend(dir.path(), manifest(two)).unwrap()), 1);
-        assert_eq!(runs(Store::renew(dir.path(), manifest(two)).unwrap()), 1);
-        assert_eq!(runs(Store::renew(dir.path(), manifest(one)).unwrap()), 0);
+        assert_eq!(runs(Store::open_or_replace(dir.path(), manifest(two)).unwrap()), 1);
+        assert_eq!(runs(Store::open_or_replace(dir.path(), manifest(one)).unwrap()), 0);
         assert_eq!(load(dir.path()).unwrap().1.runs().count(), 0);
     }
 

@@ -7,9 +7,9 @@ use crate::archive::Archive;
 use crate::error::LabError;
 use crate::failed_runs::FailedRun;
 use crate::job::Job;
-use crate::plan::{Plan, by_world};
+use crate::plan::{Plan, count_by_world};
 use crate::pool;
-use crate::run::{self, Outcome};
+use crate::run::{self, RunOutcome};
 use crate::run_result::RunResult;
 use crate::run_results::RunResults;
 use crate::stopwatch::Stopwatch;
@@ -81,7 +81,7 @@ pub fn execute(
         if jobs.is_empty() || stop.load(Ordering::Relaxed) {
             return Ok(());
         }
-        for (world, count) in by_world(&jobs) {
+        for (world, count) in count_by_world(&jobs) {
             world.make_room(count.min(threads))?;
         }
         progress.add_wanted(&jobs);
@@ -110,7 +110,7 @@ pub fn execute(
                 }
                 Err(run) => {
                     given_up.insert(run.key);
-                    finished.fail(run);
+                    finished.insert_failed(run);
                 }
             }
             Ok(())
@@ -143,9 +143,9 @@ fn run_and_report(
         goes_on && !stop.load(Ordering::Relaxed)
     })?;
     Ok(match outcome {
-        Outcome::Done(result) => RunReport::Ended(remaining, Ok(result)),
-        Outcome::Failed(run) => RunReport::Ended(remaining, Err(run)),
-        Outcome::Interrupted => RunReport::Interrupted,
+        RunOutcome::Done(result) => RunReport::Ended(remaining, Ok(result)),
+        RunOutcome::Failed(run) => RunReport::Ended(remaining, Err(run)),
+        RunOutcome::Interrupted => RunReport::Interrupted,
     })
 }
 

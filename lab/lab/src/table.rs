@@ -27,13 +27,13 @@ fn row(result: &PointResult) -> Row {
     let latency = result.latency();
     let steady = result.is_steady();
     let mean = result.mean_ms().filter(|_| steady);
-    let shaped = result.shaped_mean_ms().filter(|_| steady);
+    let shaped = result.skew_adjusted_mean_ms().filter(|_| steady);
     let of_runs = result.sorted_means_ms();
     let run = |p| json!(quantile(&of_runs, p));
     let of_messages = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
     // Empty if the world does not observe it: zero would look like a measurement.
     let seen = runs.iter().all(|run| run.has_delivery_times);
-    let split = result.split_ms().filter(|_| seen);
+    let split = result.mean_delay_breakdown().filter(|_| seen);
     let part = |of: fn(&MeanDelayBreakdown) -> f64| json!(split.as_ref().map(of));
     let axes = point.axes.iter().flat_map(|(key, value)| {
         let number =
@@ -97,7 +97,7 @@ fn row(result: &PointResult) -> Row {
     }));
     row.push(("stopped".to_owned(), json!(result.stop_reason())));
     row.push(("digest".to_owned(), json!(result.digest().to_string())));
-    row.extend(result.defined().flat_map(|defined| {
+    row.extend(result.program_metrics().flat_map(|defined| {
         let (name, mean) = (defined.name, result.mean_of(Metric::Defined(defined)));
         let cell = |column: &str, value: Option<f64>| (format!("metric.{name}{column}"), json!(value));
         [cell("", mean.map(|m| m.mean)), cell(".ci95", mean.map(|m| m.half_width))]

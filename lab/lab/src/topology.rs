@@ -9,7 +9,7 @@ use hol_testbed::Script;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::dotted_key::{assign, replaced};
+use crate::dotted_key::{assign, with_span};
 
 /// The position of a mistake, and its description.
 type Mistake = (Range<usize>, String);
@@ -41,7 +41,7 @@ pub(crate) fn merge<'s>(
     span: &Range<usize>,
 ) -> Result<(), Mistake> {
     let network = DeTable::parse(network).expect("the network is a table").into_inner();
-    let mut network = replaced(network, span);
+    let mut network = with_span(network, span);
     if let Some(own) = table.remove("network") {
         let DeValue::Table(own) = own.into_inner() else {
             let problem = "beside `topology`, `network` must be a table, as in [network.links.NAME]";

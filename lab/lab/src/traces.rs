@@ -37,7 +37,7 @@ pub(crate) fn read_traces(
     let trace = network.as_mut().trace.take();
     for (name, direction) in trace.iter().flat_map(TraceSpec::files) {
         let text = source
-            .file(name)
+            .read_file(name)
             .map_err(|problem| source.error_of("network.trace", &place, format!("`trace`: {problem}")))?;
         let read = if start.is_some() { read_repeating_trace } else { read_trace };
         let trace = read(&text, direction).map_err(|error| InputError {
@@ -150,7 +150,7 @@ pub(crate) fn read_distributions(
     for distribution in network.as_mut().distributions() {
         if let Distribution::File(name) = distribution {
             let refuse = |problem: String| source.error(&place, format!("`jitter_distribution`: {problem}"));
-            let text = source.file(name).map_err(refuse)?;
+            let text = source.read_file(name).map_err(refuse)?;
             *distribution = Distribution::read(&text)
                 .map_err(|(line, problem)| InputError { place: format!("{name}:{line}"), problem })?;
         }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -13,12 +13,12 @@ use crate::value_label::label;
 
 /// Returns whether a key is an option of a transport.
 pub(crate) fn is_option(path: &[String]) -> bool {
-    path.len() == 2 && Kind::ALL.into_iter().any(|kind| kind.name() == path[0])
+    path.len() == 2 && ProtocolKind::ALL.into_iter().any(|kind| kind.name() == path[0])
 }
 
 /// Removes the options that the command line sets, and assigns them to the transports.
 pub(crate) fn apply_overrides(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
-    for kind in Kind::ALL {
+    for kind in ProtocolKind::ALL {
         let is_set = |key: &str| source.is_set(&[kind.name().to_owned(), key.to_owned()]);
         let Some(DeValue::Table(options)) = table.get(kind.name()).map(Spanned::get_ref) else { continue };
         if !options.keys().all(|key| is_set(key.get_ref())) {

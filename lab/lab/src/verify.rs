@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::point::Point;
 use crate::pool;
 use crate::results::Results;
-use crate::run::{self, Outcome};
+use crate::run::{self, RunOutcome};
 use crate::run_result::RunResult;
 
 /// A run whose result has changed.
@@ -83,9 +83,9 @@ fn repeat(
     let mut fields = Vec::new();
     let mut goes_on = |_| !stop.load(Ordering::Relaxed);
     match run::run(Job { point, repetition }, archive, &mut goes_on)? {
-        Outcome::Done(now) => fields = differences(stored, &now),
-        Outcome::Failed(run) => fields.push(format!("the run failed: {}", run.failed)),
-        Outcome::Interrupted => return Ok(None),
+        RunOutcome::Done(now) => fields = differences(stored, &now),
+        RunOutcome::Failed(run) => fields.push(format!("the run failed: {}", run.failed)),
+        RunOutcome::Interrupted => return Ok(None),
     }
     let difference = (!fields.is_empty()).then(|| Difference { point: point.clone(), repetition, fields });
     Ok(Some(difference.into_iter().collect()))

@@ -51,7 +51,7 @@ impl Bottleneck {
     }
 
     /// Returns whether a node is on the measured client's side.
-    pub(crate) fn has_near(&self, node: &str) -> bool {
+    pub(crate) fn is_on_client_side(&self, node: &str) -> bool {
         self.client_side.contains(node)
     }
 }
@@ -79,7 +79,7 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
 
 /// Returns the two nodes of each flow: `from` and `to`.
 fn flow_ends(scenario: &Scenario) -> Vec<[&str; 2]> {
-    scenario.flow_specs().map(|flow| flow.ends()).collect()
+    scenario.flow_specs().map(|flow| flow.end_nodes()).collect()
 }
 
 /// Returns the nodes connected to the `from` of a link by the other links.
@@ -128,7 +128,12 @@ mod tests {
              links = [{{ from = 'right', to = 'server' }}, {{ from = 'right', to = 'b' }}, {links}]"
         );
         let network = toml::from_str(&network).unwrap_or_else(|problem| panic!("{network}: {problem}"));
-        Scenario::alone(network, "tcp".parse().unwrap(), toml::from_str("kind = 'echo'").unwrap(), 1)
+        Scenario::with_single_flow(
+            network,
+            "tcp".parse().unwrap(),
+            toml::from_str("kind = 'echo'").unwrap(),
+            1,
+        )
     }
 
     const LINK: &str =
@@ -143,7 +148,7 @@ mod tests {
         assert_eq!(path, toml::from_str(expected).unwrap());
         let turned = LINK.replace("left", "x").replace("right", "left").replace('x', "right");
         let path = Bottleneck::of(&scenario(&turned, "")).unwrap();
-        assert!(path.has_near("a") && !path.has_near("b"));
+        assert!(path.is_on_client_side("a") && !path.is_on_client_side("b"));
         assert_eq!(path.network.up.unwrap().delay, Some(Duration::from_millis(5)));
         let short: NetworkSpec = toml::from_str("loss = '3%'").unwrap();
         let alone = Scenario { network: short.clone(), ..scenario(LINK, "") };

@@ -3,8 +3,8 @@
 use hol_base::Seed;
 use hol_network::{Ip, NetworkSpec};
 use hol_scenario::{RunError, Scenario};
-use hol_sockets::{FlowParameters, Sysctl, flow_parameters, setting};
-use hol_stack::Kind;
+use hol_sockets::{FlowParameters, Sysctl, flow_parameters, kernel_setting};
+use hol_stack::ProtocolKind;
 use hol_traffic::Unsupported;
 use hol_workloads::Filter;
 
@@ -75,16 +75,16 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let flow_parameters = flow_parameters(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
     for parameters in &flow_parameters {
         let transport = &parameters.transport;
-        if transport.kind() == Kind::Unix && path != Path::Loopback {
+        if transport.kind() == ProtocolKind::Unix && path != Path::Loopback {
             let why = "both ends of a UNIX socket are on one host; use tcp, or omit --peer";
             return Err(unsupported_error(&transport.to_string(), why));
         }
         let asked = host_properties::requested_sysctls(transport)
             .map_err(|problem| unsupported_error(&transport.to_string(), problem))?;
         for Sysctl { name, value } in asked {
-            let here = setting(name).unwrap_or_else(|| "none".to_owned());
+            let here = kernel_setting(name).unwrap_or_else(|| "none".to_owned());
             if here != value {
-                let name = host_properties::dotted(name);
+                let name = host_properties::dotted_name(name);
                 let why = format!(
                     "this transport needs {name} = {value}, but this machine has {here}; set the sysctl (`sysctl -w {name}='{value}'`), \
                     or use --world kernel"
@@ -123,7 +123,7 @@ mod tests {
     fn scenario(transport: &str, network: &str) -> Scenario {
         let transport: TransportSpec = transport.parse().unwrap();
         let workload = toml::from_str("kind = 'echo'").unwrap();
-        Scenario::alone(toml::from_str(network).unwrap(), transport, workload, 10)
+        Scenario::with_single_flow(toml::from_str(network).unwrap(), transport, workload, 10)
     }
 
     fn refusal(scenario: &Scenario) -> String {

@@ -5,7 +5,7 @@
 
 /// The times of a query and its reply, in ns, each on the clock of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Comparison {
+pub(crate) struct ClockComparison {
     /// The time at which this host sent the query.
     pub(crate) query_sent_at: u64,
     /// The time at which the query arrived at the other host.
@@ -16,7 +16,7 @@ pub(crate) struct Comparison {
     pub(crate) reply_received_at: u64,
 }
 
-impl Comparison {
+impl ClockComparison {
     /// Returns the time spent on the path, in ns.
     pub(crate) fn round_trip(self) -> u64 {
         (self.reply_received_at - self.query_sent_at)
@@ -45,9 +45,9 @@ impl Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clocks {
     /// The comparison before the run.
-    pub(crate) before: Comparison,
+    pub(crate) before: ClockComparison,
     /// The comparison after the run.
-    pub(crate) after: Comparison,
+    pub(crate) after: ClockComparison,
 }
 
 impl Clocks {
@@ -94,9 +94,9 @@ mod tests {
     use super::*;
 
     /// Returns a comparison: a query sent at `sent_at` to a clock that is `ahead`, with delays `there` and `back`; the reply takes 5 ns.
-    fn comparison(sent_at: u64, ahead: i64, there: u64, back: u64) -> Comparison {
+    fn comparison(sent_at: u64, ahead: i64, there: u64, back: u64) -> ClockComparison {
         let received = (sent_at + there).checked_add_signed(ahead).unwrap();
-        Comparison {
+        ClockComparison {
             query_sent_at: sent_at,
             query_received_at: received,
             reply_sent_at: received + 5,
@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn the_comparison_with_the_shortest_round_trip_is_used() {
         let [slow, fast] = [comparison(0, 100, 900, 50), comparison(2000, 100, 20, 30)];
-        assert_eq!(Comparison::best([slow, fast, slow]), Some(fast));
+        assert_eq!(ClockComparison::best([slow, fast, slow]), Some(fast));
         assert_eq!((fast.round_trip(), fast.offset()), (50, 95));
-        assert_eq!(Comparison::best([]), None);
+        assert_eq!(ClockComparison::best([]), None);
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
 
         #[test]
         fn any_clock_values_can_be_converted(times in any::<[u64; 6]>(), there in any::<u64>()) {
-            let one = |sent_at: u64, received, sent| Comparison {
+            let one = |sent_at: u64, received, sent| ClockComparison {
                 query_sent_at: sent_at,
                 query_received_at: received,
                 reply_sent_at: sent,

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use hol_base::Seed;
 use hol_scenario::Sample;
-use hol_sockets::{CompactSenderSample, EndResult, LocalEnds, PeerReport, ReportOf, ReportRouter};
+use hol_sockets::{CompactSenderSample, EndResult, FlowReportCallback, LocalEnds, PeerReport, ReportRouter};
 
 use crate::check::{self, Path};
-use crate::control::{ControlError, MAX_SAMPLES, Outbox, Plan, Reply, Request};
+use crate::control::{ControlError, MAX_SAMPLES, Outbox, Reply, Request, RunDescription};
 use crate::host_properties;
 use crate::placement::AddressPair;
 use crate::ports::Ports;
@@ -23,7 +23,7 @@ const NO_RUN: &str = "a message about a run arrived, but no run is active";
 const SAMPLES_PER_MESSAGE: usize = 1 << 16;
 
 /// The ends of flows that this host runs for one client, the host with the experiment.
-pub(crate) struct Ends {
+pub(crate) struct EndsService {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     secret: Secret,
     address_pair: AddressPair,
@@ -34,7 +34,7 @@ pub(crate) struct Ends {
     ended: Vec<(usize, EndResult)>,
 }
 
-impl Ends {
+impl EndsService {
     /// Creates the service for the client at the other end of a stream.
     pub(crate) fn new(
         stream: &TcpStream,
@@ -60,8 +60,8 @@ impl Ends {
     }
 
     /// Makes the local servers listen; returns their ports by flow.
-    fn listen(&mut self, plan: Plan) -> Result<Vec<u16>, String> {
-        let Plan { scenario, seed, interval, placement, run } = plan;
+    fn listen(&mut self, plan: RunDescription) -> Result<Vec<u16>, String> {
+        let RunDescription { scenario, seed, interval, placement, run } = plan;
         // A new plan ends the previous run.
         (self.local_ends, self.ended) = (None, Vec::new());
         let shortest = Sample::SHORTEST_INTERVAL;
@@ -76,10 +76,10 @@ impl Ends {
         self.ports.map_or(Ok(()), |ports| ports.assign(&mut flow_parameters, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // An error is ignored here: the thread that receives will notice it, too.
-        let tell: Arc<ReportOf> = Arc::new(move |flow: usize, report: PeerReport| {
+        let tell: Arc<FlowReportCallback> = Arc::new(move |flow: usize, report: PeerReport| {
             drop(send(&outbox, &Reply::ServerReport(flow, report)));
         });
-        let secret = self.secret.of_run(&run);
+        let secret = self.secret.derive_for_run(&run);
         let listening = LocalEnds::listen(
             &scenario,
             flow_parameters,
@@ -121,7 +121,7 @@ impl Ends {
     }
 }
 
-impl ClientService for Ends {
+impl ClientService for EndsService {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         match request {
             Request::ServerReport(flow, report) => {

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use hol_network::Ip;
 use hol_scenario::Scenario;
-use hol_sockets::{EndAddresses, Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
+use hol_sockets::{EndAddresses, Sysctl, Unsupported, clocksource, kernel_setting, kernel_version, sysctls};
 use hol_stack::{TransportSpec, stack_of_linux};
 
 /// The kernel and the clock of a host.
@@ -45,7 +45,10 @@ fn needed_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported>
 /// Returns the current values of the settings that are relevant to the measurement.
 pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
     let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
-    wanted.into_iter().filter_map(|Sysctl { name, .. }| Some((name.to_owned(), setting(name)?))).collect()
+    wanted
+        .into_iter()
+        .filter_map(|Sysctl { name, .. }| Some((name.to_owned(), kernel_setting(name)?)))
+        .collect()
 }
 
 /// Returns the settings that a transport requests explicitly.
@@ -60,7 +63,7 @@ pub(crate) fn difference_from_stack(scenario: &Scenario, here: &BTreeMap<String,
     let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
         let own = here.get(*name)?;
-        (own != value).then(|| format!("{} = {own}, not {value}", dotted(name)))
+        (own != value).then(|| format!("{} = {own}, not {value}", dotted_name(name)))
     });
     let differs: Vec<String> = differs.collect();
     (!differs.is_empty()).then(|| {
@@ -82,7 +85,7 @@ pub(crate) fn loopback(ip: Ip) -> EndAddresses {
 }
 
 /// Returns the name of a setting as in sysctl(8), with dots.
-pub(crate) fn dotted(name: &str) -> String {
+pub(crate) fn dotted_name(name: &str) -> String {
     name.replace('/', ".")
 }
 
@@ -112,8 +115,12 @@ mod tests {
     #[test]
     fn settings_that_differ_from_the_stack_are_reported() {
         let network = hol_network::NetworkSpec::default();
-        let scenario =
-            Scenario::alone(network, "tcp".parse().unwrap(), toml::from_str("kind = 'echo'").unwrap(), 1);
+        let scenario = Scenario::with_single_flow(
+            network,
+            "tcp".parse().unwrap(),
+            toml::from_str("kind = 'echo'").unwrap(),
+            1,
+        );
         let here = |value: &str| BTreeMap::from([("net/ipv4/tcp_sack".to_owned(), value.to_owned())]);
         assert_eq!(difference_from_stack(&scenario, &here("1")), None);
         let told = difference_from_stack(&scenario, &here("0")).unwrap();

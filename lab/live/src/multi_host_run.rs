@@ -7,33 +7,33 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::{PeerHostReport, Run, RunError, Scenario};
-use hol_sockets::{EndResult, FlowParameters, LocalEnds, ReportOf, joined};
-use hol_stack::Kind;
+use hol_sockets::{EndResult, FlowParameters, FlowReportCallback, LocalEnds, join_ends};
+use hol_stack::ProtocolKind;
 use hol_traffic::Unsupported;
 
 use crate::bottleneck::Bottleneck;
 use crate::check::unsupported_error;
 use crate::clocks::Clocks;
-use crate::control::{ControlError, LinkCounters, Plan};
+use crate::control::{ControlError, LinkCounters, RunDescription};
 use crate::other_hosts::OtherHosts;
 use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::{RouterPath, link_direction_counters};
 use crate::peer::Peer;
 use crate::placement::Placement;
-use crate::plain_network::plain;
+use crate::plain_network::without_link_settings;
 use crate::relay::Route;
 use crate::secret::Secret;
-use crate::session::Session;
+use crate::session::ControlConnection;
 use crate::warnings::{background_not_reached, warn_of_clock_uncertainty, warn_of_unreached_server};
 
 /// The results of the ends on a host, each with the number of its flow.
 type Ends = Vec<(usize, EndResult)>;
 
 /// A run, and the hosts that take part in it.
-pub(crate) struct HostRun<'a> {
+pub(crate) struct MultiHostRun<'a> {
     others: &'a OtherHosts,
     /// The sessions with the other hosts, by host number from 1.
-    sessions: &'a [&'a Session],
+    sessions: &'a [&'a ControlConnection],
     /// The scenario.
     scenario: &'a Scenario,
     /// The scenario for hosts that do not shape the path.
@@ -47,18 +47,19 @@ pub(crate) struct HostRun<'a> {
     flow_parameters: Vec<FlowParameters>,
 }
 
-impl<'a> HostRun<'a> {
+impl<'a> MultiHostRun<'a> {
     /// Creates the run of a scenario on these hosts.
     pub(crate) fn new(
         others: &'a OtherHosts,
-        sessions: &'a [&'a Session],
+        sessions: &'a [&'a ControlConnection],
         scenario: &'a Scenario,
         (seed, interval): (Seed, Option<Duration>),
     ) -> Result<Self, RunError> {
         let address_pairs = sessions.iter().map(|session| session.address_pair()).collect();
         let placement = others.placement(scenario, address_pairs)?;
-        let plain = plain(scenario);
-        let flow_parameters = placement.flow_parameters(&plain, seed).map_err(|why| others.refused(&why))?;
+        let plain = without_link_settings(scenario);
+        let flow_parameters =
+            placement.flow_parameters(&plain, seed).map_err(|why| others.refusal_error(&why))?;
         let path = match &others.via {
             None => Bottleneck::default(),
             Some(_) => {
@@ -71,7 +72,7 @@ impl<'a> HostRun<'a> {
     /// Calls `ask` for each of the other hosts, with its number (from 1), its peer and its session.
     fn ask_each<T>(
         &self,
-        mut ask: impl FnMut(usize, &Peer, &Session) -> Result<T, RunError>,
+        mut ask: impl FnMut(usize, &Peer, &ControlConnection) -> Result<T, RunError>,
     ) -> Result<Vec<T>, RunError> {
         let all = self.others.peers.iter().zip(self.sessions).enumerate();
         all.map(|(place, (peer, session))| ask(place + 1, peer, session)).collect()
@@ -80,11 +81,11 @@ impl<'a> HostRun<'a> {
     /// Calls `ask` for each of the other hosts during a run; an error if a host does not reply or cannot do its part.
     fn each_in_run<T>(
         &self,
-        mut ask: impl FnMut(usize, &Session) -> Result<Result<T, String>, ControlError>,
+        mut ask: impl FnMut(usize, &ControlConnection) -> Result<Result<T, String>, ControlError>,
     ) -> Result<Vec<T>, RunError> {
         self.ask_each(|host, peer, session| {
-            let answer = ask(host, session).map_err(|problem| peer.run_failed(&problem.to_string()))?;
-            answer.map_err(|why| peer.run_failed(&why))
+            let answer = ask(host, session).map_err(|problem| peer.failed_run_error(&problem.to_string()))?;
+            answer.map_err(|why| peer.failed_run_error(&why))
         })
     }
 
@@ -98,7 +99,7 @@ impl<'a> HostRun<'a> {
     pub(crate) fn address_pairs(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &FlowParameters| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
-            if self.path.has_near(flow.workload.client_node()) { ends } else { [ends[1], ends[0]] }
+            if self.path.is_on_client_side(flow.workload.client_node()) { ends } else { [ends[1], ends[0]] }
         };
         self.flow_parameters.iter().map(of).collect()
     }
@@ -110,31 +111,32 @@ impl<'a> HostRun<'a> {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Run, RunError> {
         let server_host = self.server_host();
-        let before =
-            self.ask_each(|_, peer, session| session.compare().map_err(|problem| peer.no_reply(&problem)))?;
+        let before = self.ask_each(|_, peer, session| {
+            session.compare_clocks().map_err(|problem| peer.no_reply_error(&problem))
+        })?;
         if let Some(way) = way {
             way.shape(&self.path.network, self.seed)?;
             let now = self.sessions[server_host].round_trip();
             let now =
-                now.map_err(|problem| self.others.peers[server_host].run_failed(&problem.to_string()))?;
+                now.map_err(|problem| self.others.peers[server_host].failed_run_error(&problem.to_string()))?;
             way.check_round_trip(&self.path.network, [before[server_host].round_trip(), now])?;
         }
         let (halves, clients) = self.run_flows(way, goes_on)?;
         let passed = way.map(RouterPath::restore).transpose()?;
         let (here, there) = self.collect_results(halves, clients)?;
-        let after = self.each_in_run(|_, session| session.compare().map(Ok))?;
+        let after = self.each_in_run(|_, session| session.compare_clocks().map(Ok))?;
         let clocks: Vec<Clocks> =
             before.into_iter().zip(after).map(|(before, after)| Clocks { before, after }).collect();
         let mut link_direction_counters = Vec::new();
         for (place, (results, clocks)) in there.into_iter().zip(&clocks).enumerate() {
             let results = self.on_local_clock(place + 1, results, clocks);
             link_direction_counters.extend(results.ok_or_else(|| {
-                self.others.peers[place].run_failed("cannot parse the results of the host")
+                self.others.peers[place].failed_run_error("cannot parse the results of the host")
             })?);
         }
         let (runs, disordered) =
-            joined(&self.flow_parameters, here, link_direction_counters).ok_or_else(|| {
-                self.others.peers[server_host].run_failed("the results of the two hosts do not match")
+            join_ends(&self.flow_parameters, here, link_direction_counters).ok_or_else(|| {
+                self.others.peers[server_host].failed_run_error("the results of the two hosts do not match")
             })?;
         let mut run = to_run(runs, self.scenario);
         self.add_router_report(&mut run, way, passed)?;
@@ -176,10 +178,10 @@ impl<'a> HostRun<'a> {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(LocalEnds, Ends), RunError> {
         let Self { others: OtherHosts { peers, relay, .. }, plain: scenario, seed, interval, .. } = self;
-        let run = random_run_id().map_err(|problem| peers[self.server_host()].run_failed(&problem))?;
-        let secret = Secret::find().map_err(RunError::Refused)?.of_run(&run);
+        let run = random_run_id().map_err(|problem| peers[self.server_host()].failed_run_error(&problem))?;
+        let secret = Secret::find().map_err(RunError::Refused)?.derive_for_run(&run);
         relay.set_routes(self.routes());
-        let tell: Arc<ReportOf> = {
+        let tell: Arc<FlowReportCallback> = {
             let relay = relay.clone();
             Arc::new(move |flow, news| relay.deliver(flow, news))
         };
@@ -195,7 +197,7 @@ impl<'a> HostRun<'a> {
         let (mut halves, mut ports) = listening.map_err(|problem| run_error(&problem))?;
         let theirs = self.each_in_run(|own, session| {
             let placement = Placement { own, ..self.placement.clone() };
-            session.plan(Plan {
+            session.prepare_run(RunDescription {
                 scenario: scenario.clone(),
                 seed: seed.0,
                 interval: *interval,
@@ -210,12 +212,12 @@ impl<'a> HostRun<'a> {
         }
         self.each_in_run(|_, session| session.start(ports.clone()).map(Ok))?;
         halves.start(&ports).map_err(|problem| run_error(&problem))?;
-        while !halves.has_ended(0, POLL_INTERVAL) {
+        while !halves.wait_for_client_end(0, POLL_INTERVAL) {
             if !goes_on() {
                 return Err(RunError::Interrupted);
             }
             self.ask_each(|_, peer, session| {
-                session.check_alive().map_err(|problem| peer.run_failed(&problem))
+                session.check_alive().map_err(|problem| peer.failed_run_error(&problem))
             })?;
             way.map_or(Ok(()), RouterPath::check_alive)?;
         }
@@ -266,8 +268,8 @@ impl<'a> HostRun<'a> {
         for (FlowParameters { transport, workload, .. }, (flow, records)) in beside {
             let has_begun = workload.start.as_nanos() < run.summary.ended.as_nanos();
             // UDP has no connection that could fail.
-            let is_lost =
-                transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
+            let is_lost = transport.kind() == ProtocolKind::Udp
+                && records.iter().all(|record| record.request.is_none());
             let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
             world_report.add_caution(
                 is_silent.then(|| background_not_reached([workload.client_node(), workload.server_node()])),
@@ -292,7 +294,7 @@ fn random_run_id() -> Result<[u8; 32], String> {
     Ok(number)
 }
 
-fn peer_facts(session: &Session, clocks: &Clocks) -> PeerHostReport {
+fn peer_facts(session: &ControlConnection, clocks: &Clocks) -> PeerHostReport {
     PeerHostReport {
         address: session.peer_address.to_string(),
         from: session.own_address.to_string(),

@@ -118,7 +118,7 @@ impl World for Namespaces {
         observer: &mut dyn Observer,
     ) -> Result<RunSummary, RunError> {
         let run = self.perform(scenario, || local_kernel::run(&self.program, scenario, seed, observer))?;
-        Ok(run.show(observer))
+        Ok(run.replay_to(observer))
     }
 
     fn trace(

@@ -11,20 +11,20 @@ use hol_scenario::{Run, RunError, Scenario};
 use crate::check::unsupported_error;
 use crate::control::HostDescription;
 use crate::host_properties::{self, Host};
-use crate::multi_host_run::HostRun;
+use crate::multi_host_run::MultiHostRun;
 use crate::path_router::PathRouter;
 use crate::peer::{Peer, PeerIdentity};
 use crate::place::{HostAndPort, HostRole};
 use crate::placement::{AddressPair, Placement};
-use crate::places::{LOCAL_HOST, Places};
-use crate::plain_network::plain;
+use crate::places::{HostList, LOCAL_HOST};
+use crate::plain_network::without_link_settings;
 use crate::relay::Relay;
-use crate::session::Session;
+use crate::session::ControlConnection;
 
 /// The other hosts of a live world.
 #[derive(Debug)]
 pub(crate) struct OtherHosts {
-    pub(crate) places: Places,
+    pub(crate) places: HostList,
     /// The hosts by number.
     pub(crate) peers: Vec<Peer>,
     pub(crate) via: Option<PathRouter>,
@@ -38,7 +38,7 @@ type Sysctls = BTreeMap<String, String>;
 
 impl OtherHosts {
     /// Creates the hosts, without contacting them.
-    pub(crate) fn new(places: Places, via: Option<PathRouter>) -> Self {
+    pub(crate) fn new(places: HostList, via: Option<PathRouter>) -> Self {
         let relay = Relay::default();
         let peer = |(host, place): (usize, &HostAndPort)| {
             Peer::new(HostRole::Serves, place.clone(), relay.for_host(host))
@@ -69,22 +69,26 @@ impl OtherHosts {
             Some(via) => {
                 // Hosts on the client's side of the router are not behind it.
                 let known = ends.into_iter().map(|ends| via.description(ends)).reduce(Result::or);
-                format!("{all}; over {}: {}", via.place(), known.expect("the world has another host")?)
+                format!(
+                    "{all}; over {}: {}",
+                    via.host_and_port(),
+                    known.expect("the world has another host")?
+                )
             }
         })
     }
 
     /// Returns the relevant settings of each host, or an error that names what one of them cannot do.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<Vec<Sysctls>, RunError> {
-        let plain = plain(scenario);
-        self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refused(&why))?;
+        let plain = without_link_settings(scenario);
+        self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refusal_error(&why))?;
         let settings = self.peers.iter().map(|peer| peer.check(&plain)).collect::<Result<_, _>>()?;
         if let Some(via) = &self.via {
             with_all(&self.peers, &[], &mut |sessions| {
-                let ways = HostRun::new(self, sessions, scenario, (Seed(0), None))?.address_pairs();
+                let ways = MultiHostRun::new(self, sessions, scenario, (Seed(0), None))?.address_pairs();
                 let mut passed = self.routed_pairs.lock().unwrap_or_else(PoisonError::into_inner);
                 if !passed.contains(&ways) {
-                    via.with(&ways, |_| Ok(()))?;
+                    via.with_router(&ways, |_| Ok(()))?;
                     passed.insert(ways);
                 }
                 Ok(())
@@ -95,7 +99,7 @@ impl OtherHosts {
 
     /// Returns the settings of the hosts; `None` for a host that was not contacted.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
-        let plain = plain(scenario);
+        let plain = without_link_settings(scenario);
         self.peers.iter().map(|peer| peer.settings(&plain)).collect()
     }
 
@@ -105,12 +109,12 @@ impl OtherHosts {
         scenario: &Scenario,
         address_pairs: Vec<AddressPair>,
     ) -> Result<Placement, RunError> {
-        let nodes = self.places.hosts_of_nodes(scenario).map_err(|why| self.refused(&why))?;
+        let nodes = self.places.hosts_of_nodes(scenario).map_err(|why| self.refusal_error(&why))?;
         Ok(Placement { nodes, address_pairs, own: LOCAL_HOST })
     }
 
     /// Creates the error of a host that refuses a scenario.
-    pub(crate) fn refused(&self, why: &str) -> RunError {
+    pub(crate) fn refusal_error(&self, why: &str) -> RunError {
         unsupported_error(&format!("--peer {}", self.places), why)
     }
 
@@ -125,10 +129,10 @@ impl OtherHosts {
         let settings = self.check(scenario)?;
         let provenance = self.provenance()?;
         let mut run = with_all(&self.peers, &[], &mut |sessions| {
-            let asked = HostRun::new(self, sessions, scenario, (seed, interval))?;
+            let asked = MultiHostRun::new(self, sessions, scenario, (seed, interval))?;
             match &self.via {
                 None => asked.perform(None, goes_on),
-                Some(via) => via.with(&asked.address_pairs(), |way| asked.perform(Some(way), goes_on)),
+                Some(via) => via.with_router(&asked.address_pairs(), |way| asked.perform(Some(way), goes_on)),
             }
         })?;
         let world_report = run.summary.world_report.as_deref_mut().expect("a live run has a report");
@@ -147,9 +151,9 @@ impl OtherHosts {
 /// Calls `work` with the sessions of all hosts: those already `opened`, and those of `peers`.
 fn with_all<T>(
     peers: &[Peer],
-    opened: &[&Session],
-    work: &mut dyn FnMut(&[&Session]) -> Result<T, RunError>,
+    opened: &[&ControlConnection],
+    work: &mut dyn FnMut(&[&ControlConnection]) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     let Some((peer, rest)) = peers.split_first() else { return work(opened) };
-    peer.with(|session| with_all(rest, &[opened, &[session]].concat(), work))
+    peer.with_session(|session| with_all(rest, &[opened, &[session]].concat(), work))
 }

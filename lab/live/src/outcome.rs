@@ -38,7 +38,7 @@ pub(crate) fn to_run(mut runs: FlowRuns, scenario: &Scenario) -> Run {
         connect_time: connected.map(since_start),
         ended,
         closed: None,
-        run_end: scenario.end_of_measured(run_end, onward.into_iter().map(|flow| flow.run_end)),
+        run_end: scenario.measured_flow_end(run_end, onward.into_iter().map(|flow| flow.run_end)),
         background,
         world_report: Some(Box::new(world_report)),
         files: Vec::new(),

@@ -12,7 +12,7 @@ use crate::peer::Peer;
 use crate::place::{HostAndPort, HostRole};
 use crate::relay::Relay;
 use crate::router::shaped_links;
-use crate::session::Session;
+use crate::session::ControlConnection;
 
 /// The router of a live world.
 #[derive(Debug)]
@@ -29,14 +29,14 @@ impl PathRouter {
     }
 
     /// Returns the address of the router.
-    pub(crate) fn place(&self) -> &HostAndPort {
+    pub(crate) fn host_and_port(&self) -> &HostAndPort {
         &self.host.address
     }
 
     /// Describes the router, so that results of two routers are not mixed: `Linux 6.12.1, eth0 – eth1`.
     pub(crate) fn description(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
         if self.interfaces().is_none() {
-            self.with(&[ends], |_| Ok(()))?;
+            self.with_router(&[ends], |_| Ok(()))?;
         }
         let HostDescription { kernel, clocksource } = self.host.identity()?.host;
         let [near, far] = self.interfaces().expect("the interfaces are known after a request");
@@ -61,16 +61,17 @@ impl PathRouter {
 
     /// Calls `work` with the router, after two checks: the router lies between the addresses of each pair,
     /// and all pairs have the same interfaces as the first.
-    pub(crate) fn with<T>(
+    pub(crate) fn with_router<T>(
         &self,
         pairs: &[[IpAddr; 2]],
         work: impl FnOnce(&RouterPath<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        self.host.with(|session| {
+        self.host.with_session(|session| {
             let between = |[client, server]: [IpAddr; 2]| {
-                let answer =
-                    session.between(client, server).map_err(|problem| self.host.no_reply(&problem))?;
-                answer.map_err(|why| self.host.refused(&why))
+                let answer = session
+                    .router_interfaces(client, server)
+                    .map_err(|problem| self.host.no_reply_error(&problem))?;
+                answer.map_err(|why| self.host.refusal_error(&why))
             };
             let (first, others) = pairs.split_first().expect("the measured flow has a pair of addresses");
             let others = others
@@ -83,7 +84,7 @@ impl PathRouter {
             others
                 .iter()
                 .try_for_each(|(pair, its)| check_same_interfaces(&interfaces, its, *pair))
-                .map_err(|why| self.host.refused(&why))?;
+                .map_err(|why| self.host.refusal_error(&why))?;
             work(&RouterPath { host: &self.host, session, interfaces })
         })
     }
@@ -93,26 +94,27 @@ impl PathRouter {
 #[derive(Debug)]
 pub(crate) struct RouterPath<'s> {
     host: &'s Peer,
-    session: &'s Session,
+    session: &'s ControlConnection,
     interfaces: [String; 2],
 }
 
 impl RouterPath<'_> {
     /// Makes the router emulate the network on the path.
     pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
-        let answer = self.session.shape(network, seed).map_err(|problem| self.host.no_reply(&problem))?;
-        answer.map_err(|why| self.host.refused(&why))
+        let answer =
+            self.session.shape(network, seed).map_err(|problem| self.host.no_reply_error(&problem))?;
+        answer.map_err(|why| self.host.refusal_error(&why))
     }
 
     /// Restores the path. Returns the counters of the packets that passed while it was shaped.
     pub(crate) fn restore(&self) -> Result<[LinkCounters; 2], RunError> {
-        let answer = self.session.restore().map_err(|problem| self.host.no_reply(&problem))?;
-        answer.map_err(|why| self.run_failed(&why))
+        let answer = self.session.restore().map_err(|problem| self.host.no_reply_error(&problem))?;
+        answer.map_err(|why| self.failed_run_error(&why))
     }
 
     /// Checks that the router is still reachable.
     pub(crate) fn check_alive(&self) -> Result<(), RunError> {
-        self.session.check_alive().map_err(|problem| self.run_failed(&problem))
+        self.session.check_alive().map_err(|problem| self.failed_run_error(&problem))
     }
 
     /// Returns the router's description for the results.
@@ -128,16 +130,17 @@ impl RouterPath<'_> {
         network: &NetworkSpec,
         [before, now]: [u64; 2],
     ) -> Result<(), RunError> {
-        check_growth([before, now], min_round_trip(network)).map_err(|problem| self.run_failed(&problem))
+        check_growth([before, now], min_round_trip(network))
+            .map_err(|problem| self.failed_run_error(&problem))
     }
 
     /// Checks that the flows passed through the router, from the counters of its interfaces and of the sockets.
     pub(crate) fn check_counters(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
-        check_packet_count(passed, sent).map_err(|problem| self.run_failed(&problem))
+        check_packet_count(passed, sent).map_err(|problem| self.failed_run_error(&problem))
     }
 
-    fn run_failed(&self, problem: &str) -> RunError {
-        self.host.run_failed(problem)
+    fn failed_run_error(&self, problem: &str) -> RunError {
+        self.host.failed_run_error(problem)
     }
 }
 

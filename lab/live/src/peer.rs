@@ -10,7 +10,7 @@ use crate::control::{ControlError, HostDescription};
 use crate::place::{HostAndPort, HostRole};
 use crate::relay::Relay;
 use crate::secret::Secret;
-use crate::session::Session;
+use crate::session::ControlConnection;
 
 /// The identity of a host, and the addresses at which it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
     pub(crate) address: HostAndPort,
     /// The identity at first contact, which is the same for all runs of a process.
     identity: Mutex<Option<PeerIdentity>>,
-    session: Mutex<Option<Session>>,
+    session: Mutex<Option<ControlConnection>>,
     /// Forwards reports of flows whose servers run on the host.
     relay: Relay,
     /// The host's relevant settings, by the transports for which they were requested.
@@ -50,7 +50,10 @@ impl Peer {
     }
 
     /// Calls `work` with the host, connecting first if necessary; after a failure the next call connects again.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&Session) -> Result<T, RunError>) -> Result<T, RunError> {
+    pub(crate) fn with_session<T>(
+        &self,
+        work: impl FnOnce(&ControlConnection) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
         let mut session = lock(&self.session);
         // The connection may have been lost since the last run.
         if session.as_ref().is_some_and(|session| session.check_alive().is_err()) {
@@ -58,7 +61,7 @@ impl Peer {
         }
         if session.is_none() {
             let secret = Secret::find().map_err(RunError::Refused)?;
-            let opened = Session::open(self.role, &self.address, &secret, self.relay.clone())?;
+            let opened = ControlConnection::open(self.role, &self.address, &secret, self.relay.clone())?;
             self.check_identity(&opened)?;
             *session = Some(opened);
         }
@@ -70,7 +73,7 @@ impl Peer {
     }
 
     /// Checks that the host and the path are those of earlier runs, so that results are not mixed.
-    fn check_identity(&self, session: &Session) -> Result<(), RunError> {
+    fn check_identity(&self, session: &ControlConnection) -> Result<(), RunError> {
         let now = PeerIdentity {
             host: session.host.clone(),
             own: session.own_address,
@@ -91,7 +94,7 @@ impl Peer {
     /// Returns the identity and the path of the host.
     pub(crate) fn identity(&self) -> Result<PeerIdentity, RunError> {
         if lock(&self.identity).is_none() {
-            self.with(|_| Ok(()))?;
+            self.with_session(|_| Ok(()))?;
         }
         Ok(lock(&self.identity).clone().expect("the identity is known after a connection"))
     }
@@ -102,9 +105,9 @@ impl Peer {
         if let Some(known) = lock(&self.settings_by_transports).get(&transports) {
             return Ok(known.clone());
         }
-        let settings = self.with(|session| {
-            let answer = session.check(scenario).map_err(|problem| self.no_reply(&problem))?;
-            answer.map_err(|why| self.refused(&why))
+        let settings = self.with_session(|session| {
+            let answer = session.check(scenario).map_err(|problem| self.no_reply_error(&problem))?;
+            answer.map_err(|why| self.refusal_error(&why))
         })?;
         lock(&self.settings_by_transports).insert(transports, settings.clone());
         Ok(settings)
@@ -118,17 +121,17 @@ impl Peer {
     }
 
     /// Creates the error of a host that did not reply.
-    pub(crate) fn no_reply(&self, problem: &ControlError) -> RunError {
+    pub(crate) fn no_reply_error(&self, problem: &ControlError) -> RunError {
         RunError::Unusable(format!("{} {}: {problem}", self.role.name(), self.address))
     }
 
     /// Creates the error of a host that cannot do what is requested.
-    pub(crate) fn refused(&self, why: &str) -> RunError {
+    pub(crate) fn refusal_error(&self, why: &str) -> RunError {
         RunError::Refused(format!("on the {} {}: {why}", self.role.name(), self.address))
     }
 
     /// Creates the error of a failure in this run only.
-    pub(crate) fn run_failed(&self, problem: &str) -> RunError {
+    pub(crate) fn failed_run_error(&self, problem: &str) -> RunError {
         let problem = format!("{} {}: {problem}", self.role.name(), self.address);
         RunError::Failed { problem, log: String::new() }
     }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use hol_base::{Duration, Seed};
 use hol_scenario::{Scenario, Side};
 use hol_sockets::{EndAddresses, FlowParameters, flow_parameters};
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 use serde::{Deserialize, Serialize};
 
 use crate::places::LOCAL_HOST;
@@ -84,7 +84,10 @@ impl Placement {
             check_reachable(parameters, [near, far])?;
             (parameters.client.addresses, parameters.server.addresses) = (vec![near], vec![far]);
             (parameters.is_batching, parameters.reports_receive_time) = (true, true);
-            if matches!(parameters.transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
+            if matches!(
+                parameters.transport.kind(),
+                ProtocolKind::Tcp | ProtocolKind::Mptcp | ProtocolKind::Sctp
+            ) {
                 parameters.workload.connect_timeout.get_or_insert(CONNECT_TIMEOUT);
             }
         }
@@ -150,8 +153,12 @@ mod tests {
             "nodes = ['client', 'server', 'a', 'b']\nlans = [{ nodes = ['client', 'server', 'a', 'b'] }]";
         let workload = |text: &str| toml::from_str(text).unwrap();
         let transport = || "tcp".parse().unwrap();
-        let mut scenario =
-            Scenario::alone(toml::from_str(network).unwrap(), transport(), workload("kind = 'echo'"), 1);
+        let mut scenario = Scenario::with_single_flow(
+            toml::from_str(network).unwrap(),
+            transport(),
+            workload("kind = 'echo'"),
+            1,
+        );
         scenario.background = vec![hol_scenario::Background {
             transport: transport(),
             workload: workload("kind = 'oneway'\nfrom = 'a'\nto = 'b'"),

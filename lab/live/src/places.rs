@@ -13,7 +13,7 @@ pub(crate) const LOCAL_HOST: usize = 0;
 
 /// The other hosts, and their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct HostList {
     /// The hosts, without duplicates.
     pub(crate) hosts: Vec<HostAndPort>,
     /// The host number of each node.
@@ -22,7 +22,7 @@ pub(crate) struct Places {
     default_host: usize,
 }
 
-impl Places {
+impl HostList {
     /// Parses host addresses separated by commas. An address without a node name has all other nodes; without such an
     /// address, these nodes are on this host.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
@@ -80,7 +80,7 @@ impl Places {
     }
 }
 
-impl fmt::Display for Places {
+impl fmt::Display for HostList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = self.nodes.iter().map(|(node, host)| format!("{node}={}", self.hosts[host - 1]));
         let others = self.default_host.checked_sub(1).map(|host| self.hosts[host].to_string());
@@ -94,14 +94,14 @@ mod tests {
 
     fn scenario(network: &str) -> Scenario {
         let workload = toml::from_str("kind = 'echo'").unwrap();
-        Scenario::alone(toml::from_str(network).unwrap(), "tcp".parse().unwrap(), workload, 1)
+        Scenario::with_single_flow(toml::from_str(network).unwrap(), "tcp".parse().unwrap(), workload, 1)
     }
 
     const FOUR: &str =
         "nodes = ['client', 'server', 'a', 'b']\nlans = [{ nodes = ['client', 'server', 'a', 'b'] }]";
 
     fn hosts(text: &str, network: &str) -> Result<[Option<usize>; 4], String> {
-        let of = Places::new(text)?.hosts_of_nodes(&scenario(network))?;
+        let of = HostList::new(text)?.hosts_of_nodes(&scenario(network))?;
         Ok(["client", "server", "a", "b"].map(|node| of.get(node).copied()))
     }
 
@@ -109,7 +109,7 @@ mod tests {
     fn a_single_host_has_all_nodes_except_the_measuring_one() {
         assert_eq!(hosts("x", ""), Ok([Some(0), Some(1), None, None]));
         assert_eq!(hosts("x", FOUR), Ok([Some(0), Some(1), Some(1), Some(1)]));
-        assert_eq!(Places::new("x:99").unwrap().to_string(), "x:99");
+        assert_eq!(HostList::new("x:99").unwrap().to_string(), "x:99");
     }
 
     #[test]
@@ -117,10 +117,10 @@ mod tests {
         assert_eq!(hosts("server=x, a=y", FOUR), Ok([Some(0), Some(2), Some(1), Some(0)]));
         assert_eq!(hosts("a=y,server=x", FOUR), hosts("server=x, a=y", FOUR));
         assert_eq!(hosts("a=y,x,b=y", FOUR), Ok([Some(0), Some(1), Some(2), Some(2)]));
-        let places = Places::new("server=[2001:db8::7]:99,a=y,z").unwrap();
+        let places = HostList::new("server=[2001:db8::7]:99,a=y,z").unwrap();
         assert_eq!(places.to_string(), "z,a=y,server=[2001:db8::7]:99");
         assert_eq!(
-            Places::new(&places.to_string()).unwrap().hosts_of_nodes(&scenario(FOUR)).unwrap()["b"],
+            HostList::new(&places.to_string()).unwrap().hosts_of_nodes(&scenario(FOUR)).unwrap()["b"],
             1
         );
     }

@@ -20,7 +20,7 @@ pub(crate) fn names_only(spec: &NetworkSpec) -> NetworkSpec {
 }
 
 /// Returns the scenario for a host that does not change the path.
-pub(crate) fn plain(scenario: &Scenario) -> Scenario {
+pub(crate) fn without_link_settings(scenario: &Scenario) -> Scenario {
     Scenario { network: names_only(&scenario.network), ..scenario.clone() }
 }
 

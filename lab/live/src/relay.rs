@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hol_sockets::{PeerReport, ReportOf, ReportRouter};
+use hol_sockets::{FlowReportCallback, PeerReport, ReportRouter};
 
 /// The source and the destination of a flow's reports.
 pub(crate) struct Route {
     /// Number of the host with the flow's server.
     pub(crate) from: usize,
     /// Function that reports to the client's host; `None` if the client is local.
-    pub(crate) to: Option<Arc<ReportOf>>,
+    pub(crate) to: Option<Arc<FlowReportCallback>>,
 }
 
 /// Forwards the reports of one host.
@@ -66,7 +66,7 @@ mod tests {
     fn reports_are_accepted_only_from_the_servers_host() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = Arc::clone(&told);
-        let to: Arc<ReportOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
+        let to: Arc<FlowReportCallback> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
         let relay = Relay::default();
         relay.set_routes([(3, Route { from: 2, to: Some(to) })].into());
         let say = |host, flow| relay.for_host(host).deliver(flow, PeerReport::default());

@@ -73,7 +73,7 @@ impl Secret {
     }
 
     /// Derives the secret of a run from its number.
-    pub(crate) fn of_run(&self, run: &[u8; 32]) -> [u8; 32] {
+    pub(crate) fn derive_for_run(&self, run: &[u8; 32]) -> [u8; 32] {
         hmac(&self.0, &[b"headofline live run", run])
     }
 

@@ -9,12 +9,12 @@ use std::time::Duration;
 use std::{io, thread};
 
 use hol_scenario::Side;
-use hol_sockets::{Stop, monotonic};
+use hol_sockets::{StopSignal, monotonic};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
 use crate::control::{ControlError, HostDescription, Inbox, Outbox, Reply, Request, authenticate};
-use crate::ends::Ends;
+use crate::ends::EndsService;
 use crate::host_properties::Host;
 use crate::ports::Ports;
 use crate::router::{Router, RouterService};
@@ -42,7 +42,7 @@ pub struct Server {
     listener: TcpListener,
     secret: Secret,
     service: Service,
-    stop: Stop,
+    stop: StopSignal,
     /// The current client.
     client: Mutex<Option<SocketAddr>>,
     is_free: Condvar,
@@ -55,7 +55,7 @@ impl Server {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let (client, is_free, connections) = (Mutex::default(), Condvar::new(), AtomicUsize::new(0));
-        Ok(Self { listener, secret, service, stop: Stop::new()?, client, is_free, connections })
+        Ok(Self { listener, secret, service, stop: StopSignal::new()?, client, is_free, connections })
     }
 
     /// Returns the address of the server.
@@ -124,7 +124,7 @@ impl Server {
         let run = AssertUnwindSafe(|| {
             let service: Box<dyn ClientService + '_> = match &self.service {
                 Service::Ends(ports) => {
-                    Box::new(Ends::new(stream, Arc::clone(&outbox), self.secret.clone(), *ports)?)
+                    Box::new(EndsService::new(stream, Arc::clone(&outbox), self.secret.clone(), *ports)?)
                 }
                 Service::Router(_) => Box::new(RouterService::default()),
             };
@@ -213,7 +213,7 @@ mod tests {
     use hol_sockets::PeerReport;
 
     use super::*;
-    use crate::control::Plan;
+    use crate::control::RunDescription;
     use crate::placement::{AddressPair, Placement};
 
     fn secret() -> Secret {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     /// Returns the plan that a client on this machine sends to a server on it.
-    fn planned(network: &str, workload: &str) -> Plan {
+    fn planned(network: &str, workload: &str) -> RunDescription {
         let network: NetworkSpec = toml::from_str(network).unwrap();
         let (transport, workload) = ("tcp".parse().unwrap(), toml::from_str(workload).unwrap());
         let here = Ipv4Addr::LOCALHOST.into();
@@ -261,11 +261,11 @@ mod tests {
             address_pairs: vec![AddressPair { first: here, other: here }],
             own: 1,
         };
-        let scenario = Scenario::alone(network, transport, workload, 10);
-        Plan { scenario, seed: 1, interval: None, placement, run: [7; 32] }
+        let scenario = Scenario::with_single_flow(network, transport, workload, 10);
+        RunDescription { scenario, seed: 1, interval: None, placement, run: [7; 32] }
     }
 
-    fn plan(plan: Plan) -> Request {
+    fn plan(plan: RunDescription) -> Request {
         Request::Plan(Box::new(plan))
     }
 
@@ -301,7 +301,7 @@ mod tests {
             let refused = client.ask(&plan(planned("", "kind = 'echo'\nto = 'client'")));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`scenario`")));
             let interval = Some(hol_base::Duration::ZERO);
-            let refused = client.ask(&plan(Plan { interval, ..planned("", "kind = 'echo'") }));
+            let refused = client.ask(&plan(RunDescription { interval, ..planned("", "kind = 'echo'") }));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`series`")));
             let mut nowhere = planned("", "kind = 'echo'");
             nowhere.placement.own = 7;

@@ -10,11 +10,11 @@ use std::time::Duration;
 use hol_base::Seed;
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario, Side};
-use hol_sockets::{CompactSenderSample, EndResult, PeerReport, ReportOf, monotonic};
+use hol_sockets::{CompactSenderSample, EndResult, FlowReportCallback, PeerReport, monotonic};
 
-use crate::clocks::Comparison;
+use crate::clocks::ClockComparison;
 use crate::control::{
-    ControlError, HostDescription, Inbox, LinkCounters, MAX_SAMPLES, Outbox, Plan, Reply, Request,
+    ControlError, HostDescription, Inbox, LinkCounters, MAX_SAMPLES, Outbox, Reply, Request, RunDescription,
     authenticate,
 };
 use crate::place::{HostAndPort, HostRole};
@@ -40,7 +40,7 @@ const PINGING_NS: u64 = 1_000_000_000;
 
 /// The connection to the other host.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct ControlConnection {
     pub(crate) host: HostDescription,
     /// Address of the other host.
     pub(crate) peer_address: IpAddr,
@@ -51,7 +51,7 @@ pub(crate) struct Session {
     replies: Receiver<Result<(Reply, u64), ControlError>>,
 }
 
-impl Session {
+impl ControlConnection {
     /// Connects to a host and performs the handshake.
     pub(crate) fn open(
         role: HostRole,
@@ -120,14 +120,14 @@ impl Session {
     }
 
     /// Compares the clocks with at most `max` queries.
-    fn ping(&self, max: usize) -> Result<Comparison, ControlError> {
+    fn ping(&self, max: usize) -> Result<ClockComparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
         while all.len() < MIN_PINGS || (all.len() < max && monotonic() - begin < PINGING_NS) {
             let sent_at = monotonic();
             self.send(&Request::Ping)?;
             match self.receive(MAX_SILENCE)? {
                 (Reply::Pong { received, sent }, answered_at) => {
-                    all.push(Comparison {
+                    all.push(ClockComparison {
                         query_sent_at: sent_at,
                         query_received_at: received,
                         reply_sent_at: sent,
@@ -137,17 +137,17 @@ impl Session {
                 (other, _) => return Err(ControlError::Malformed(unexpected_reply(&other))),
             }
         }
-        Ok(Comparison::best(all).expect("at least one query was made"))
+        Ok(ClockComparison::best(all).expect("at least one query was made"))
     }
 
     /// Compares the clocks with up to [`MAX_PINGS`] queries.
-    pub(crate) fn compare(&self) -> Result<Comparison, ControlError> {
+    pub(crate) fn compare_clocks(&self) -> Result<ClockComparison, ControlError> {
         self.ping(MAX_PINGS)
     }
 
     /// Returns the minimum round trip, in ns.
     pub(crate) fn round_trip(&self) -> Result<u64, ControlError> {
-        self.ping(MIN_PINGS).map(Comparison::round_trip)
+        self.ping(MIN_PINGS).map(ClockComparison::round_trip)
     }
 
     /// Returns what `take` finds in the reply, or the reason of a rejection.
@@ -175,7 +175,7 @@ impl Session {
     }
 
     /// Makes the host listen for a run; returns the ports by flow.
-    pub(crate) fn plan(&self, plan: Plan) -> Result<Result<Vec<u16>, String>, ControlError> {
+    pub(crate) fn prepare_run(&self, plan: RunDescription) -> Result<Result<Vec<u16>, String>, ControlError> {
         self.ask_for(&Request::Plan(Box::new(plan)), REPLY_TIMEOUT, |reply| match reply {
             Reply::Ready { ports } => Ok(ports),
             other => Err(other),
@@ -213,7 +213,7 @@ impl Session {
     }
 
     /// Returns the interfaces of a router between these two hosts, or the reason why it is not between them.
-    pub(crate) fn between(
+    pub(crate) fn router_interfaces(
         &self,
         client: IpAddr,
         server: IpAddr,
@@ -246,14 +246,14 @@ impl Session {
     }
 
     /// Returns a function that sends reports of servers to the host.
-    pub(crate) fn report_sender(&self) -> Arc<ReportOf> {
+    pub(crate) fn report_sender(&self) -> Arc<FlowReportCallback> {
         let outbox = Arc::clone(&self.outbox);
         // An error is ignored here: the thread that receives will notice it, too.
         Arc::new(move |flow: usize, news: PeerReport| drop(send(&outbox, &Request::ServerReport(flow, news))))
     }
 }
 
-impl Drop for Session {
+impl Drop for ControlConnection {
     fn drop(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }

@@ -7,7 +7,7 @@ use std::thread;
 use hol_base::Seed;
 use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World};
 use hol_sockets::{
-    FlowParameters, FlowRuns, RunLinks, RunStart, SocketsError, Stop, flow_parameters, run_linked,
+    FlowParameters, FlowRuns, RunLinks, RunStart, SocketsError, StopSignal, flow_parameters, run_linked,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::host_properties::{self, Host, loopback};
 use crate::other_hosts::OtherHosts;
 use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::PathRouter;
-use crate::places::Places;
+use crate::places::HostList;
 
 /// Wall-clock time per run and per message in µs, at 100 messages per second.
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
@@ -47,7 +47,7 @@ impl Live {
             Some((places, router)) => (places, Some(PathRouter::new(router.parse()?))),
             None => (places, None),
         };
-        Ok(Self { others: Some(OtherHosts::new(Places::new(places)?, via)), ..Self::default() })
+        Ok(Self { others: Some(OtherHosts::new(HostList::new(places)?, via)), ..Self::default() })
     }
 
     fn perform(
@@ -66,7 +66,7 @@ impl Live {
         flow_parameters
             .iter_mut()
             .for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
-        let stop = Stop::new().map_err(|problem| run_error(&problem.into()))?;
+        let stop = StopSignal::new().map_err(|problem| run_error(&problem.into()))?;
         let (runs, went_on) =
             run_while(goes_on, &stop, || run_all(scenario, &flow_parameters, &stop, interval));
         let runs = runs.map_err(|problem| run_error(&problem))?;
@@ -85,7 +85,7 @@ impl Live {
 impl World for Live {
     fn name(&self) -> String {
         let Some(OtherHosts { places, via, .. }) = &self.others else { return "live".to_owned() };
-        let via = via.as_ref().map_or(String::new(), |via| format!("{VIA_SEPARATOR}{}", via.place()));
+        let via = via.as_ref().map_or(String::new(), |via| format!("{VIA_SEPARATOR}{}", via.host_and_port()));
         format!("live:{places}{via}")
     }
 
@@ -136,7 +136,7 @@ impl World for Live {
 
     fn path_maker(&self) -> Option<String> {
         let via = self.others.as_ref()?.via.as_ref()?;
-        Some(format!("over the router {}", via.place()))
+        Some(format!("over the router {}", via.host_and_port()))
     }
 
     /// Passes records to the observer after the run, because passing them takes time, which would be measured.
@@ -147,7 +147,7 @@ impl World for Live {
         observer: &mut dyn Observer,
     ) -> Result<RunSummary, RunError> {
         let run = self.perform(scenario, seed, observer.interval(), &mut || observer.goes_on())?;
-        Ok(run.show(observer))
+        Ok(run.replay_to(observer))
     }
 
     fn trace(&self, _: &Scenario, _: Seed, _: &mut dyn PacketObserver) -> Result<Run, RunError> {
@@ -162,7 +162,7 @@ impl World for Live {
 /// it ended without being stopped.
 fn run_while<T: Send>(
     goes_on: &mut dyn FnMut() -> bool,
-    stop: &Stop,
+    stop: &StopSignal,
     work: impl FnOnce() -> T + Send,
 ) -> (T, bool) {
     let (done, ended) = channel::<()>();
@@ -186,7 +186,7 @@ fn run_while<T: Send>(
 fn run_all(
     scenario: &Scenario,
     flow_parameters: &[FlowParameters],
-    stop: &Stop,
+    stop: &StopSignal,
     interval: Option<hol_base::Duration>,
 ) -> Result<FlowRuns, SocketsError> {
     let run = |flow: usize, links: RunLinks<'_>| {

@@ -3,7 +3,7 @@
 
 use std::io::{IsTerminal, Read};
 
-use hol_measure::{Bounds, CONFIDENCE, Interval};
+use hol_measure::{CONFIDENCE, ConfidenceInterval, Interval};
 
 /// Response times of ten runs, ms. One run met a timeout.
 const RUNS: [f64; 10] = [20.3, 20.1, 19.9, 20.4, 20.2, 20.0, 20.3, 19.8, 20.2, 41.7];
@@ -18,12 +18,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let symmetric = Interval::of(samples, CONFIDENCE).ok_or("no samples")?;
     println!("mean    {symmetric} (95 % CI by Student's t)");
-    let mean = Bounds::of_mean(samples, CONFIDENCE).ok_or("no samples")?;
+    let mean = ConfidenceInterval::of_mean(samples, CONFIDENCE).ok_or("no samples")?;
     println!(
         "mean    {:.2} (95 % CI {:.2} to {:.2}; the bootstrap's if the samples are skewed)",
         mean.value, mean.low, mean.high
     );
-    let median = Bounds::of_median(samples, CONFIDENCE).ok_or("no samples")?;
+    let median = ConfidenceInterval::of_median(samples, CONFIDENCE).ok_or("no samples")?;
     println!("median  {:.2} (95 % CI {:.2} to {:.2})", median.value, median.low, median.high);
     Ok(())
 }

@@ -71,7 +71,7 @@ fn sort_around(means: &mut [f64], share: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Bounds;
+    use crate::ConfidenceInterval;
 
     // python3 -c "import numpy as np; from scipy.stats import bootstrap
     // for x in ([21.0,21.05,21.1,21.12,21.15,21.2,21.22,21.25,21.3,35.9], [1,2,3,5,8,13,21,34,55,89,144,233]):
@@ -102,7 +102,7 @@ mod tests {
         let mut rng = Seed(3).rng();
         let mut covers = || {
             let samples: Vec<f64> = (0..20).map(|_| rng.exponential(1.0)).collect();
-            let bounds = Bounds::of_mean(&samples, 0.95).expect("there are samples");
+            let bounds = ConfidenceInterval::of_mean(&samples, 0.95).expect("there are samples");
             bounds.low <= 1.0 && 1.0 <= bounds.high
         };
         let covered = (0..150).filter(|_| covers()).count();

@@ -16,7 +16,7 @@ const LOPSIDED_RATIO: f64 = 1.5;
 
 /// An estimate with the ends of its confidence interval, in the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
+pub struct ConfidenceInterval {
     /// The estimate.
     pub value: f64,
     /// The lower end; infinite if the samples do not bound it.
@@ -25,31 +25,31 @@ pub struct Bounds {
     pub high: f64,
 }
 
-impl Bounds {
+impl ConfidenceInterval {
     /// Returns the mean of independent repetitions with its confidence interval; `None` without repetitions.
     ///
     /// The interval is Student's t, unless the repetitions are so skewed that a symmetric interval misleads:
     /// then it is the bias-corrected accelerated bootstrap (Efron 1987).
     ///
     /// ```
-    /// use hol_measure::Bounds;
+    /// use hol_measure::ConfidenceInterval;
     ///
     /// // One of ten runs met a timeout: the mean may be much higher, and not much lower.
     /// let samples = [20.3, 20.1, 19.9, 20.4, 20.2, 20.0, 20.3, 19.8, 20.2, 41.7];
-    /// let mean = Bounds::of_mean(&samples, 0.95).unwrap();
-    /// assert!(mean.is_lopsided() && mean.high - mean.value > 3.0 * (mean.value - mean.low));
+    /// let mean = ConfidenceInterval::of_mean(&samples, 0.95).unwrap();
+    /// assert!(mean.is_asymmetric() && mean.high - mean.value > 3.0 * (mean.value - mean.low));
     /// ```
     pub fn of_mean(samples: &[f64], confidence: f64) -> Option<Self> {
         let symmetric = Self::from(Interval::of(samples, confidence)?);
         let ends =
             if samples.len() < MIN_BOOTSTRAP_REPETITIONS { None } else { bca_of_mean(samples, confidence) };
         let skewed = ends.map(|(low, high)| Self { low, high, ..symmetric });
-        Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
+        Some(skewed.filter(Self::is_asymmetric).unwrap_or(symmetric))
     }
 
     /// Limits the ends to the possible values of the quantity, `min` to `max`; infinite ends stay.
     #[must_use]
-    pub fn within(self, min: f64, max: f64) -> Self {
+    pub fn clamp_to(self, min: f64, max: f64) -> Self {
         let limit = |end: f64| if end.is_finite() { end.clamp(min, max) } else { end };
         Self { value: self.value, low: limit(self.low), high: limit(self.high) }
     }
@@ -82,7 +82,7 @@ impl Bounds {
     }
 
     /// Returns whether one end is much farther from the estimate than the other.
-    pub fn is_lopsided(&self) -> bool {
+    pub fn is_asymmetric(&self) -> bool {
         let (below, above) = (self.value - self.low, self.high - self.value);
         below.max(above) > LOPSIDED_RATIO * below.min(above)
     }
@@ -105,20 +105,20 @@ pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     })
 }
 
-impl From<Interval> for Bounds {
+impl From<Interval> for ConfidenceInterval {
     fn from(interval: Interval) -> Self {
         Self { value: interval.mean, low: interval.low(), high: interval.high() }
     }
 }
 
-impl fmt::Display for Bounds {
+impl fmt::Display for ConfidenceInterval {
     /// Writes `21.9 ± 2.6`, or `22.7 (21.1 to 28.5)` if the interval is lopsided or `±` would include negative values that it does
     /// not contain, with as many digits as the nearer end justifies.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, low, high } = *self;
         let half_width = (high - low) / 2.0;
         let is_cut_at_zero = low >= 0.0 && half_width > value;
-        if !self.is_finite() || !self.is_lopsided() && !is_cut_at_zero {
+        if !self.is_finite() || !self.is_asymmetric() && !is_cut_at_zero {
             return Interval { mean: value, half_width, n: 2 }.fmt(f);
         }
         let nearer = (value - low).min(high - value).max((high - low) / 100.0);
@@ -137,24 +137,24 @@ mod tests {
 
     #[test]
     fn lopsided_interval_has_at_most_six_digits() {
-        let bounds = Bounds { value: 280.773_61, low: 280.773_6, high: 281.179_4 };
+        let bounds = ConfidenceInterval { value: 280.773_61, low: 280.773_6, high: 281.179_4 };
         assert_eq!(bounds.to_string(), "280.774 (280.774 to 281.179)");
     }
 
     #[test]
     fn interval_ends_at_the_limits_of_its_quantity() {
-        let connect_ms = Bounds::of_mean(&[12.0, 14.0, 1033.0], 0.95).unwrap();
-        assert_eq!(connect_ms.within(0.0, f64::INFINITY).to_string(), "353 (0 to 1816)");
-        let percent = Bounds::of_mean(&[100.0, 97.0, 85.0], 0.95).unwrap();
-        assert_eq!(percent.within(0.0, 100.0).to_string(), "94.0 (74.3 to 100.0)");
-        let one = Bounds::of_mean(&[3.0], 0.95).unwrap();
-        assert_eq!(one.within(0.0, 100.0), one, "one run has no interval");
+        let connect_ms = ConfidenceInterval::of_mean(&[12.0, 14.0, 1033.0], 0.95).unwrap();
+        assert_eq!(connect_ms.clamp_to(0.0, f64::INFINITY).to_string(), "353 (0 to 1816)");
+        let percent = ConfidenceInterval::of_mean(&[100.0, 97.0, 85.0], 0.95).unwrap();
+        assert_eq!(percent.clamp_to(0.0, 100.0).to_string(), "94.0 (74.3 to 100.0)");
+        let one = ConfidenceInterval::of_mean(&[3.0], 0.95).unwrap();
+        assert_eq!(one.clamp_to(0.0, 100.0), one, "one run has no interval");
     }
 
     #[test]
     fn interval_with_an_outlier_is_printed_with_both_ends() {
         assert_eq!(Interval::of(&SKEWED, 0.95).unwrap().to_string(), "22.6 ± 3.3");
-        let bounds = Bounds::of_mean(&SKEWED, 0.95).unwrap();
+        let bounds = ConfidenceInterval::of_mean(&SKEWED, 0.95).unwrap();
         assert!(bounds.to_string().starts_with("22.6 (21.1 to 28."), "{bounds}");
     }
 
@@ -162,11 +162,14 @@ mod tests {
     fn symmetric_samples_keep_the_student_interval() {
         let even = [20.3, 20.1, 19.9, 20.4, 20.2, 20.0, 20.15, 20.25];
         let t = Interval::of(&even, 0.95).unwrap();
-        assert_eq!(Bounds::of_mean(&even, 0.95), Some(t.into()));
-        assert_eq!(Bounds::of_mean(&even, 0.95).unwrap().to_string(), t.to_string());
-        assert_eq!(Bounds::of_mean(&SKEWED[5..], 0.95), Interval::of(&SKEWED[5..], 0.95).map(Bounds::from));
-        assert_eq!(Bounds::of_mean(&[20.0; 9], 0.95).unwrap().to_string(), "20.000 ± 0");
-        assert_eq!(Bounds::of_mean(&[], 0.95), None);
+        assert_eq!(ConfidenceInterval::of_mean(&even, 0.95), Some(t.into()));
+        assert_eq!(ConfidenceInterval::of_mean(&even, 0.95).unwrap().to_string(), t.to_string());
+        assert_eq!(
+            ConfidenceInterval::of_mean(&SKEWED[5..], 0.95),
+            Interval::of(&SKEWED[5..], 0.95).map(ConfidenceInterval::from)
+        );
+        assert_eq!(ConfidenceInterval::of_mean(&[20.0; 9], 0.95).unwrap().to_string(), "20.000 ± 0");
+        assert_eq!(ConfidenceInterval::of_mean(&[], 0.95), None);
     }
 
     // python3 -c "from scipy.stats import quantile_test as q
@@ -175,7 +178,8 @@ mod tests {
     #[test]
     fn interval_of_the_median_agrees_with_scipy() {
         let ends = |n: u32| {
-            let bounds = Bounds::of_median(&(1..=n).map(f64::from).collect::<Vec<_>>(), 0.95).unwrap();
+            let bounds =
+                ConfidenceInterval::of_median(&(1..=n).map(f64::from).collect::<Vec<_>>(), 0.95).unwrap();
             (bounds.low, bounds.high)
         };
         assert_eq!(ends(5), (f64::NEG_INFINITY, f64::INFINITY));
@@ -189,7 +193,7 @@ mod tests {
     fn infinite_run_does_not_change_the_median() {
         let mut runs = SKEWED;
         runs[9] = f64::INFINITY;
-        let median = Bounds::of_median(&runs, 0.95).unwrap();
+        let median = ConfidenceInterval::of_median(&runs, 0.95).unwrap();
         assert!((median.value - 21.175).abs() < 1e-9, "{median}");
         assert_eq!((median.low, median.high), (21.05, 21.3));
     }
@@ -216,16 +220,16 @@ mod tests {
             (40, 40.0, 1.0, 0.9123783988027133, 1.0),
             (0, 7.0, 0.0, 0.0, 0.35433043506668743),
         ] {
-            let bounds = Bounds::of_share(have, of, 0.95).unwrap();
+            let bounds = ConfidenceInterval::of_share(have, of, 0.95).unwrap();
             assert_eq!(bounds.value, value);
             assert!((bounds.low - low).abs() < 1e-9 && (bounds.high - high).abs() < 1e-9, "{bounds:?}");
         }
-        assert_eq!(Bounds::of_share(0, 0.0, 0.95), None);
+        assert_eq!(ConfidenceInterval::of_share(0, 0.0, 0.95), None);
     }
 
     #[test]
     fn interval_of_a_quantity_without_negative_values_is_printed_without_them() {
-        let text = |low, high| Bounds { value: 31.0, low, high }.to_string();
+        let text = |low, high| ConfidenceInterval { value: 31.0, low, high }.to_string();
         assert_eq!(text(0.0, 76.0), "31 (0 to 76)");
         assert_eq!(text(-14.0, 76.0), "31 ± 45");
         assert_eq!(text(2.0, 60.0), "31 ± 29");
@@ -233,16 +237,19 @@ mod tests {
 
     #[test]
     fn interval_is_lopsided_if_one_side_is_half_as_long_again() {
-        let is_lopsided =
-            |below, above| Bounds { value: 10.0, low: 10.0 - below, high: 10.0 + above }.is_lopsided();
-        assert!(!is_lopsided(4.0, 6.0) && !is_lopsided(6.0, 4.0));
-        assert!(is_lopsided(4.0, 6.5) && is_lopsided(6.5, 4.0));
-        assert!(!is_lopsided(0.25, 0.375) && is_lopsided(0.25, 0.5));
+        let is_asymmetric = |below, above| {
+            ConfidenceInterval { value: 10.0, low: 10.0 - below, high: 10.0 + above }.is_asymmetric()
+        };
+        assert!(!is_asymmetric(4.0, 6.0) && !is_asymmetric(6.0, 4.0));
+        assert!(is_asymmetric(4.0, 6.5) && is_asymmetric(6.5, 4.0));
+        assert!(!is_asymmetric(0.25, 0.375) && is_asymmetric(0.25, 0.5));
     }
 
     #[test]
     fn bootstrap_is_used_from_eight_repetitions_on() {
-        let skewed = |n: usize| Bounds::of_mean(&SKEWED[SKEWED.len() - n..], 0.95).unwrap().is_lopsided();
+        let skewed = |n: usize| {
+            ConfidenceInterval::of_mean(&SKEWED[SKEWED.len() - n..], 0.95).unwrap().is_asymmetric()
+        };
         assert!(skewed(8) && !skewed(7));
     }
 }

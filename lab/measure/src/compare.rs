@@ -174,7 +174,7 @@ impl Comparison {
     /// the ranks of all pairs. The verdict faster or slower stays if a sign test over all pairs confirms it;
     /// otherwise, and for every other verdict, the result is undecided.
     pub fn confirmed_by(self, ranks: SignedRanks, confidence: f64) -> Self {
-        let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.p_of_signs()));
+        let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.sign_test_p()));
         let is_lower = ranks.lower > ranks.higher;
         let same_way = is_lower == (self.difference.mean < 0.0);
         let sure = same_way && p < 1.0 - confidence && self.verdict != Verdict::NoDifference;
@@ -355,7 +355,7 @@ mod tests {
         };
         assert_eq!((with(0).verdict, with(0).ranks.unwrap().higher), (Verdict::Faster, 1));
         assert_eq!(with(2).verdict, Verdict::Undecided, "three of ten runs collapsed");
-        assert_eq!(with(2).p, with(2).ranks.unwrap().p_of_signs());
+        assert_eq!(with(2).p, with(2).ranks.unwrap().sign_test_p());
     }
 
     // By hand: .005 * 4, .01 * 3, .03 * 2, and .04 * 1 raised to the one before.

@@ -24,7 +24,7 @@ impl DelayComponent {
     pub const ALL: [Self; 5] = [Self::Slip, Self::Sender, Self::Recovery, Self::Network, Self::HeadOfLine];
 
     /// Returns the label of the component for a file of a page, as in a waterfall.
-    pub const fn label_for_file(self) -> &'static str {
+    pub const fn waterfall_label(self) -> &'static str {
         match self {
             Self::Slip => "before the transport",
             Self::Sender => "waiting at the sender",

@@ -91,7 +91,7 @@ impl Interval {
     }
 
     /// Returns the half width as a share of the mean.
-    pub fn relative(&self) -> f64 {
+    pub fn relative_half_width(&self) -> f64 {
         self.half_width / self.mean.abs()
     }
 }
@@ -188,7 +188,7 @@ mod tests {
     fn two_repetitions_have_a_finite_interval() {
         let interval = Interval::of(&[1.0, 3.0], 0.95).unwrap();
         assert!((interval.half_width - 12.706204736432095).abs() < 1e-9, "{interval:?}");
-        assert_eq!(Interval { mean: -20.0, half_width: 5.0, n: 2 }.relative(), 0.25);
+        assert_eq!(Interval { mean: -20.0, half_width: 5.0, n: 2 }.relative_half_width(), 0.25);
     }
 
     #[test]

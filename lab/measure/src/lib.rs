@@ -40,7 +40,7 @@ pub mod waterfall;
 pub use hol_base as base;
 
 pub use batch::BatchMeans;
-pub use bounds::{Bounds, quantile};
+pub use bounds::{ConfidenceInterval, quantile};
 pub use compare::{
     Comparison, Verdict, adjust_by_holm, benjamini_hochberg, compare_paired, compare_ratios,
     compare_unpaired, compare_with_allowances,
@@ -63,7 +63,7 @@ pub use signed_ranks::SignedRanks;
 pub use stalls::{Allowance, MIN_TIMEOUTS, TimeoutCounts};
 pub use summary::{MeanDelayBreakdown, Summarizer, Summary, TotalDelayBreakdown, summarize};
 pub use timeline::{Timeline, TimelineBuilder, TimelinePart};
-pub use transfer::{BackgroundTransfer, Transfer, TransferBuilder, jain};
+pub use transfer::{BackgroundTransfer, Transfer, TransferBuilder, jain_index};
 pub use trend::{Direction, Trend, isotonic_fit};
-pub use variance::{Block, Variance, VarianceComponent};
+pub use variance::{Block, VarianceAnalysis, VarianceComponent};
 pub use waterfall::{Waterfall, WaterfallBuilder};

@@ -14,7 +14,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Er
 }
 
 /// Writes and reads an optional time.
-pub mod if_any {
+pub mod optional {
     use hol_base::Duration;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -48,11 +48,11 @@ pub struct Outage {
     /// Number of late messages that were never delivered.
     pub lost: u64,
     /// Time from the event until the first late message was delivered; `None` if none was.
-    #[serde(rename = "first_ns", with = "nanoseconds::if_any")]
+    #[serde(rename = "first_ns", with = "nanoseconds::optional")]
     pub first: Option<Duration>,
     /// Time from the event until the last late message was delivered; `None` if none was, or if the outage lasted until
     /// the run ended.
-    #[serde(rename = "last_ns", with = "nanoseconds::if_any")]
+    #[serde(rename = "last_ns", with = "nanoseconds::optional")]
     pub last: Option<Duration>,
 }
 

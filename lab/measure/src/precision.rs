@@ -17,9 +17,10 @@ impl Precision {
     /// Returns whether the repetitions so far suffice; `means` is in their order.
     ///
     /// Call this after each repetition, not after a batch: then the answer does not depend on how many run at the same time.
-    pub fn reached(&self, means: &[f64]) -> bool {
+    pub fn is_reached(&self, means: &[f64]) -> bool {
         let n = means.len() as u64;
-        let precise = || Interval::of(means, CONFIDENCE).is_some_and(|i| i.relative() <= self.relative);
+        let precise =
+            || Interval::of(means, CONFIDENCE).is_some_and(|i| i.relative_half_width() <= self.relative);
         n >= self.max || (n >= self.min && precise())
     }
 }
@@ -40,7 +41,7 @@ mod tests {
             let mut holds = 0;
             for _ in 0..TRIALS {
                 let mut means = Vec::new();
-                while !rule.reached(&means) {
+                while !rule.is_reached(&means) {
                     means.push(1.0 + deviation * rng.normal());
                 }
                 let interval = Interval::of(&means, CONFIDENCE).unwrap();
@@ -64,9 +65,9 @@ mod tests {
     #[test]
     fn repetitions_stop_at_the_precision_between_min_and_max() {
         let rule = Precision { min: 3, max: 6, relative: 0.01 };
-        assert!(!rule.reached(&[20.0, 20.0]), "too few");
-        assert!(rule.reached(&[20.0, 20.0, 20.0]));
-        assert!(!rule.reached(&[20.0, 30.0, 25.0, 22.0, 28.0]));
-        assert!(rule.reached(&[20.0, 30.0, 25.0, 22.0, 28.0, 21.0]), "no more than max");
+        assert!(!rule.is_reached(&[20.0, 20.0]), "too few");
+        assert!(rule.is_reached(&[20.0, 20.0, 20.0]));
+        assert!(!rule.is_reached(&[20.0, 30.0, 25.0, 22.0, 28.0]));
+        assert!(rule.is_reached(&[20.0, 30.0, 25.0, 22.0, 28.0, 21.0]), "no more than max");
     }
 }

@@ -120,7 +120,7 @@ impl Record {
     }
 
     /// Returns when the [`octets`](Self::octets) were delivered; `None` if they never were, or if the record consists of other records.
-    pub fn carried(&self) -> Option<Time> {
+    pub fn delivered_at(&self) -> Option<Time> {
         let leg = match self.kind {
             RecordKind::Transaction if self.reply_size > self.size => self.reply,
             RecordKind::Message | RecordKind::Transaction | RecordKind::Frame => self.request,
@@ -341,7 +341,7 @@ mod tests {
         let (request, reply) = (Some(leg([2, 2, 2, 12, 12])), Some(leg([15, 15, 15, 25, 25])));
         let carried = |kind| {
             let whole = transaction(Time::ZERO, request, reply, Outcome::Completed);
-            Record { kind, ..whole }.carried().map(|at| at.as_nanos() / 1_000_000)
+            Record { kind, ..whole }.delivered_at().map(|at| at.as_nanos() / 1_000_000)
         };
         assert_eq!([RecordKind::Transaction, RecordKind::Object].map(carried), [Some(12), Some(25)]);
         assert_eq!([RecordKind::Page, RecordKind::Head, RecordKind::Batch].map(carried), [None; 3]);

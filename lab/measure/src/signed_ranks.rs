@@ -39,7 +39,7 @@ impl SignedRanks {
     }
 
     /// Returns the p-value of the two-sided sign test, which ignores the sizes of the differences.
-    pub fn p_of_signs(&self) -> f64 {
+    pub fn sign_test_p(&self) -> f64 {
         let even = Binomial::new(0.5, self.lower + self.higher);
         even.map_or(1.0, |even| (2.0 * even.cdf(self.lower.min(self.higher))).min(1.0))
     }
@@ -124,7 +124,7 @@ mod tests {
     // 0.021484375 0.34375 1.0
     #[test]
     fn p_of_signs_agrees_with_scipy() {
-        let of = |lower, higher| SignedRanks { lower, higher, p: 1.0 }.p_of_signs();
+        let of = |lower, higher| SignedRanks { lower, higher, p: 1.0 }.sign_test_p();
         for (ours, scipy) in [(of(9, 1), 0.021484375), (of(3, 7), 0.34375), (of(5, 5), 1.0), (of(0, 0), 1.0)]
         {
             assert!((ours - scipy).abs() < 1e-12, "{ours} for {scipy}");

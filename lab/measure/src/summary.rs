@@ -162,7 +162,7 @@ const MAX_BEHIND: Duration = Duration::from_secs(1);
 
 impl Summary {
     /// Returns whether a message waited for more than a second before the transport accepted it.
-    pub fn fell_behind(&self) -> bool {
+    pub fn has_fallen_behind(&self) -> bool {
         self.behind > MAX_BEHIND
     }
 
@@ -170,7 +170,7 @@ impl Summary {
     /// took more than a second, and either twice as long as those of the earlier half, or longer by a
     /// twentieth of `schedule`, the time for which messages were due. If a flow carries nine tenths of its
     /// load from the start, the later half takes longer by a twentieth.
-    pub fn backlog_grew(&self, schedule: Duration) -> bool {
+    pub fn has_growing_backlog(&self, schedule: Duration) -> bool {
         let limit = MAX_BEHIND.as_millis_f64();
         let grew = |(earlier, later): (f64, f64)| {
             later > limit && (later > 2.0 * earlier || later - earlier > schedule.as_millis_f64() / 20.0)
@@ -353,8 +353,8 @@ mod tests {
             };
             summarize(&(0..400).map(delivery).collect::<Vec<_>>())
         };
-        let grew = |summary: &Summary| summary.backlog_grew(Duration::from_secs(40));
-        assert!(grew(&starved(238, 20)) && !starved(238, 20).fell_behind());
+        let grew = |summary: &Summary| summary.has_growing_backlog(Duration::from_secs(40));
+        assert!(grew(&starved(238, 20)) && !starved(238, 20).has_fallen_behind());
         assert!(!grew(&starved(100, 20)));
         // Held up at first, then 8.3 of 10 messages a second: the later half takes less than twice as long.
         assert!(grew(&starved(120, 5_000)));
@@ -364,7 +364,7 @@ mod tests {
     /// IKR report 53, section 5.1; the longest wait of the three is 1.5 s.
     #[test]
     fn sender_more_than_a_second_late_fell_behind() {
-        let with = |behind| Summary { behind, ..summarize(&records()) }.fell_behind();
+        let with = |behind| Summary { behind, ..summarize(&records()) }.has_fallen_behind();
         assert!(!with(Duration::from_secs(1)) && with(Duration::from_millis(1001)));
         assert!(!with(Duration::ZERO));
     }

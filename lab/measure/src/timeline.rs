@@ -54,7 +54,7 @@ impl TimelineBuilder {
             part.messages.count += 1;
             part.messages.nanos += u128::from(split.total().as_nanos());
         }
-        if let Some(part) = record.carried().and_then(|at| self.part(at.since(begin))) {
+        if let Some(part) = record.delivered_at().and_then(|at| self.part(at.since(begin))) {
             part.octets += record.octets();
         }
     }

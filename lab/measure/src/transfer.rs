@@ -77,7 +77,7 @@ impl BackgroundTransfer {
 
     /// Adds the next record of the background flow.
     pub fn add(&mut self, record: &Record) {
-        if let Some(delivered) = record.carried().filter(|delivered| *delivered >= self.earliest_start) {
+        if let Some(delivered) = record.delivered_at().filter(|delivered| *delivered >= self.earliest_start) {
             *self.octets_outside.entry(delivered).or_default() += record.octets();
         }
     }
@@ -98,7 +98,7 @@ impl BackgroundTransfer {
 
 /// Returns Jain's fairness index of the flows' shares: 1 if all are equal, 1/n if one flow got everything;
 /// `None` if none got anything. Jain, Chiu, Hawe: DEC-TR-301, 1984.
-pub fn jain(shares: &[f64]) -> Option<f64> {
+pub fn jain_index(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn jain_index_ranges_from_one_nth_to_one() {
-        assert_eq!(jain(&[3.0, 3.0, 3.0, 3.0]), Some(1.0));
-        assert_eq!(jain(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!(jain(&[0.0, 0.0]), None);
+        assert_eq!(jain_index(&[3.0, 3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain_index(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain_index(&[0.0, 0.0]), None);
     }
 }

@@ -8,7 +8,7 @@ pub type Block = Vec<Vec<Vec<f64>>>;
 
 /// The variance within blocks, by source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Variance {
+pub struct VarianceAnalysis {
     /// Variance explained by the first factor.
     pub first: VarianceComponent,
     /// Variance explained by the second factor.
@@ -28,7 +28,7 @@ pub struct VarianceComponent {
     pub freedom: f64,
 }
 
-impl Variance {
+impl VarianceAnalysis {
     /// Pools the components of all blocks. Differences between blocks are not attributed to a factor. `None`
     /// if the samples do not vary, or if there are no repetitions for an estimate of the error.
     pub fn pooled(blocks: &[Block]) -> Option<Self> {
@@ -69,7 +69,7 @@ impl std::ops::Add for VarianceComponent {
     }
 }
 
-fn of_block(block: &Block) -> Variance {
+fn of_block(block: &Block) -> VarianceAnalysis {
     let (rows, columns) = (block.len(), block.first().map_or(0, Vec::len));
     let repetitions = block.iter().flatten().map(Vec::len).next().unwrap_or(0);
     let alike =
@@ -88,7 +88,7 @@ fn of_block(block: &Block) -> Variance {
     let between = n * cells.iter().map(|row| squared_distances(row, grand)).sum::<f64>();
     let samples = block.iter().flatten().zip(cells.iter().flatten());
     let error = samples.map(|(cell, mean)| squared_distances(cell, *mean)).sum();
-    Variance {
+    VarianceAnalysis {
         first,
         second,
         interaction: part(between - first.squares - second.squares, (r - 1.0) * (c - 1.0)),
@@ -119,7 +119,7 @@ mod tests {
     fn one_factor_agrees_with_scipy() {
         let block = [[41.0, 43.0, 39.0, 44.0], [45.0, 47.0, 46.0, 49.0], [40.0, 42.0, 44.0, 41.0]];
         let block: Block = block.map(|level| vec![level.to_vec()]).to_vec();
-        let variance = Variance::pooled(&[block]).unwrap();
+        let variance = VarianceAnalysis::pooled(&[block]).unwrap();
         assert!(close(variance.f(variance.first), 9.302325581395335));
         assert!(close(variance.p(variance.first), 0.0064516545795524375));
     }
@@ -138,7 +138,7 @@ mod tests {
     // variables, and scipy.stats.f.sf.
     #[test]
     fn two_factors_agree_with_linear_models_in_scipy() {
-        let variance = Variance::pooled(&[block()]).unwrap();
+        let variance = VarianceAnalysis::pooled(&[block()]).unwrap();
         for (part, share, f, p) in [
             (variance.first, 0.22344893795751827, 13.492753623188406, 0.0008504882945338999),
             (variance.second, 0.6395055802232089, 77.23188405797103, 1.4188292072292548e-06),
@@ -155,15 +155,15 @@ mod tests {
         let mut higher = block();
         higher.iter_mut().flatten().flatten().for_each(|sample| *sample += 100.0);
         let [one, two] =
-            [vec![block()], vec![block(), higher]].map(|blocks| Variance::pooled(&blocks).unwrap());
+            [vec![block()], vec![block(), higher]].map(|blocks| VarianceAnalysis::pooled(&blocks).unwrap());
         assert!(close(two.share(two.first), one.share(one.first)));
         assert_eq!(two.error.freedom, 2.0 * one.error.freedom);
     }
 
     #[test]
     fn variance_needs_repetitions() {
-        assert_eq!(Variance::pooled(&[]), None);
-        assert_eq!(Variance::pooled(&[vec![vec![vec![1.0], vec![2.0]]]]), None);
+        assert_eq!(VarianceAnalysis::pooled(&[]), None);
+        assert_eq!(VarianceAnalysis::pooled(&[vec![vec![vec![1.0], vec![2.0]]]]), None);
     }
 
     // python3 -c "from scipy.stats import f_oneway as f; print(*f([1,2,3,4],[3,4,6,7]))"
@@ -174,7 +174,7 @@ mod tests {
         let first: Block = samples.iter().map(|level| vec![level.clone()]).collect();
         let second: Block = vec![samples.to_vec()];
         for (block, pick) in [(first, true), (second, false)] {
-            let variance = Variance::pooled(&[block]).unwrap();
+            let variance = VarianceAnalysis::pooled(&[block]).unwrap();
             let part = if pick { variance.first } else { variance.second };
             assert!(close(variance.f(part), 5.0) && close(variance.p(part), 0.06670680196204089), "{part:?}");
         }
@@ -183,7 +183,9 @@ mod tests {
     #[test]
     #[should_panic(expected = "equally many repetitions")]
     fn incomplete_block_is_refused() {
-        let _ =
-            Variance::pooled(&[vec![vec![vec![1.0, 2.0], vec![1.0]], vec![vec![1.0, 2.0], vec![1.0, 2.0]]]]);
+        let _ = VarianceAnalysis::pooled(&[vec![
+            vec![vec![1.0, 2.0], vec![1.0]],
+            vec![vec![1.0, 2.0], vec![1.0, 2.0]],
+        ]]);
     }
 }

@@ -12,7 +12,7 @@ pub struct Waterfall {
     /// Number of the page in its run, from 1.
     pub page: u64,
     /// Time from the click to the last octet; `None` if it never arrived.
-    #[serde(rename = "took_ns", with = "nanoseconds::if_any")]
+    #[serde(rename = "took_ns", with = "nanoseconds::optional")]
     pub took: Option<Duration>,
     /// The files of the page, the document first.
     pub files: Vec<WaterfallFile>,

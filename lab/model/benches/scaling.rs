@@ -12,7 +12,7 @@ const TRANSACTIONS: &str = "kind = 'simco'\nrate = '1000/s'";
 const MESSAGES: u64 = 20_000;
 
 fn scenario(transport: &str, workload: &str, network: &str, messages: u64) -> Scenario {
-    Scenario::alone(
+    Scenario::with_single_flow(
         toml::from_str(network).expect("a network"),
         transport.parse().expect("a transport"),
         toml::from_str(workload).expect("a workload"),

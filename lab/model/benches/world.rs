@@ -55,7 +55,8 @@ fn objects(criterion: &mut Criterion) {
         let [document, size] = ["1kB", "1kB"].map(|size| size.parse().expect("a size"));
         let page = Page { document, objects: OBJECTS, size: Sizes::Fixed(size), ..Page::default() };
         let transport_of = transport.parse().expect("a transport");
-        let scenario = Scenario::alone(NetworkSpec::default(), transport_of, WorkloadSpec::new(page), PAGES);
+        let scenario =
+            Scenario::with_single_flow(NetworkSpec::default(), transport_of, WorkloadSpec::new(page), PAGES);
         group.bench_function(transport, |bencher| {
             bencher.iter(|| {
                 let mut summarizer = Summarizer::default();

@@ -19,7 +19,7 @@ fn main() {
         "connections" => ("tcp:connections=1024", "kind = 'simco'\nrate = '1000/s'", ""),
         _ => panic!("{what} is none of tcp, sctp-8, quic-8, bulk and connections"),
     };
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str(network).expect("a network"),
         transport.parse().expect("a transport"),
         toml::from_str(workload).expect("a workload"),

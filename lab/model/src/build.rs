@@ -41,7 +41,7 @@ pub(crate) fn simulation<'t>(
         let links = links.next().expect("each flow has links");
         builder.add(transport, workload, messages, seed, links);
     };
-    add(&scenario.transport, &scenario.measured(seed), scenario.messages, seed);
+    add(&scenario.transport, &scenario.measured_workload(seed), scenario.messages, seed);
     for BackgroundFlow { transport, workload, messages, seed } in scenario.background_flows(seed) {
         add(transport, &workload, messages, seed);
     }
@@ -101,7 +101,7 @@ impl Builder<'_> {
         let server = workload.server(lanes, messages, Host { pending_requests, ..Host::default() });
         let sides = [flow_side(client, workload.client_node()), flow_side(server, workload.server_node())];
         let flow = Flow::new(FlowLimits::new(workload, transport, Time::ZERO + workload.start));
-        let ledger_join = workload.ledger_join(transport.gives_up());
+        let ledger_join = workload.ledger_join(transport.may_lose_messages());
         self.running_flows.push(RunningFlow::new(sides, flow, endpoints, ledger_join));
     }
 }

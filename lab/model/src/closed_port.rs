@@ -9,7 +9,7 @@ pub(crate) fn answer(packet: &Packet) -> Option<Packet> {
     }
     let transport: Option<Transport> = match &packet.transport {
         Transport::Tcp(segment) => hol_tcp::reset_for(segment).map(Into::into),
-        Transport::Sctp(packet) => hol_sctp::answer_to_stray(packet).map(Into::into),
+        Transport::Sctp(packet) => hol_sctp::response_to_out_of_the_blue(packet).map(Into::into),
         Transport::Udp(_) | Transport::Quic(_) => None,
     };
     Some(Packet::new(packet.destination, packet.source, transport?))

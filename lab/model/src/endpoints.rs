@@ -53,7 +53,7 @@ impl Endpoints {
         let mut max = usize::MAX;
         let kind = match transport.protocol() {
             Protocol::Tcp { config, .. } => {
-                let headers = (ip_header + tcp::Segment::HEADER) as u64;
+                let headers = (ip_header + tcp::Segment::HEADER_LENGTH) as u64;
                 let largest = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
                 // Only the default for Ethernet is adapted to the MTU; any other value was set by the user.
                 let follows = config.mss == hol_tcp::ETHERNET_MSS;
@@ -69,7 +69,7 @@ impl Endpoints {
             }
             Protocol::Udp { config } => Kind::Udp(config.clone()),
             Protocol::Quic { config, mapping, .. } => {
-                let largest = mtu - (ip_header + Datagram::HEADER) as u64;
+                let largest = mtu - (ip_header + Datagram::HEADER_LENGTH) as u64;
                 let config = Arc::new(config.with_largest_packet(largest));
                 Kind::Quic { config, mapping: *mapping }
             }

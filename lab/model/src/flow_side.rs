@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use hol_base::Time;
-use hol_transport::{Command, Framer, FramingError, Message, Received, Reliability};
+use hol_transport::{Command, Framer, FramingError, Message, ReceivedData, Reliability};
 use hol_workloads::{Application, ConnectionId, Delivery, FramingFn, Input, Outgoing};
 use smallvec::SmallVec;
 
@@ -68,7 +68,7 @@ impl FlowSide {
     /// Returns whether an endpoint has to start buffering: the application is busy, or it has read a message and there is `more`. A program
     /// that polls its sockets reads one message, acts, and polls again; from a byte stream it reads everything that is there.
     #[inline]
-    pub(crate) fn holds_back(&mut self, socket: usize, more: bool) -> bool {
+    pub(crate) fn should_buffer(&mut self, socket: usize, more: bool) -> bool {
         let acts_first = more && matches!(self.framing, Framing::Messages { .. });
         let holds =
             (acts_first || !self.application.is_reading()) && !self.unread_endpoints.contains(&socket);
@@ -90,7 +90,7 @@ impl FlowSide {
     }
 
     /// Returns the command that sends the first `length` octets of a message, and removes them from the message.
-    pub(crate) fn command(&self, outgoing: &mut Outgoing, length: usize) -> Command {
+    pub(crate) fn send_command(&self, outgoing: &mut Outgoing, length: usize) -> Command {
         let payload = outgoing.payload.split_to(length);
         let (stream, unordered, reliability) = match (&self.framing, outgoing.delivery) {
             (Framing::Octets { .. }, _) => (outgoing.stream, false, Reliability::Full),
@@ -109,9 +109,9 @@ impl FlowSide {
         &mut self,
         now: Time,
         connection: ConnectionId,
-        received: Received,
+        received: ReceivedData,
     ) -> Result<(), FramingError> {
-        let Received { stream, payload, delivery_times, .. } = received;
+        let ReceivedData { stream, payload, delivery_times, .. } = received;
         let mut deliver = |stream, payload, delivery_times| {
             let delivery = Delivery { connection, stream, payload, delivery_times };
             self.application.handle(now, Input::Message(delivery));

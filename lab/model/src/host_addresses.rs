@@ -26,7 +26,7 @@ impl HostAddresses {
     }
 
     /// Applies the next change and returns it.
-    pub(crate) fn change(&mut self) -> Option<AddressChange> {
+    pub(crate) fn apply_next_change(&mut self) -> Option<AddressChange> {
         let change = self.changes.pop()?;
         self.absent_addresses.retain(|absent| *absent != change.address);
         if !change.is_added {

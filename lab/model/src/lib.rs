@@ -20,10 +20,10 @@ mod unsupported;
 mod wake_ups;
 
 use hol_base::{Seed, Time};
-use hol_network::{Tap, TapEvent, TapPoint, Transit};
+use hol_network::{PacketInTransit, Tap, TapEvent, TapPoint};
 use hol_scenario::{
-    BackgroundRun, Cost, Hops, Observer, Packet, PacketEvent, PacketObserver, Run, RunError, RunSummary,
-    Scenario, Side, World,
+    BackgroundRun, Cost, HopObserver, Observer, Packet, PacketEvent, PacketObserver, Run, RunError,
+    RunSummary, Scenario, Side, World,
 };
 use serde_json::{Value, json};
 
@@ -75,12 +75,12 @@ impl World for Model {
         run(scenario, seed, Some(&mut ObserverTap(witness)))
     }
 
-    fn hops(&self) -> Option<&dyn Hops> {
+    fn hops(&self) -> Option<&dyn HopObserver> {
         Some(self)
     }
 }
 
-impl Hops for Model {
+impl HopObserver for Model {
     fn tap(&self, scenario: &Scenario, seed: Seed, tap: &mut dyn Tap) -> Result<Run, RunError> {
         run(scenario, seed, Some(tap))
     }
@@ -90,7 +90,7 @@ impl Hops for Model {
 struct ObserverTap<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for ObserverTap<'_> {
-    fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent) {
+    fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &PacketInTransit, event: TapEvent) {
         if event != TapEvent::Dequeued {
             self.0.observe(&PacketEvent { time, point, event, packet: Packet::Value(&transit.packet) });
         }
@@ -117,7 +117,8 @@ pub fn run_with_observer(
     let ended = simulation.run(&mut record_sink)?;
     simulation.pass_on_rest(&mut record_sink)?;
     let count = scenario.background_flows(seed).count();
-    let background_flows = simulation.unmeasured_flows().iter().take(count).zip(record_sink.octets());
+    let background_flows =
+        simulation.unmeasured_flows().iter().take(count).zip(record_sink.background_octets());
     let background =
         background_flows.map(|(running_flow, octets)| background(running_flow, octets)).collect();
     let onward: Vec<_> =
@@ -125,7 +126,7 @@ pub fn run_with_observer(
     let connect_time = simulation.measured().connect_time();
     let flow = &simulation.measured().flow;
     let run_end = flow.run_end().expect("a run ends when its flow has").clone();
-    let run_end = scenario.end_of_measured(run_end, onward);
+    let run_end = scenario.measured_flow_end(run_end, onward);
     let is_finished = flow.is_finished();
     // Drops are counted before the close, because packets retransmitted to a closed endpoint are not lost by
     // the flow.

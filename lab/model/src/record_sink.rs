@@ -40,7 +40,7 @@ impl<'o> RecordSink<'o> {
     }
 
     /// Returns how many octets each background flow delivered during the measured transfer.
-    pub(crate) fn octets(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn background_octets(&self) -> impl Iterator<Item = u64> {
         self.background.iter().map(BackgroundTransfer::octets)
     }
 

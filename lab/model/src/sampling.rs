@@ -33,7 +33,7 @@ impl SampleTimes {
 }
 
 /// Passes to `see` one sample of an end of a connection for each path that has carried its data.
-pub(crate) fn senders(
+pub(crate) fn sample_senders(
     at: Time,
     (flow, connection, side): (u32, u32, Side),
     endpoint: &Connection,
@@ -51,7 +51,7 @@ pub(crate) fn senders(
 }
 
 /// Creates the sample of a queue's backlog.
-pub(crate) fn queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
+pub(crate) fn sample_queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
     let lost = Some(drops.total() - drops.queue);
     Sample {
         at,

@@ -128,10 +128,10 @@ impl<'t> Simulation<'t> {
     fn sample(&self, at: Time, record_sink: &mut RecordSink<'_>) {
         for Socket { connection, id, running_flow, role, .. } in &self.sockets {
             let whose = (*running_flow as u32, id.0, *role);
-            sampling::senders(at, whose, connection, &mut |sample| record_sink.sample(sample));
+            sampling::sample_senders(at, whose, connection, &mut |sample| record_sink.sample(sample));
         }
         for (line, backlog) in (0..).zip(self.network.backlogs(at)) {
-            record_sink.sample(&sampling::queue(at, line, backlog));
+            record_sink.sample(&sampling::sample_queue(at, line, backlog));
         }
     }
 
@@ -231,7 +231,8 @@ impl<'t> Simulation<'t> {
 
     /// Adds or removes an address of a host and informs its endpoints. Sockets that waited for an address connect now.
     fn change_address(&mut self) {
-        let Some(AddressChange { node, address, is_added, .. }) = self.host_addresses.change() else {
+        let Some(AddressChange { node, address, is_added, .. }) = self.host_addresses.apply_next_change()
+        else {
             return;
         };
         self.flow_schedule
@@ -375,7 +376,7 @@ impl<'t> Simulation<'t> {
                 has_event = true;
                 let is_data = matches!(event, Event::Received(_));
                 running_flow.handle_event(*now, *role, *id, event);
-                if running_flow.flow_side(*role).holds_back(index, is_data && connection.has_unread()) {
+                if running_flow.flow_side(*role).should_buffer(index, is_data && connection.has_unread()) {
                     connection.handle(*now, Input::Command(Command::Read(false)));
                 }
             }
@@ -471,7 +472,7 @@ impl<'t> Simulation<'t> {
                 flow_side.application.handle(self.now, hol_workloads::Input::Full(outgoing));
                 return;
             }
-            let command = flow_side.command(&mut outgoing, accepted);
+            let command = flow_side.send_command(&mut outgoing, accepted);
             self.handle_input(socket, Input::Command(command));
             self.drive(socket);
             if outgoing.payload.is_empty() {

@@ -2,7 +2,7 @@
 
 use hol_network::Topology;
 use hol_scenario::Scenario;
-use hol_stack::{Kind, MetricsCache, Protocol, TransportSpec};
+use hol_stack::{MetricsCache, Protocol, ProtocolKind, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
 
@@ -18,7 +18,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if scenario.network.client_moves() && scenario.transport.kind() == Kind::Quic {
+    if scenario.network.client_moves() && scenario.transport.kind() == ProtocolKind::Quic {
         return Err("QUIC connection migration is not supported; use tcp or sctp, or network.handover.changes = \"route\", with which the client keeps its address"
             .to_owned());
     }
@@ -48,8 +48,8 @@ fn possible(transport: &TransportSpec, workload: &WorkloadSpec, network: &Topolo
         Protocol::Sctp { no_checksums: true, .. } => absent("`no_checksums`"),
         Protocol::Udp { .. } => {
             let (mtu, headers) =
-                (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER) as u64);
-            match workload.longest().filter(|size| size + headers > mtu) {
+                (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER_LENGTH) as u64);
+            match workload.longest_message().filter(|size| size + headers > mtu) {
                 Some(size) => Err(format!(
                     "a message of {size} octets and its headers do not fit into {mtu} octets, and the model world has no \
                      fragmentation; lower `size`, or `packet` of media"

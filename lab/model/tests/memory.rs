@@ -12,7 +12,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// Returns the peak memory of a run in megabytes.
 fn megabytes(transport: &str, workload: &str, network: &str, messages: u64) -> f32 {
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str(network).unwrap(),
         transport.parse().unwrap(),
         toml::from_str(workload).unwrap(),

@@ -4,14 +4,15 @@
 use hol_network::base::{Seed, Time};
 use hol_network::wire::{Packet, udp::Datagram};
 use hol_network::{
-    LinkSpec, LossSpec, Network, NetworkError, NetworkSpec, Tap, TapEvent, TapPoint, Topology, Transit,
+    LinkSpec, LossSpec, Network, NetworkError, NetworkSpec, PacketInTransit, Tap, TapEvent, TapPoint,
+    Topology,
 };
 
 /// Prints what happens to each packet.
 struct Printer;
 
 impl Tap for Printer {
-    fn packet(&mut self, now: Time, at: TapPoint<'_>, transit: &Transit, event: TapEvent) {
+    fn packet(&mut self, now: Time, at: TapPoint<'_>, transit: &PacketInTransit, event: TapEvent) {
         println!("{:7.3} ms  {:10}  packet {} {event:?}", now.as_secs_f64() * 1e3, at.name, transit.number);
     }
 }

@@ -12,13 +12,13 @@ use hol_base::{Duration, Time};
 use crate::link_change::LinkChange;
 use crate::propagation::Propagation;
 use crate::topology::ScheduledChange;
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// Postpones each change of rate or loss until the packets arrive that enter the link at the original time of
 /// the change. Packets reach the rate and the loss of a link only after its delay, so changes of these take
 /// place one delay later, less 1 ns. They keep their order although the delay may become shorter. `delays`
 /// has the delay of each link at the start of the run; `None` for a link without an approach.
-pub fn changes_after_approach(
+pub fn changes_after_propagation(
     changes: Vec<ScheduledChange>,
     mut delays: Vec<Option<Duration>>,
 ) -> Vec<ScheduledChange> {
@@ -46,19 +46,19 @@ pub fn changes_after_approach(
 
 /// The packets on their way to the queue, in order.
 #[derive(Debug)]
-pub(crate) struct Approach {
+pub(crate) struct DelayLine {
     propagation: Propagation,
-    under_way: VecDeque<(Time, Transit)>,
+    under_way: VecDeque<(Time, PacketInTransit)>,
 }
 
-impl Approach {
+impl DelayLine {
     /// Creates an approach with the delay and jitter of `propagation`.
     pub(crate) fn new(propagation: Propagation) -> Self {
         Self { propagation, under_way: VecDeque::new() }
     }
 
     /// Accepts a packet from a node.
-    pub(crate) fn push(&mut self, now: Time, transit: Transit) {
+    pub(crate) fn push(&mut self, now: Time, transit: PacketInTransit) {
         self.under_way.push_back((self.propagation.arrival(now), transit));
     }
 
@@ -68,12 +68,12 @@ impl Approach {
     }
 
     /// Returns the next packet, and the time when it reaches the queue.
-    pub(crate) fn pop(&mut self) -> Option<(Time, Transit)> {
+    pub(crate) fn pop(&mut self) -> Option<(Time, PacketInTransit)> {
         self.under_way.pop_front()
     }
 
     /// Removes and returns all packets under way.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = PacketInTransit> {
         self.under_way.drain(..).map(|(_, transit)| transit)
     }
 
@@ -109,7 +109,7 @@ mod tests {
             lasting.map(|one| format!("{:?}", one.change)).collect::<Vec<_>>()
         };
         let before = order(&changes);
-        let later = changes_after_approach(changes, vec![Some(Duration::from_millis(100))]);
+        let later = changes_after_propagation(changes, vec![Some(Duration::from_millis(100))]);
         assert_eq!(order(&later), before);
         let times: Vec<u64> = later.iter().map(|one| one.at.as_nanos().div_ceil(1_000_000)).collect();
         assert_eq!(times, [1010, 1100, 1100, 1100, 1100, 1210]);

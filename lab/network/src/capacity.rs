@@ -52,7 +52,7 @@ impl Topology {
                 LinkChange::Rate(rate) => link.rate = rate.bits_per_second(),
                 LinkChange::Down => link.is_down = true,
                 LinkChange::Up => link.is_down = false,
-                LinkChange::Loss(loss) => link.loses_everything = loss.is_everything(),
+                LinkChange::Loss(loss) => link.loses_everything = loss.loses_everything(),
                 LinkChange::Delay(_) => continue,
             }
             sum += before as f64 * change.at.since(since).as_secs_f64();
@@ -67,7 +67,7 @@ impl Topology {
         let path = self.path_links(from, to);
         let is_of_rate = |change: &LinkChange| match change {
             LinkChange::Rate(_) | LinkChange::Down | LinkChange::Up => true,
-            LinkChange::Loss(loss) => loss.is_everything(),
+            LinkChange::Loss(loss) => loss.loses_everything(),
             LinkChange::Delay(_) => false,
         };
         self.link_changes.iter().any(|change| is_of_rate(&change.change) && path.contains(&change.link))

@@ -35,8 +35,8 @@ impl Separator {
 
     /// Splits a row into the cells of a table with `columns` columns. A separator at the end of the row is
     /// ignored.
-    pub(crate) fn row(self, line: &str, columns: usize) -> Vec<Cow<'_, str>> {
-        let mut cells = self.cells(line);
+    pub(crate) fn split_row(self, line: &str, columns: usize) -> Vec<Cow<'_, str>> {
+        let mut cells = self.split_cells(line);
         if cells.len() == columns + 1 {
             cells.pop_if(|cell| cell.is_empty());
         }
@@ -44,7 +44,7 @@ impl Separator {
     }
 
     /// Returns the cells of a line, without the quotes around them.
-    pub(crate) fn cells(self, line: &str) -> Vec<Cow<'_, str>> {
+    pub(crate) fn split_cells(self, line: &str) -> Vec<Cow<'_, str>> {
         let separator = match self {
             Self::Comma => ',',
             Self::Semicolon => ';',
@@ -90,7 +90,7 @@ fn unquote(cell: &str) -> Cow<'_, str> {
 
 /// Explains what is wrong with a number that people understand but this program does not, and how to write it
 /// instead.
-pub(crate) fn unread_number(cell: &str) -> Option<String> {
+pub(crate) fn describe_unsupported_number(cell: &str) -> Option<String> {
     let number = cell.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%' || c == '/').trim_end();
     let unit = &cell[number.len()..];
     let digits = |separators: &[char]| number.replace(separators, "");
@@ -159,7 +159,10 @@ mod tests {
 
     #[test]
     fn quotes_enclose_separators_and_quotes() {
-        assert_eq!(Separator::Comma.cells(r#""1,200", x ,"a ""b""",,"#), ["1,200", "x", r#"a "b""#, "", ""]);
+        assert_eq!(
+            Separator::Comma.split_cells(r#""1,200", x ,"a ""b""",,"#),
+            ["1,200", "x", r#"a "b""#, "", ""]
+        );
     }
 
     /// A point or comma that separates thousands is followed by three digits, and the other one, if any, is the decimal one.
@@ -183,7 +186,7 @@ mod tests {
             ("1,20.5", "write it with a decimal point and without separators of thousands"),
             ("1,200.5,5", "write it with a decimal point and without separators of thousands"),
         ] {
-            let problem = unread_number(cell).unwrap();
+            let problem = describe_unsupported_number(cell).unwrap();
             assert!(problem.ends_with(&format!("; {cure}")), "{problem}");
         }
     }
@@ -191,7 +194,7 @@ mod tests {
     #[test]
     fn number_that_is_read_has_no_problem() {
         for cell in ["12", "1.5", "1.5Mbit", "10 ms", "0.5%", "", "-", "x", "NaN"] {
-            assert_eq!(unread_number(cell), None, "{cell}");
+            assert_eq!(describe_unsupported_number(cell), None, "{cell}");
         }
     }
 }

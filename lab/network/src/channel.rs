@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hol_base::Time;
 
 use crate::link::Link;
-use crate::observer::Observer;
+use crate::observer::TapReporter;
 use crate::spec::Settings;
 use crate::topology::LinkDirectionSettings;
 
@@ -32,7 +32,7 @@ impl Channel {
     }
 
     /// Starts the transmissions that are due; the links take turns.
-    pub(crate) fn advance(&mut self, now: Time, links: &mut [Link], observer: &mut Observer<'_>) {
+    pub(crate) fn advance(&mut self, now: Time, links: &mut [Link], observer: &mut TapReporter<'_>) {
         while let Some(next) = self.next_sender(now, links) {
             self.last_member = next;
             links[self.members[next]].start_next(observer);

@@ -7,7 +7,7 @@ use hol_wire::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// CoDel; defaults of RFC 8289 sections 4.2 and 4.3 and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ impl CodelSpec {
 pub(crate) struct QueuedPacket {
     /// When the packet was queued.
     pub(crate) queued_at: Time,
-    pub(crate) transit: Transit,
+    pub(crate) transit: PacketInTransit,
 }
 
 impl QueuedPacket {
@@ -159,8 +159,8 @@ impl Codel {
         &mut self,
         now: Time,
         mut take: impl FnMut() -> DequeuedPacket,
-        mut lose: impl FnMut(Transit),
-    ) -> Option<Transit> {
+        mut lose: impl FnMut(PacketInTransit),
+    ) -> Option<PacketInTransit> {
         let now = Ticks::from_nanos(now.as_nanos());
         let mut first = take();
         let is_late = self.is_late(now, &first);
@@ -281,19 +281,19 @@ impl CodelQueue {
     }
 
     /// Queues a packet; the caller has checked that there is room.
-    pub(crate) fn push(&mut self, now: Time, transit: Transit) {
+    pub(crate) fn push(&mut self, now: Time, transit: PacketInTransit) {
         self.octets += transit.length() + self.overhead;
         self.packets.push_back(QueuedPacket { queued_at: now, transit });
     }
 
     /// Returns the packet to transmit now.
-    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Transit)) -> Option<Transit> {
+    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(PacketInTransit)) -> Option<PacketInTransit> {
         let Self { codel, packets: waiting, octets, overhead } = self;
         codel.next(now, || pop_front(waiting, octets, *overhead), lose)
     }
 
     /// Removes and returns all queued packets.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = PacketInTransit> {
         self.octets = 0;
         std::mem::take(&mut self.packets).into_iter().map(|waiting| waiting.transit)
     }
@@ -316,7 +316,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn transit() -> Transit {
+    fn transit() -> PacketInTransit {
         crate::transit::tests::transit(1000, Ecn::default())
     }
 

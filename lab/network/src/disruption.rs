@@ -45,7 +45,7 @@ impl NetworkSpec {
 
 impl EventSpec {
     fn is_failure(&self) -> bool {
-        self.down == Some(true) || self.loss.as_ref().is_some_and(LossSpec::is_everything)
+        self.down == Some(true) || self.loss.as_ref().is_some_and(LossSpec::loses_everything)
     }
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::codel::{QueuedPacket, pop_front};
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// DualPI2 (RFC 9332); defaults of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -172,7 +172,7 @@ impl DualPi2Queue {
     }
 
     /// Queues an arriving packet; `is_idle` says whether the link has nothing to send.
-    pub(crate) fn push(&mut self, now: Time, transit: Transit, is_idle: bool) {
+    pub(crate) fn push(&mut self, now: Time, transit: PacketInTransit, is_idle: bool) {
         self.catch_up(now);
         if is_idle {
             // An idle link has polled both queues and found them empty.
@@ -184,7 +184,11 @@ impl DualPi2Queue {
     }
 
     /// Returns the packet to transmit now; `lose` takes packets that are dropped before it. `__dualpi2_qdisc_dequeue`.
-    pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
+    pub(crate) fn pop(
+        &mut self,
+        now: Time,
+        mut lose: impl FnMut(PacketInTransit),
+    ) -> Option<PacketInTransit> {
         self.catch_up(now);
         loop {
             let Some((class, QueuedPacket { queued_at, mut transit }, change)) = self.dequeue() else {
@@ -284,7 +288,7 @@ impl DualPi2Queue {
     }
 
     /// Removes and returns all queued packets.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = PacketInTransit> {
         std::mem::take(&mut self.queues).packets.into_iter().flatten().map(|waiting| waiting.transit)
     }
 }
@@ -295,7 +299,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn transit(ecn: Ecn) -> Transit {
+    fn transit(ecn: Ecn) -> PacketInTransit {
         crate::transit::tests::transit(1250, ecn)
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use hol_wire::Address;
 
 use crate::codel::{Codel, CodelSpec, QueuedPacket, pop_front};
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// FQ-CoDel; defaults of RFC 8290 section 5.2 and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +78,7 @@ struct Flow {
 
 /// The queues of all flows.
 #[derive(Debug)]
-pub(crate) struct FairQueue {
+pub(crate) struct FqCodelQueue {
     quantum: i64,
     limit: QueueLimit,
     overhead: u64,
@@ -93,7 +93,7 @@ pub(crate) struct FairQueue {
     octets: u64,
 }
 
-impl FairQueue {
+impl FqCodelQueue {
     /// Maximum number of packets dropped at once from the longest queue when there is no room, as in Linux. Several
     /// are dropped because finding this queue takes time.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
@@ -138,7 +138,13 @@ impl FairQueue {
     }
 
     /// Appends a packet to the queue of its flow; on overflow, drops packets from the longest queue. RFC 8290 section 4.1.
-    pub(crate) fn push(&mut self, now: Time, transit: Transit, in_service: u64, lose: impl FnMut(Transit)) {
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        transit: PacketInTransit,
+        in_service: u64,
+        lose: impl FnMut(PacketInTransit),
+    ) {
         if self.packets == 0 && in_service == 0 {
             // The link is idle, so it has polled all flows and found them empty. Linux dequeues until the
             // qdisc returns no packet.
@@ -163,7 +169,11 @@ impl FairQueue {
     }
 
     /// Returns the packet to transmit now. RFC 8290 section 4.2.
-    pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
+    pub(crate) fn pop(
+        &mut self,
+        now: Time,
+        mut lose: impl FnMut(PacketInTransit),
+    ) -> Option<PacketInTransit> {
         loop {
             let is_new = !self.new_flows.is_empty();
             let place = *if is_new { self.new_flows.front() } else { self.old_flows.front() }?;
@@ -189,7 +199,7 @@ impl FairQueue {
     }
 
     /// Removes and returns all queued packets.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = PacketInTransit> {
         self.new_flows.clear();
         self.old_flows.clear();
         (self.packets, self.octets) = (0, 0);
@@ -200,7 +210,12 @@ impl FairQueue {
         })
     }
 
-    fn next_packet(&mut self, place: usize, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
+    fn next_packet(
+        &mut self,
+        place: usize,
+        now: Time,
+        mut lose: impl FnMut(PacketInTransit),
+    ) -> Option<PacketInTransit> {
         let Self { flows, packets, octets, overhead, .. } = self;
         let Flow { queued: waiting, octets: own, codel, .. } = &mut flows[place];
         let take = || {
@@ -223,7 +238,7 @@ impl FairQueue {
 
     /// Drops half of the longest queue from its head, because the search for this queue is expensive. RFC 8290
     /// section 4.1.
-    fn make_room(&mut self, mut lose: impl FnMut(Transit)) {
+    fn make_room(&mut self, mut lose: impl FnMut(PacketInTransit)) {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
         let (half, mut dropped, mut gone) = (flow.octets / 2, 0, 0);
@@ -249,7 +264,7 @@ impl FairQueue {
     }
 
     /// Returns the index of the queue of the packet's flow.
-    fn queue_index(&self, transit: &Transit) -> usize {
+    fn queue_index(&self, transit: &PacketInTransit) -> usize {
         let packet = &transit.packet;
         let [source, destination] = [packet.source, packet.destination].map(|address| match address {
             Address::V4(address) => u64::from(address.to_bits()),
@@ -269,25 +284,25 @@ mod tests {
     use super::*;
     use crate::InterfaceId;
 
-    fn transit(port: u16, number: u32, length: usize) -> Transit {
+    fn transit(port: u16, number: u32, length: usize) -> PacketInTransit {
         let payload = vec![0; length - 28].into();
         let datagram =
             udp::Datagram { source_port: port, destination_port: 2, payload, stamp: Default::default() };
         let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
-        Transit::new(InterfaceId(0), InterfaceId(1), number, packet)
+        PacketInTransit::new(InterfaceId(0), InterfaceId(1), number, packet)
     }
 
-    fn queue(limit: u64) -> FairQueue {
-        FairQueue::new(FairSpec::default(), QueueLimit::Packets(limit), 14, 1514, Seed(1))
+    fn queue(limit: u64) -> FqCodelQueue {
+        FqCodelQueue::new(FairSpec::default(), QueueLimit::Packets(limit), 14, 1514, Seed(1))
     }
 
     /// Dequeues all packets at once; returns their ports in order.
-    fn order(queue: &mut FairQueue) -> Vec<u16> {
+    fn order(queue: &mut FqCodelQueue) -> Vec<u16> {
         let pop = || queue.pop(Time::ZERO, |_| panic!("no packet may be dropped"));
         std::iter::from_fn(pop).map(|transit| transit.packet.ports().0).collect()
     }
 
-    fn fill(queue: &mut FairQueue, port: u16, packets: u32, length: usize) -> Vec<u16> {
+    fn fill(queue: &mut FqCodelQueue, port: u16, packets: u32, length: usize) -> Vec<u16> {
         let mut lost = Vec::new();
         for number in 0..packets {
             let transit = transit(port, number, length);

@@ -55,7 +55,7 @@ mod transmitter;
 
 pub use {hol_base as base, hol_wire as wire};
 
-pub use approach::changes_after_approach;
+pub use approach::changes_after_propagation;
 pub use codel::CodelSpec;
 pub use discipline::Discipline;
 pub use disruption::Disruption;
@@ -87,4 +87,4 @@ pub use trace::{
 };
 pub use trace_playback::TracePlayback;
 pub use trace_start::TraceStart;
-pub use transit::Transit;
+pub use transit::PacketInTransit;

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use hol_base::{Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
-use crate::approach::Approach;
+use crate::approach::DelayLine;
 use crate::event_rate::EventRate;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;
-use crate::observer::Observer;
+use crate::observer::TapReporter;
 use crate::policer::Policer;
 use crate::propagation::Propagation;
 use crate::queue::Queue;
@@ -17,7 +17,7 @@ use crate::random_effect::RandomEffect;
 use crate::red::Red;
 use crate::spec::Settings;
 use crate::tap::TapEvent;
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 use crate::transmitter::Transmitter;
 
 /// A packet that has left the transmitter, or will when its transmission ends.
@@ -26,7 +26,7 @@ struct InFlight {
     arrives: Time,
     /// What happens to the packet at `arrives`.
     at_end: AtEnd,
-    transit: Transit,
+    transit: PacketInTransit,
 }
 
 /// A packet whose transmission waits for a new rate, with its copies.
@@ -80,7 +80,7 @@ pub(crate) struct Link {
     reordering: RandomEffect,
     reorder_by: Duration,
     /// The delay before the queue, if it changes during the run.
-    approach: Option<Box<Approach>>,
+    approach: Option<Box<DelayLine>>,
     /// The delay after the queue.
     propagation: Propagation,
     /// Packets in flight, in the order of arrival.
@@ -92,12 +92,12 @@ pub(crate) struct Link {
 
 impl Link {
     /// Creates a link whose effects draw from their own streams, derived from `seed` by name. With `delay_changes`
-    /// the delay comes before the queue: see [`Approach`].
+    /// the delay comes before the queue: see [`DelayLine`].
     pub(crate) fn new(settings: &Settings, seed: Seed, delay_changes: bool) -> Self {
         let chance = |ratio: Ratio, name| RandomEffect::new(ratio, seed.derive(name));
         let propagation = Propagation::new(settings, seed.derive("jitter"));
         let (approach, propagation) = match delay_changes {
-            true => (Some(Box::new(Approach::new(propagation))), Propagation::none()),
+            true => (Some(Box::new(DelayLine::new(propagation))), Propagation::none()),
             false => (None, propagation),
         };
         Self {
@@ -188,7 +188,7 @@ impl Link {
 
     /// Accepts a packet from a node; all transmissions due before must have been started.
     #[inline]
-    pub(crate) fn offer(&mut self, now: Time, transit: Transit, observer: &mut Observer<'_>) {
+    pub(crate) fn offer(&mut self, now: Time, transit: PacketInTransit, observer: &mut TapReporter<'_>) {
         if !self.is_up {
             observer.report_loss(now, &transit, TapEvent::LinkDown);
         } else if transit.length() > self.mtu {
@@ -202,7 +202,7 @@ impl Link {
 
     /// Transmits a packet, or puts it into the queue; all transmissions due before must have been started.
     #[inline]
-    fn enqueue(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
+    fn enqueue(&mut self, now: Time, mut transit: PacketInTransit, observer: &mut TapReporter<'_>) {
         self.last_arrival = now;
         if self.is_dropped_early(now, &mut transit.packet) {
             observer.report_loss(now, &transit, TapEvent::DroppedEarly);
@@ -218,7 +218,7 @@ impl Link {
     }
 
     /// Starts the transmissions that are due, and moves packets whose delay is over into the queue.
-    pub(crate) fn advance(&mut self, now: Time, observer: &mut Observer<'_>) {
+    pub(crate) fn advance(&mut self, now: Time, observer: &mut TapReporter<'_>) {
         loop {
             let approaches = self.next_approach();
             if !self.queue.is_empty() && self.free_at() + ROUNDING <= now.min(approaches) {
@@ -234,12 +234,12 @@ impl Link {
     }
 
     /// Starts the next transmission, if it is due.
-    pub(crate) fn start_next(&mut self, observer: &mut Observer<'_>) {
+    pub(crate) fn start_next(&mut self, observer: &mut TapReporter<'_>) {
         self.start(self.free_at(), observer);
     }
 
     #[inline]
-    fn start(&mut self, at: Time, observer: &mut Observer<'_>) {
+    fn start(&mut self, at: Time, observer: &mut TapReporter<'_>) {
         // The discipline has seen packets that arrived within `ROUNDING`.
         let seen = at.max(self.last_arrival);
         let lose = |transit| observer.report_loss(seen, &transit, TapEvent::DroppedEarly);
@@ -250,7 +250,11 @@ impl Link {
 
     /// Returns the next packet that has arrived by `now` and passes the policer.
     #[inline]
-    pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Transit> {
+    pub(crate) fn take_arrival(
+        &mut self,
+        now: Time,
+        observer: &mut TapReporter<'_>,
+    ) -> Option<PacketInTransit> {
         while self.in_flight.front()?.arrives <= now {
             let InFlight { at_end, transit, .. } = self.in_flight.pop_front()?;
             self.shrink_ring();
@@ -278,7 +282,7 @@ impl Link {
     }
 
     /// Applies a change to the link.
-    pub(crate) fn change(&mut self, now: Time, change: &LinkChange, observer: &mut Observer<'_>) {
+    pub(crate) fn change(&mut self, now: Time, change: &LinkChange, observer: &mut TapReporter<'_>) {
         match change {
             LinkChange::Up => self.is_up = true,
             LinkChange::Down => {
@@ -345,7 +349,7 @@ impl Link {
     }
 
     #[inline]
-    fn transmit(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
+    fn transmit(&mut self, now: Time, mut transit: PacketInTransit, observer: &mut TapReporter<'_>) {
         observer.report(now, transit.from, &transit, TapEvent::Dequeued);
         self.in_service = transit.length();
         self.number_in_transmission = Some(transit.number);
@@ -366,15 +370,15 @@ impl Link {
         };
         transit.packet.corrupted |= corrupted;
         if duplicated {
-            let Transit { from, to, number, ref packet, .. } = transit;
-            self.insert_in_flight(arrives, at_end, Transit::new(from, to, number, packet.clone()));
+            let PacketInTransit { from, to, number, ref packet, .. } = transit;
+            self.insert_in_flight(arrives, at_end, PacketInTransit::new(from, to, number, packet.clone()));
         }
         self.insert_in_flight(arrives, at_end, transit);
     }
 
     /// Inserts a packet so that `in_flight` stays sorted by arrival, usually at the end.
     #[inline]
-    fn insert_in_flight(&mut self, arrives: Time, at_end: AtEnd, transit: Transit) {
+    fn insert_in_flight(&mut self, arrives: Time, at_end: AtEnd, transit: PacketInTransit) {
         let flight = InFlight { arrives, at_end, transit };
         if self.in_flight.back().is_none_or(|last| last.arrives <= arrives) {
             return self.in_flight.push_back(flight);

@@ -75,7 +75,7 @@ pub struct ExplicitLoss {
 
 impl LossSpec {
     /// Returns whether every packet is lost.
-    pub(crate) fn is_everything(&self) -> bool {
+    pub(crate) fn loses_everything(&self) -> bool {
         matches!(self, Self::Independent(ratio) if ratio.value() >= 1.0)
     }
 

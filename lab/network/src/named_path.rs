@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hol_base::nearest;
+use hol_base::nearest_word;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ impl FromStr for NamedPath {
     fn from_str(name: &str) -> Result<Self, String> {
         let names = || Self::ALL.iter().map(|path| path.name());
         Self::ALL.iter().copied().find(|path| path.name() == name).ok_or_else(|| {
-            let cure = match nearest(name, names()) {
+            let cure = match nearest_word(name, names()) {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("use one of {}", names().collect::<Vec<_>>().join(", ")),
             };

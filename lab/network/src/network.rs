@@ -5,15 +5,15 @@ use std::sync::Arc;
 use hol_base::{Seed, Time};
 use hol_wire::Packet;
 
-use crate::approach::changes_after_approach;
+use crate::approach::changes_after_propagation;
 use crate::channel::Channel;
 use crate::event_queue::EventQueue;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::link::Link;
-use crate::observer::Observer;
+use crate::observer::TapReporter;
 use crate::tap::{Drops, Tap, TapEvent};
 use crate::topology::{Interface, Route, RouteChange, ScheduledChange, Topology};
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// All links of a topology, with the packets on them.
 ///
@@ -34,7 +34,7 @@ pub struct Network<'t> {
     route_changes: Vec<RouteChange>,
     /// When each link acts, by index; the last two entries are the next change of a link and of a route.
     event_queue: EventQueue,
-    observer: Observer<'t>,
+    observer: TapReporter<'t>,
     /// The sending interfaces of each link.
     senders: Vec<Vec<InterfaceId>>,
     packets: u64,
@@ -70,7 +70,7 @@ impl<'t> Network<'t> {
             .zip(&delays)
             .map(|(link, delay)| Link::new(&link.settings, seed.derive(&link.name), delay.is_some()));
         let links = links.collect();
-        let changes = changes_after_approach(topology.changes_of_run(seed), delays);
+        let changes = changes_after_propagation(topology.changes_of_run(seed), delays);
         let changes: Vec<_> = changes.into_iter().rev().collect();
         let channels = Channel::from_links(&topology.links);
         let mut channel_of = vec![None; topology.links.len()];
@@ -90,7 +90,7 @@ impl<'t> Network<'t> {
             changes,
             route_changes,
             event_queue,
-            observer: Observer::new(topology.interface_names(), tap),
+            observer: TapReporter::new(topology.interface_names(), tap),
             senders: topology.senders(),
             packets: 0,
         }
@@ -149,7 +149,7 @@ impl<'t> Network<'t> {
                 continue;
             }
             self.advance(now, component);
-            let transit = self.links[component].arrival(now, &mut self.observer);
+            let transit = self.links[component].take_arrival(now, &mut self.observer);
             self.schedule(component);
             if let Some(arrival) = transit.and_then(|transit| self.arrive(now, transit)) {
                 return Some(arrival);
@@ -158,7 +158,7 @@ impl<'t> Network<'t> {
     }
 
     #[inline]
-    fn arrive(&mut self, now: Time, transit: Transit) -> Option<Arrival> {
+    fn arrive(&mut self, now: Time, transit: PacketInTransit) -> Option<Arrival> {
         let Interface { node, address, .. } = self.interfaces[usize::from(transit.to.0)];
         // In the common case, one hop, the node's other interfaces need no check.
         let here = transit.packet.destination == address || self.owns(node, &transit.packet);
@@ -181,7 +181,7 @@ impl<'t> Network<'t> {
             panic!("{node:?} sends to {}, which is not in the network", packet.destination);
         };
         let Route { link, from, to, .. } = routes[route];
-        let transit = Transit::new(from, to, number, packet);
+        let transit = PacketInTransit::new(from, to, number, packet);
         self.observer.report(now, from, &transit, TapEvent::Sent);
         let link = usize::from(link.0);
         self.advance(now, link);

@@ -4,17 +4,17 @@ use hol_base::Time;
 
 use crate::identifier::InterfaceId;
 use crate::tap::{Drops, Tap, TapEvent, TapPoint};
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// Counts dropped packets and passes every packet to the tap.
-pub(crate) struct Observer<'t> {
+pub(crate) struct TapReporter<'t> {
     names: Vec<String>,
     /// Drops by sending interface.
     drops: Vec<Drops>,
     tap: Option<&'t mut dyn Tap>,
 }
 
-impl<'t> Observer<'t> {
+impl<'t> TapReporter<'t> {
     /// Creates an observer without drops.
     pub(crate) fn new(names: Vec<String>, tap: Option<&'t mut dyn Tap>) -> Self {
         Self { drops: vec![Drops::default(); names.len()], names, tap }
@@ -33,7 +33,13 @@ impl<'t> Observer<'t> {
 
     /// Reports a packet at one of the interfaces of its hop.
     #[inline]
-    pub(crate) fn report(&mut self, now: Time, interface: InterfaceId, transit: &Transit, event: TapEvent) {
+    pub(crate) fn report(
+        &mut self,
+        now: Time,
+        interface: InterfaceId,
+        transit: &PacketInTransit,
+        event: TapEvent,
+    ) {
         if let Some(tap) = &mut self.tap {
             let interface = usize::from(interface.0);
             tap.packet(now, TapPoint { interface, name: &self.names[interface] }, transit, event);
@@ -41,13 +47,13 @@ impl<'t> Observer<'t> {
     }
 
     /// Reports a packet lost on the way to the other interface.
-    pub(crate) fn report_loss(&mut self, now: Time, transit: &Transit, event: TapEvent) {
+    pub(crate) fn report_loss(&mut self, now: Time, transit: &PacketInTransit, event: TapEvent) {
         self.count(transit.from, event);
         self.report(now, transit.from, transit, event);
     }
 
     /// Reports a packet that arrived with a wrong checksum.
-    pub(crate) fn report_corrupted(&mut self, now: Time, transit: &Transit) {
+    pub(crate) fn report_corrupted(&mut self, now: Time, transit: &PacketInTransit) {
         self.count(transit.from, TapEvent::Corrupted);
         self.report(now, transit.to, transit, TapEvent::Corrupted);
     }

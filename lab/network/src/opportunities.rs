@@ -4,7 +4,7 @@
 use hol_base::Duration;
 
 use crate::event_rate::EventRate;
-use crate::trace::{ChangeLimit, MAX_LINES, Round, Step, TraceError, lines, repeat, trace_error};
+use crate::trace::{ChangeLimit, MAX_LINES, TraceError, TracePass, TraceStep, lines, repeat, trace_error};
 
 /// Octets of the packet that an opportunity lets pass, including the link-layer header.
 const OPPORTUNITY_OCTETS: u64 = 1500 + 14;
@@ -22,7 +22,7 @@ struct SlotCount {
 }
 
 /// Reads a trace of opportunities. Those within a tenth of a second give a rate; in a gap the rate is 0.
-pub(crate) fn read(text: &str) -> Result<Round, TraceError> {
+pub(crate) fn read(text: &str) -> Result<TracePass, TraceError> {
     let mut counts: Vec<SlotCount> = Vec::new();
     let bin = BIN_WIDTH.as_millis_f64() as u64;
     let mut end = 0;
@@ -71,13 +71,13 @@ pub(crate) fn read(text: &str) -> Result<Round, TraceError> {
 }
 
 /// Returns the rate of each slot until `end`, in ms.
-fn rates(counts: &[SlotCount], end: u64) -> Result<Vec<Step>, TraceError> {
+fn rates(counts: &[SlotCount], end: u64) -> Result<Vec<TraceStep>, TraceError> {
     let bin = BIN_WIDTH.as_millis_f64() as u64;
     let mut limit = ChangeLimit::default();
     let mut steps = Vec::new();
     let mut push = |line, slot, bits_per_second| {
         let rate = Some(EventRate::from_bits_per_second(bits_per_second));
-        let step = Step { line, at: BIN_WIDTH.saturating_mul(slot), rate, ..Step::default() };
+        let step = TraceStep { line, at: BIN_WIDTH.saturating_mul(slot), rate, ..TraceStep::default() };
         limit.check(&step)?;
         steps.push(step);
         Ok(())

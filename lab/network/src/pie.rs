@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codel::{QueuedPacket, pop_front};
 use crate::tap::TapEvent;
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// PIE; defaults of RFC 8033 sections 4.1 and 4.2 and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -212,9 +212,9 @@ impl PieQueue {
     pub(crate) fn push(
         &mut self,
         now: Time,
-        mut transit: Transit,
+        mut transit: PacketInTransit,
         has_room: bool,
-        mut lose: impl FnMut(Transit, TapEvent),
+        mut lose: impl FnMut(PacketInTransit, TapEvent),
     ) {
         self.pie.catch_up(now, self.queued.is_empty());
         if !has_room {
@@ -232,7 +232,7 @@ impl PieQueue {
     }
 
     /// Marks the packet instead of dropping it, if allowed. RFC 8033 section 5.1.
-    fn mark_if_allowed(&mut self, transit: &mut Transit) -> bool {
+    fn mark_if_allowed(&mut self, transit: &mut PacketInTransit) -> bool {
         let Pie { spec, drop_prob, .. } = self.pie;
         let marked = spec.ecn && drop_prob <= Pie::MAX_MARKING_PROBABILITY && transit.packet.ecn.mark();
         self.marked += u64::from(marked);
@@ -240,7 +240,7 @@ impl PieQueue {
     }
 
     /// Returns the packet to transmit now.
-    pub(crate) fn pop(&mut self, now: Time) -> Option<Transit> {
+    pub(crate) fn pop(&mut self, now: Time) -> Option<PacketInTransit> {
         let Self { pie, queued: waiting, octets, overhead, .. } = self;
         pie.catch_up(now, waiting.is_empty());
         let (QueuedPacket { queued_at, transit }, behind) = pop_front(waiting, octets, *overhead)?;
@@ -249,7 +249,7 @@ impl PieQueue {
     }
 
     /// Removes and returns all queued packets.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = PacketInTransit> {
         self.octets = 0;
         std::mem::take(&mut self.queued).into_iter().map(|waiting| waiting.transit)
     }
@@ -263,7 +263,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn transit(ecn: Ecn) -> Transit {
+    fn transit(ecn: Ecn) -> PacketInTransit {
         crate::transit::tests::transit(1250, ecn)
     }
 

@@ -33,18 +33,18 @@ impl TokenBucket {
     pub const MAX_OCTETS: u64 = 1_000_000_000;
 
     /// Returns the capacity of the bucket in parts of tokens.
-    pub const fn max(self) -> u64 {
+    pub const fn capacity(self) -> u64 {
         self.burst.0 * Self::PARTS_PER_TOKEN
     }
 
     /// Returns the parts added per nanosecond, limited to the capacity.
-    pub fn gain(self) -> u64 {
-        self.rate.bits_per_second().min(self.max())
+    pub fn parts_per_ns(self) -> u64 {
+        self.rate.bits_per_second().min(self.capacity())
     }
 
     /// Returns the time in which an empty bucket fills, in nanoseconds.
     pub fn fill_time(self) -> u64 {
-        self.max().div_ceil(self.gain())
+        self.capacity().div_ceil(self.parts_per_ns())
     }
 }
 
@@ -104,15 +104,15 @@ pub(crate) struct Policer {
 impl Policer {
     /// Creates a policer whose bucket is full; `None` if `spec` has no bucket.
     pub(crate) fn new(spec: PoliceSpec) -> Option<Self> {
-        spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), tokens_at: Time::ZERO })
+        spec.0.map(|bucket| Self { bucket, tokens: bucket.capacity(), tokens_at: Time::ZERO })
     }
 
     /// Returns whether there are enough tokens for an IP packet of `length` octets, and removes these tokens.
     pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
         let waited = now.since(self.tokens_at).as_nanos().min(self.bucket.fill_time());
         // Limiting the time and the sum by the capacity of the bucket keeps all values within 64 bits.
-        let gained = (waited * self.bucket.gain()).min(self.bucket.max());
-        self.tokens = (self.tokens + gained).min(self.bucket.max());
+        let gained = (waited * self.bucket.parts_per_ns()).min(self.bucket.capacity());
+        self.tokens = (self.tokens + gained).min(self.bucket.capacity());
         self.tokens_at = now;
         let left = self.tokens.checked_sub(length * TokenBucket::PARTS_PER_TOKEN);
         self.tokens = left.unwrap_or(self.tokens);

@@ -7,11 +7,11 @@ use hol_base::{QueueLimit, Seed, Time};
 use crate::codel::CodelQueue;
 use crate::discipline::Discipline;
 use crate::dualpi2::DualPi2Queue;
-use crate::fq_codel::FairQueue;
+use crate::fq_codel::FqCodelQueue;
 use crate::pie::PieQueue;
 use crate::spec::Settings;
 use crate::tap::TapEvent;
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// Packets queued for the transmitter, under the link's discipline.
 ///
@@ -33,7 +33,7 @@ enum Order {
     /// First in first out, with drops after a long delay.
     Codel(Box<CodelQueue>),
     /// One queue per flow, served in turn (FQ-CoDel).
-    Fair(Box<FairQueue>),
+    Fair(Box<FqCodelQueue>),
     /// First in first out, with early drops on arrival.
     Pie(Box<PieQueue>),
     /// A low-latency queue beside a classic one.
@@ -43,7 +43,7 @@ enum Order {
 /// Packets in the order of their arrival.
 #[derive(Debug, Default)]
 struct Fifo {
-    queued: VecDeque<Transit>,
+    queued: VecDeque<PacketInTransit>,
     /// Octets of the queued IP packets.
     octets: u64,
 }
@@ -60,7 +60,7 @@ impl Queue {
             }
             Discipline::FairCodel(spec) => {
                 let hash = seed.derive("flows");
-                Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, longest_packet, hash)))
+                Order::Fair(Box::new(FqCodelQueue::new(spec, limit, overhead, longest_packet, hash)))
             }
             Discipline::Pie(spec) => {
                 Order::Pie(Box::new(PieQueue::new(spec, overhead, longest_packet, seed.derive("pie"))))
@@ -120,9 +120,9 @@ impl Queue {
     pub(crate) fn push(
         &mut self,
         now: Time,
-        transit: Transit,
+        transit: PacketInTransit,
         in_service: u64,
-        mut lose: impl FnMut(Transit, TapEvent),
+        mut lose: impl FnMut(PacketInTransit, TapEvent),
     ) {
         let has_room = self.has_room(transit.length(), in_service);
         match &mut self.order {
@@ -155,7 +155,7 @@ impl Queue {
 
     /// Returns the packet to transmit now; `lose` takes packets that the discipline drops before it.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Transit)) -> Option<Transit> {
+    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(PacketInTransit)) -> Option<PacketInTransit> {
         match &mut self.order {
             Order::Fifo(fifo) => {
                 let transit = fifo.pop()?;
@@ -186,7 +186,7 @@ impl Queue {
     }
 
     /// Removes and returns all queued packets.
-    pub(crate) fn drain(&mut self) -> Vec<Transit> {
+    pub(crate) fn drain(&mut self) -> Vec<PacketInTransit> {
         self.packets = 0;
         match &mut self.order {
             Order::Fifo(fifo) => std::iter::from_fn(|| fifo.pop()).collect(),
@@ -208,12 +208,12 @@ impl Queue {
 }
 
 impl Fifo {
-    fn push(&mut self, transit: Transit) {
+    fn push(&mut self, transit: PacketInTransit) {
         self.octets += transit.length();
         self.queued.push_back(transit);
     }
 
-    fn pop(&mut self) -> Option<Transit> {
+    fn pop(&mut self) -> Option<PacketInTransit> {
         let transit = self.queued.pop_front()?;
         self.octets -= transit.length();
         Some(transit)

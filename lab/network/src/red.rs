@@ -133,7 +133,7 @@ impl Red {
         let idle = now.saturating_since(free_at.max(self.last_arrival));
         self.last_arrival = now;
         if packets == 0 && free_at < now {
-            let step = rate.serialization(self.spec.packet.0, 0).0.as_secs_f64();
+            let step = rate.serialization_time(self.spec.packet.0, 0).0.as_secs_f64();
             self.average *= (1.0 - self.spec.weight).powf(idle.as_secs_f64() / step);
             return;
         }

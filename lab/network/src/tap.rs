@@ -2,12 +2,12 @@
 
 use hol_base::Time;
 
-use crate::transit::Transit;
+use crate::transit::PacketInTransit;
 
 /// An observer of every packet of a run. Without a tap a run has no extra cost.
 pub trait Tap {
     /// Reports a packet at `point`, one end of its hop, where the packet continues or ends.
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent);
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, transit: &PacketInTransit, event: TapEvent);
 }
 
 /// An interface of a node.

@@ -131,14 +131,14 @@ pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, Tr
 
 /// Reads a trace, in one direction or both. The last line of a table holds to the end of the run.
 pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
-    read_with(text, direction, Round::once)
+    read_with(text, direction, TracePass::once)
 }
 
 /// Reads a trace, in any format, for repeated playback. After its end it continues with its beginning, so it
 /// lasts equally long from every start. The last line of a table holds as long as the line before it.
 pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     read_with(text, direction, |steps| {
-        let end = Round::end_of_table(&steps);
+        let end = TracePass::end_of_table(&steps);
         repeat(steps, end)
     })
 }
@@ -147,10 +147,10 @@ pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayb
 fn read_with(
     text: &str,
     direction: LinkDirection,
-    of_table: impl Fn(Vec<Step>) -> Round,
+    of_table: impl Fn(Vec<TraceStep>) -> TracePass,
 ) -> Result<TracePlayback, TraceError> {
     let (line, first) = first_line(text)?;
-    let cells = Separator::of_line(first).cells(first);
+    let cells = Separator::of_line(first).split_cells(first);
     let round = match &cells[..] {
         [only] if only.parse::<u64>().is_ok() => opportunities::read(text)?,
         numbers if numbers.iter().all(|cell| begins_with_number(cell)) => {
@@ -162,30 +162,30 @@ fn read_with(
         let problem = "the rate is 0 from here to the end of the trace; add a later line with another rate";
         return Err(trace_error(line, problem));
     }
-    let Round { steps, end, repetitions: rounds } = round;
+    let TracePass { steps, end, repetitions: rounds } = round;
     let mut values = LinkValues::default();
     let changes = steps.iter().filter_map(|step| values.replace(step.event(direction))).collect();
     Ok(TracePlayback { direction, end, rounds, changes })
 }
 
 /// The steps of one pass through a trace.
-pub(crate) struct Round {
-    steps: Vec<Step>,
+pub(crate) struct TracePass {
+    steps: Vec<TraceStep>,
     /// Time of the last line, or of the beginning of the next round.
     end: Duration,
     /// How often a trace that repeats is played.
     repetitions: Option<u64>,
 }
 
-impl Round {
+impl TracePass {
     /// Creates a round after which the last values hold.
-    fn once(steps: Vec<Step>) -> Self {
+    fn once(steps: Vec<TraceStep>) -> Self {
         Self { end: steps.last().map_or(Duration::ZERO, |step| step.at), steps, repetitions: None }
     }
 
     /// Returns the time at which the last line of a table has held as long as the one before it. In a table with equidistant lines
     /// all lines then hold equally long.
-    fn end_of_table(steps: &[Step]) -> Duration {
+    fn end_of_table(steps: &[TraceStep]) -> Duration {
         let last = steps.last().map_or(Duration::ZERO, |step| step.at);
         let before = steps.iter().rev().map(|step| step.at).find(|at| *at < last);
         last + last.saturating_sub(before.unwrap_or_default())
@@ -193,8 +193,8 @@ impl Round {
 
     /// Returns the line from which on the rate remains 0.
     fn find_final_zero(&self) -> Option<usize> {
-        let steps: Vec<&Step> = self.steps.iter().filter(|step| step.rate.is_some()).collect();
-        let is_zero = |step: &&Step| step.rate == Some(EventRate::Zero);
+        let steps: Vec<&TraceStep> = self.steps.iter().filter(|step| step.rate.is_some()).collect();
+        let is_zero = |step: &&TraceStep| step.rate == Some(EventRate::Zero);
         let lasts = |at: usize| steps.get(at + 1).is_none_or(|next| next.at > steps[at].at);
         // The next round of a trace that repeats ends the rate of 0, unless no other rate lasts.
         let remains =
@@ -205,7 +205,7 @@ impl Round {
 
 /// The values of a row; `None` where a value is missing.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Step {
+pub(crate) struct TraceStep {
     pub(crate) line: usize,
     pub(crate) at: Duration,
     pub(crate) rate: Option<EventRate>,
@@ -213,7 +213,7 @@ pub(crate) struct Step {
     pub(crate) loss: Option<Ratio>,
 }
 
-impl Step {
+impl TraceStep {
     fn event(&self, direction: LinkDirection) -> EventSpec {
         let Self { at, rate, delay, loss, .. } = *self;
         EventSpec { rate, delay, loss: loss.map(LossSpec::Independent), ..EventSpec::empty(at, direction) }
@@ -229,7 +229,7 @@ pub(crate) struct ChangeLimit {
 
 impl ChangeLimit {
     /// Counts a step; returns an error if it is one change too many.
-    pub(crate) fn check(&mut self, step: &Step) -> Result<(), TraceError> {
+    pub(crate) fn check(&mut self, step: &TraceStep) -> Result<(), TraceError> {
         let is_change = self.values.replace(step.event(LinkDirection::Both)).is_some();
         self.changes += usize::from(is_change);
         if self.changes <= MAX_EVENTS {
@@ -258,18 +258,18 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
-pub(crate) fn repeat(steps: Vec<Step>, end: Duration) -> Round {
+pub(crate) fn repeat(steps: Vec<TraceStep>, end: Duration) -> TracePass {
     if steps.len() < 2 || end.is_zero() {
-        return Round { steps, end, repetitions: None };
+        return TracePass { steps, end, repetitions: None };
     }
     let rounds = (MIN_REPEATED_TIME.as_nanos().div_ceil(end.as_nanos())).max(1);
-    let is_change = |pair: &&[Step]| {
+    let is_change = |pair: &&[TraceStep]| {
         let [before, after] = pair else { return false };
         (before.rate, before.delay, before.loss) != (after.rate, after.delay, after.loss)
     };
     let changes = 1 + steps.windows(2).filter(is_change).count();
     let rounds = rounds.min((MAX_EVENTS / changes).max(1) as u64);
-    Round { steps, end, repetitions: Some(rounds) }
+    TracePass { steps, end, repetitions: Some(rounds) }
 }
 
 #[cfg(test)]

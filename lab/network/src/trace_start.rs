@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use hol_base::{Duration, Seed, deserialize_text, nearest};
+use hol_base::{Duration, Seed, deserialize_text, nearest_word};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -71,7 +71,7 @@ impl FromStr for TraceStart {
         if text == RANDOM_START {
             return Ok(Self::Random);
         }
-        text.parse().map(Self::At).map_err(|problem| match nearest(text, [RANDOM_START]) {
+        text.parse().map(Self::At).map_err(|problem| match nearest_word(text, [RANDOM_START]) {
             Some(near) => format!("{text:?} is not a position in a trace; did you mean {near:?}?"),
             None => format!("{problem}, nor {RANDOM_START:?}"),
         })

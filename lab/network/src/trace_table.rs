@@ -12,10 +12,14 @@ use hol_base::Duration;
 
 use crate::cells::{self, Separator};
 use crate::event::LinkDirection;
-use crate::trace::{ChangeLimit, MAX_LINES, Step, TraceError, first_line, lines, trace_error};
+use crate::trace::{ChangeLimit, MAX_LINES, TraceError, TraceStep, first_line, lines, trace_error};
 
 /// Reads a table whose columns have no header.
-pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Result<Vec<Step>, TraceError> {
+pub(crate) fn read_without_header(
+    text: &str,
+    line: usize,
+    columns: usize,
+) -> Result<Vec<TraceStep>, TraceError> {
     match columns {
         1 => Err(trace_error(
             line,
@@ -37,13 +41,13 @@ pub(crate) fn read_without_header(text: &str, line: usize, columns: usize) -> Re
 }
 
 /// Reads seconds and Mbit/s, as in the traces of Pensieve (Mao, Netravali and Alizadeh 2017).
-fn read_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
+fn read_two_columns(text: &str) -> Result<Vec<TraceStep>, TraceError> {
     let first = first_line(text)?.1;
     let separator = Separator::of_line(first);
-    let unit = separator.cells(first).first().and_then(|time| unit_of_unix_time(time));
+    let unit = separator.split_cells(first).first().and_then(|time| unit_of_unix_time(time));
     let columns = [Heading::of(Column::Time, unit.unwrap_or("s")), Heading::of(Column::Rate, "Mbit")];
     parse_rows(lines(text), |line, words| {
-        let cells = separator.row(words, columns.len());
+        let cells = separator.split_row(words, columns.len());
         let are_numbers = cells.iter().all(|cell| cells::begins_with_number(cell));
         if cells.len() != columns.len() || !are_numbers {
             let problem = format!(
@@ -69,10 +73,10 @@ fn read_two_columns(text: &str) -> Result<Vec<Step>, TraceError> {
 const MAX_RATE_WITHOUT_UNIT: u64 = 100_000_000_000;
 
 /// Reads a table that begins with the names of its columns.
-pub(crate) fn read_with_header(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
+pub(crate) fn read_with_header(text: &str, direction: LinkDirection) -> Result<Vec<TraceStep>, TraceError> {
     let first = first_line(text)?.1;
     let separator = Separator::of_line(first);
-    let names = separator.cells(first);
+    let names = separator.split_cells(first);
     let has = |name: &str| names.iter().any(|column| column == name);
     if has(GNETTRACK_DOWN) {
         read_gnettrack(text, separator, direction)
@@ -95,10 +99,10 @@ fn read_gnettrack(
     text: &str,
     separator: Separator,
     direction: LinkDirection,
-) -> Result<Vec<Step>, TraceError> {
+) -> Result<Vec<TraceStep>, TraceError> {
     let (line, words) = first_line(text)?;
     let rate = if direction == LinkDirection::Up { GNETTRACK_UP } else { GNETTRACK_DOWN };
-    let names = separator.cells(words);
+    let names = separator.split_cells(words);
     let place = |name: &str| names.iter().position(|column| column == name);
     let places = place(GNETTRACK_TIME).zip(place(rate));
     let (time, rate) = places.ok_or_else(|| {
@@ -106,7 +110,7 @@ fn read_gnettrack(
     })?;
     let columns = [Heading::of(Column::Time, "s"), Heading::of(Column::Rate, "kbit")];
     parse_rows(lines(text).skip(1), |line, words| {
-        let cells = separator.row(words, names.len());
+        let cells = separator.split_row(words, names.len());
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
         let problem = "the time is not of the form 2019.12.14_10.16.30";
         let seconds = seconds.ok_or_else(|| trace_error(line, problem))?;
@@ -124,17 +128,17 @@ const FCC_RATE: &str = "bytes_sec";
 const FCC_SERIES: [&str; 2] = ["unit_id", "target"];
 
 /// Reads the tests of one unit with one target from the FCC's CSV.
-fn read_fcc(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError> {
+fn read_fcc(text: &str, separator: Separator) -> Result<Vec<TraceStep>, TraceError> {
     let (line, words) = first_line(text)?;
-    let names = separator.cells(words);
+    let names = separator.split_cells(words);
     let place = |name: &str| names.iter().position(|column| column == name);
     let (time, rate) = place(FCC_TIME).zip(place(FCC_RATE)).expect("the header has both columns");
     let series: Vec<usize> = FCC_SERIES.iter().filter_map(|name| place(name)).collect();
-    let first = lines(text).nth(1).map(|(_, words)| separator.row(words, names.len()));
+    let first = lines(text).nth(1).map(|(_, words)| separator.split_row(words, names.len()));
     let first = first.ok_or_else(|| trace_error(line, "no line follows the header; add at least one"))?;
     let columns = [Heading::of(Column::Time, "s"), Heading::of(Column::Rate, "bit")];
     parse_rows(lines(text).skip(1), |line, words| {
-        let cells = separator.row(words, names.len());
+        let cells = separator.split_row(words, names.len());
         check_cells(line, cells.len(), names.len())?;
         if let Some(column) = series.iter().find(|column| first.get(**column) != cells.get(**column)) {
             let (name, own) = (&names[*column], &cells[*column]);
@@ -255,12 +259,12 @@ fn parse_header<'w>(line: usize, cells: &'w [Cow<'_, str>]) -> Result<Vec<Headin
     Ok(columns)
 }
 
-fn read_table(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError> {
+fn read_table(text: &str, separator: Separator) -> Result<Vec<TraceStep>, TraceError> {
     let (line, words) = first_line(text)?;
-    let names = separator.cells(words);
+    let names = separator.split_cells(words);
     let columns = parse_header(line, &names)?;
     let steps = parse_rows(lines(text).skip(1), |line, words| {
-        parse_row(line, &separator.row(words, columns.len()), &columns)
+        parse_row(line, &separator.split_row(words, columns.len()), &columns)
     })?;
     if steps.is_empty() {
         return Err(trace_error(line, "no line follows the header; add at least one"));
@@ -272,9 +276,9 @@ fn read_table(text: &str, separator: Separator) -> Result<Vec<Step>, TraceError>
 /// line hold from 0.
 fn parse_rows<'t>(
     lines: impl Iterator<Item = (usize, &'t str)>,
-    read: impl Fn(usize, &str) -> Result<Step, TraceError>,
-) -> Result<Vec<Step>, TraceError> {
-    let mut steps: Vec<Step> = Vec::new();
+    read: impl Fn(usize, &str) -> Result<TraceStep, TraceError>,
+) -> Result<Vec<TraceStep>, TraceError> {
+    let mut steps: Vec<TraceStep> = Vec::new();
     let (mut origin, mut limit) = (None, ChangeLimit::default());
     for (line, words) in lines {
         if steps.len() == MAX_LINES {
@@ -309,7 +313,7 @@ fn parse_rows<'t>(
 }
 
 /// Returns whether one of otherwise equidistant rows is missing.
-fn is_gap(steps: &[Step], gap: Duration) -> bool {
+fn is_gap(steps: &[TraceStep], gap: Duration) -> bool {
     const MIN_ROWS: usize = 20;
     let [first, .., last] = steps else { return false };
     let mean = last.at.saturating_sub(first.at).as_nanos() / (steps.len() as u64 - 1);
@@ -327,9 +331,9 @@ fn check_cells(line: usize, found: usize, expected: usize) -> Result<(), TraceEr
 }
 
 /// Parses the cells of a row.
-fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[Heading<'_>]) -> Result<Step, TraceError> {
+fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[Heading<'_>]) -> Result<TraceStep, TraceError> {
     check_cells(line, cells.len(), columns.len())?;
-    let mut step = Step { line, ..Step::default() };
+    let mut step = TraceStep { line, ..TraceStep::default() };
     for (cell, heading) in cells.iter().zip(columns) {
         let is_time = heading.column == Column::Time;
         if cell.is_empty() && !is_time {
@@ -349,7 +353,7 @@ fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[Heading<'_>]) -> Re
             true => format!(", or name the unit in the header, as in {}", heading.with_unit()),
             false => String::new(),
         };
-        let wrong = |problem: &dyn std::fmt::Display| match cells::unread_number(cell) {
+        let wrong = |problem: &dyn std::fmt::Display| match cells::describe_unsupported_number(cell) {
             Some(problem) => trace_error(line, &problem),
             None => trace_error(line, &format!("{problem}{cure}")),
         };

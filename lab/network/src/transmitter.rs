@@ -49,7 +49,7 @@ impl Transmitter {
         debug_assert!(now >= self.free_at, "transmission at {now}, busy until {}", self.free_at);
         // The remainder is carried over to a packet that follows at once; after a pause it is dropped.
         let carried = if now == self.free_at { self.carried } else { 0 };
-        let (busy, carried) = self.rate.serialization(length + self.overhead, carried);
+        let (busy, carried) = self.rate.serialization_time(length + self.overhead, carried);
         self.free_at = now + busy;
         self.carried = carried;
         self.free_at

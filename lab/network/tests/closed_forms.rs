@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
 use hol_network::{
-    Drops, LinkDirection, Network, NetworkSpec, NodeId, Tap, TapEvent, TapPoint, Topology, Transit,
+    Drops, LinkDirection, Network, NetworkSpec, NodeId, PacketInTransit, Tap, TapEvent, TapPoint, Topology,
     read_trace,
 };
 use hol_wire::{Address, Packet, Transport, tcp};
@@ -390,7 +390,7 @@ fn packets_cross_a_router_and_a_lan() {
 struct Events(Vec<(String, TapEvent)>);
 
 impl Tap for Events {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Transit, event: TapEvent) {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &PacketInTransit, event: TapEvent) {
         self.0.push((point.name.to_owned(), event));
     }
 }

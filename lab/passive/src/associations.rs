@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 
 /// The sockets of associations by the ports and the tag of a packet.
 #[derive(Debug, Default)]
-pub(crate) struct Associations {
+pub(crate) struct AssociationSockets {
     by_tag: BTreeMap<(u16, u16, u32), [SocketAddr; 2]>,
 }
 
 /// Maximum number of remembered associations; further ones are identified by their addresses.
 const MAX_ASSOCIATIONS: usize = 1 << 16;
 
-impl Associations {
+impl AssociationSockets {
     /// Returns the sockets between which the association of this packet was opened. If the association is
     /// unknown, or the packet belongs to another protocol, returns the sockets of the packet itself.
     pub fn sockets(&mut self, own: [SocketAddr; 2], tags: Option<(u32, Option<u32>)>) -> [SocketAddr; 2] {

@@ -8,7 +8,7 @@ use hol_base::Time;
 use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 
 use crate::delivery_history::{Arrival, DeliveryHistory};
-use crate::http::{Exchange, Transaction};
+use crate::http::{HttpExchanges, Transaction};
 use crate::packets_in_flight::{PacketContent, SentPacket};
 use crate::reassembly::Reassembly;
 use crate::timetable::Timetable;
@@ -56,7 +56,7 @@ pub(crate) struct Piece {
 /// A stream of a connection.
 #[derive(Debug, Default)]
 struct Stream {
-    exchange: Exchange,
+    exchange: HttpExchanges,
     /// The end of each SCTP chunk in the stream, and the index of the chunk among all; by direction.
     chunks: [Vec<(u64, u64)>; 2],
 }

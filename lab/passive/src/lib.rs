@@ -7,7 +7,7 @@
 //! `delivery_history` stores when data was sent and arrived, `reassembly` orders the data for `http`; `connection` and `timetable` make
 //! records.
 //!
-//! [`PathLearner`] takes the packets captured at one point and estimates the path between two hosts (`path`); [`MessageReconstructor`]
+//! [`PathEstimator`] takes the packets captured at one point and estimates the path between two hosts (`path`); [`MessageReconstructor`]
 //! reconstructs the messages of applications (`messages`).
 //!
 //! Packets do not show when a program wrote (assumed: when its last octet was first sent) and when it read (assumed: when everything before
@@ -33,9 +33,9 @@ mod totals;
 mod udp;
 
 pub use messages::{CapturedExchange, CapturedMessages, MessageReconstructor};
-pub use observer::{ObservedPacket, Traffic, measure};
+pub use observer::{ObservedPacket, TrafficMeasurement, measure};
 pub use path::{
-    Bursts, CapturedIp, EstimateError, LossEstimate, Mtu, PathEstimate, PathLearner, Rate, Reordering,
-    RoundTrip, UnknownDelay,
+    Bursts, CapturedIp, EstimateError, LossEstimate, Mtu, PathEstimate, PathEstimator, RateEstimate,
+    Reordering, RoundTrip, UnknownDelay,
 };
 pub use totals::{Totals, TransportTotals};

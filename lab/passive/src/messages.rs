@@ -129,7 +129,7 @@ impl MessageReconstructor {
             self.conversations.iter().filter(belongs).filter(|talk| talk.has_messages([0, 1])).collect();
         let first = conversations
             .first()
-            .ok_or_else(|| self.decoder.of_host(host).why_nothing(EstimateError::NoPackets))?;
+            .ok_or_else(|| self.decoder.of_host(host).no_result_error(EstimateError::NoPackets))?;
         let hosts = first.conversation.sides.map(|side| side.ip());
         let is_reversed = !conversations.iter().any(|talk| talk.has_messages([0]));
         let (mut exchanges, mut unsolicited) = (Vec::new(), 0);

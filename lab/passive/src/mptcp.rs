@@ -13,7 +13,7 @@ use crate::spans::Spans;
 
 /// All MPTCP connections, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions {
+pub(crate) struct MptcpConnections {
     /// The connection, and the direction of the side with this token.
     tokens: BTreeMap<u32, (usize, usize)>,
     /// For each connection, the positions of the data in each direction.
@@ -31,7 +31,7 @@ struct DataPositions {
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Spans<i64>);
 
-impl Sessions {
+impl MptcpConnections {
     /// Returns the connection that a SYN joins, and the direction of the SYN: 1 if the other end opened the
     /// connection, else 0. Section 3.2.
     pub fn joined_connection(&self, option: &Mptcp) -> Option<(usize, usize)> {
@@ -127,7 +127,7 @@ impl Mappings {
     /// earlier one starts, so that each takes one step.
     fn add(&mut self, subflow: i64, data: i64, length: u64) {
         let begin = u64::try_from(subflow).ok().filter(|_| data >= 0);
-        if let Some(room) = begin.and_then(|begin| self.0.free_start(begin..begin + length)) {
+        if let Some(room) = begin.and_then(|begin| self.0.leading_gap(begin..begin + length)) {
             self.0.fill(room, data - subflow);
         }
     }

@@ -28,7 +28,7 @@ pub struct ObservedPacket<'p> {
 
 /// What was measured from the packets of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Traffic {
+pub struct TrafficMeasurement {
     /// The records of all connections and HTTP/1 requests, sorted by their starts and numbered from 0.
     ///
     /// - Each TCP or MPTCP connection, SCTP association and pair of UDP sockets has a record of the kind
@@ -46,7 +46,7 @@ pub struct Traffic {
 ///
 /// Accepts arbitrary input: packets that cannot be parsed are counted. A received packet that was not captured when it was sent counts as
 /// sent at that moment.
-pub fn measure<'p>(observed_packets: impl IntoIterator<Item = ObservedPacket<'p>>) -> Traffic {
+pub fn measure<'p>(observed_packets: impl IntoIterator<Item = ObservedPacket<'p>>) -> TrafficMeasurement {
     let mut observer = Observer::default();
     observed_packets.into_iter().for_each(|observed| observer.handle_packet(&observed));
     observer.finish()
@@ -123,7 +123,7 @@ impl Observer {
         Some(content)
     }
 
-    fn finish(self) -> Traffic {
+    fn finish(self) -> TrafficMeasurement {
         let mut totals = Totals { unread: self.unread, ..Totals::default() };
         for Connection { protocol, carried, .. } in &self.connections {
             let total = match protocol {
@@ -135,7 +135,10 @@ impl Observer {
             total.add(carried);
         }
         let families = self.connections.into_iter().enumerate();
-        Traffic { records: numbered(families.map(|(number, connection)| connection.records(number))), totals }
+        TrafficMeasurement {
+            records: numbered(families.map(|(number, connection)| connection.records(number))),
+            totals,
+        }
     }
 }
 

@@ -57,7 +57,7 @@ impl<T: Copy> Spans<T> {
 
     /// Returns the part of the range before the next span, without the part that a span at its start covers;
     /// `None` if nothing is left.
-    pub fn free_start(&self, range: Range<u64>) -> Option<Range<u64>> {
+    pub fn leading_gap(&self, range: Range<u64>) -> Option<Range<u64>> {
         let before = self.spans.range(..=range.start).next_back().map_or(0, |(_, (end, _))| *end);
         let begin = range.start.max(before);
         let behind = self.spans.range(begin..).next().map_or(range.end, |(begin, _)| *begin);
@@ -120,7 +120,7 @@ mod tests {
         let mut spans = Spans::default();
         [0..2, 2..3, 4..9].into_iter().for_each(|range| drop(spans.fill(range, ())));
         assert_eq!(spans.leading_run().map(|(end, ())| end).collect::<Vec<_>>(), [2, 3]);
-        let room = [3..9, 0..5, 8..20, 30..31].map(|range| spans.free_start(range));
+        let room = [3..9, 0..5, 8..20, 30..31].map(|range| spans.leading_gap(range));
         assert_eq!(room, [Some(3..4), None, Some(9..20), Some(30..31)]);
         assert_eq!(spans.overlapping(1..5).map(|(span, ())| span).collect::<Vec<_>>(), [0..2, 2..3, 4..9]);
     }

@@ -10,7 +10,7 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 use smallvec::{SmallVec, smallvec};
 
 use crate::connection::{Connection, Piece, Protocol};
-use crate::mptcp::{Mappings, Sessions};
+use crate::mptcp::{Mappings, MptcpConnections};
 use crate::packets_in_flight::PacketContent;
 use crate::sequence_positions::SequencePositions;
 
@@ -20,7 +20,7 @@ pub(crate) struct Subflows {
     /// The index of the latest subflow between two sockets; the first of them opened it.
     by_sockets: BTreeMap<(SocketAddr, SocketAddr), usize>,
     subflows: Vec<Subflow>,
-    sessions: Sessions,
+    sessions: MptcpConnections,
 }
 
 /// A TCP connection, or a subflow of an MPTCP connection.

@@ -1,8 +1,8 @@
 //! The mean and the distribution of response times that the closed form of [`hol_theory`] predicts for measured points.
 
 use hol_base::{Duration, Frequency, Ratio};
-use hol_stack::{Kind, Protocol, TransportSpec};
-use hol_theory::{Arrivals, Recovery, Transfer, applies};
+use hol_stack::{Protocol, ProtocolKind, TransportSpec};
+use hol_theory::{Arrivals, Recovery, Transfer, check_applicability};
 
 use crate::data::{Cell, Conditions};
 
@@ -34,7 +34,7 @@ pub fn applicable(cell: &Cell) -> Result<Transfer, String> {
         return Err("the closed form applies only to a single FIFO link with independent loss and constant delay, at up to 30 % load, with messages of one packet".to_owned());
     }
     let transfer = transfer(cell).ok_or("no closed form for this transport")?;
-    applies(&transfer).map_err(|limit| limit.to_string())?;
+    check_applicability(&transfer).map_err(|limit| limit.to_string())?;
     Ok(transfer)
 }
 
@@ -56,25 +56,25 @@ fn recovery(spec: &TransportSpec) -> Option<Recovery> {
     if let Protocol::Sctp { unordered: true, .. } = spec.protocol() {
         return None;
     }
-    if spec.gives_up() {
+    if spec.may_lose_messages() {
         return None;
     }
     let behaviour = spec.option_values();
     let time = |key: &str| -> Option<Duration> { behaviour.get(key)?.as_str()?.parse().ok() };
     match spec.kind() {
-        Kind::Sctp => {
+        ProtocolKind::Sctp => {
             // The closed form assumes three missing reports (RFC 9260 section 7.2.4).
             (behaviour.get("missing_reports")?.as_integer()? == 3).then_some(())?;
             let again = behaviour.get("fast_retransmit_again")?.as_bool()?;
             Some(Recovery::Sctp { rto_min: time("rto_min")?, again })
         }
-        Kind::Tcp => {
+        ProtocolKind::Tcp => {
             let rto_min = time("rto_variance_floor")?.max(time("rto_min")?);
             match behaviour.get("recovery")?.as_str()? {
                 "rack" => Some(Recovery::TcpRack { rto_min }),
                 _ => Some(Recovery::TcpDupThresh { rto_min }),
             }
         }
-        Kind::Quic | Kind::Mptcp | Kind::Udp | Kind::Unix => None,
+        ProtocolKind::Quic | ProtocolKind::Mptcp | ProtocolKind::Udp | ProtocolKind::Unix => None,
     }
 }

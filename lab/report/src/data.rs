@@ -9,7 +9,7 @@ use hol_measure::{
 
 use crate::validation::ComparedPoint;
 use hol_base::Duration;
-use hol_lab::{CollapseRule, Load, Metric};
+use hol_lab::{CollapseRule, Metric, PointLoad};
 
 /// All points of all experiments.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ pub struct Cell {
     /// Whether each run ended early; empty if no run did.
     pub ended_early: Vec<bool>,
     /// Offered and delivered load; `None` unless messages are due at a rate.
-    pub load: Option<Load>,
+    pub load: Option<PointLoad>,
     /// Whether there is a steady state: by the evidence of the results, longer runs would have the same mean
     /// response time.
     pub is_steady: bool,
@@ -200,7 +200,7 @@ impl Cell {
     }
 
     /// Returns whether the records are frames, which have a playout time.
-    pub fn is_played(&self) -> bool {
+    pub fn has_playout_times(&self) -> bool {
         self.runs.iter().any(|run| run.playback.is_some())
     }
 
@@ -333,7 +333,7 @@ impl Dataset {
     }
 
     /// Returns all points of the plan, with the measured point if there is one.
-    pub fn planned(&self) -> impl Iterator<Item = (&Cell, Option<&Cell>)> {
+    pub fn planned_points(&self) -> impl Iterator<Item = (&Cell, Option<&Cell>)> {
         let measured = self.cells.iter().map(|cell| (cell, Some(cell)));
         measured.chain(self.unmeasured.iter().map(|cell| (cell, None)))
     }

@@ -1,7 +1,7 @@
 //! Converts a result directory to the points of the report.
 
 use hol_base::Duration;
-use hol_lab::metric::{Extract, MetricInfo, TABLE};
+use hol_lab::metric::{MetricInfo, MetricSource, TABLE};
 use hol_lab::{Metric, Point, PointResult, Results};
 use hol_measure::{Distribution, MeanDelayBreakdown, Summary};
 use hol_network::{Discipline, LossSpec, NetworkSpec, PathSpec, PoliceSpec, Settings, Topology};
@@ -37,7 +37,7 @@ impl From<&PointResult> for Cell {
             ended_early: result.runs.iter().map(|run| run.stop_reason.is_some()).collect(),
             load: result.load(),
             is_steady: result.is_steady(),
-            timeouts: result.stalls(),
+            timeouts: result.timeout_counts(),
             values: values(result),
             waterfall: result.runs.iter().find_map(|run| run.waterfall.as_deref().cloned()),
             flows: flows(result),
@@ -92,11 +92,13 @@ fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
     let has_pace = result.is_steady() || !point.workload.waits_for_replies();
     let is_defined = |info: &&MetricInfo| {
         let is_met = info.needs.is_none_or(|need| (need.is_met)(point));
-        is_met && matches!(info.extract, Extract::Run(_)) && (has_pace || info.metric != Metric::Throughput)
+        is_met
+            && matches!(info.extract, MetricSource::Run(_))
+            && (has_pace || info.metric != Metric::Throughput)
     };
     let measured = TABLE.iter().filter(is_defined).map(|info| info.metric);
     measured
-        .chain(result.defined().map(Metric::Defined))
+        .chain(result.program_metrics().map(Metric::Defined))
         .map(|metric| (metric, result.values(metric)))
         .collect()
 }
@@ -114,7 +116,11 @@ fn flows(result: &PointResult) -> Option<Flows> {
 /// Returns the mean of each delay component; `None` unless the records contain the times at which messages were sent
 /// and arrived.
 fn delay_breakdown(result: &PointResult) -> Option<MeanDelayBreakdown> {
-    result.runs.iter().all(|run| run.has_delivery_times).then(|| result.split_ms().unwrap_or_default())
+    result
+        .runs
+        .iter()
+        .all(|run| run.has_delivery_times)
+        .then(|| result.mean_delay_breakdown().unwrap_or_default())
 }
 
 fn conditions(point: &Point) -> Conditions {
@@ -133,7 +139,7 @@ fn conditions(point: &Point) -> Conditions {
         is_poisson: workload.arrivals() == Arrivals::Poisson,
         is_plain: is_plain(point),
         is_random: is_random(point),
-        lasts: workload.lasts(),
+        lasts: workload.sending_duration(),
         path_changes: point.path_changes(),
         disruptions: Vec::new(),
         axes: point.axes.clone(),
@@ -212,13 +218,13 @@ fn is_plain(point: &Point) -> bool {
         && network.trace.is_none()
         && network.up.is_none()
         && network.down.is_none();
-    let size = point.workload.longest().unwrap_or(0);
+    let size = point.workload.longest_message().unwrap_or(0);
     let load = point.workload.rate().map_or(0.0, |rate| rate.per_second())
         * f64::from(point.workload.source_count());
     let share = load * 8.0 * (size + HEADER_OCTETS) as f64 / rate.bits_per_second() as f64;
     is_one_line
         && point.workload.record_kind().has_schedule()
-        && !point.is_played()
+        && !point.has_playout_times()
         && matches!(loss, LossSpec::Independent(_))
         && *jitter == Duration::ZERO
         && [duplicate, reorder, corrupt].iter().all(|chance| chance.is_zero())

@@ -2,8 +2,8 @@
 
 use hol_base::Duration;
 use hol_lab::Metric;
-use hol_lab::metric::Extract;
-use hol_measure::{Allowance, Bounds, CONFIDENCE, Distribution, Interval, Recorder, Timeline};
+use hol_lab::metric::MetricSource;
+use hol_measure::{Allowance, CONFIDENCE, ConfidenceInterval, Distribution, Interval, Recorder, Timeline};
 
 use crate::closed_form;
 use crate::data::Cell;
@@ -11,17 +11,17 @@ use crate::data::Cell;
 impl Cell {
     /// Returns the value of each repetition; `None` for a repetition without a meaningful value. Empty if the point has
     /// no representative value.
-    pub fn of_runs(&self, metric: Metric) -> Vec<Option<f64>> {
+    pub fn values_by_run(&self, metric: Metric) -> Vec<Option<f64>> {
         let needs_end = matches!(metric, Metric::ResponseTime | Metric::Tail);
         match metric.info().extract {
             // If longer runs would have another mean, or most runs did not carry the load, no time is representative.
             _ if needs_end && (!self.is_steady || !self.is_mostly_completed()) => Vec::new(),
-            Extract::Summary(of) if needs_end => self.of_completed_runs(of),
-            Extract::Summary(of) if self.is_played() || metric.info().needs.is_none() => {
+            MetricSource::Summary(of) if needs_end => self.of_completed_runs(of),
+            MetricSource::Summary(of) if self.has_playout_times() || metric.info().needs.is_none() => {
                 self.runs.iter().map(of).collect()
             }
-            Extract::Summary(_) => Vec::new(),
-            Extract::Run(_) => {
+            MetricSource::Summary(_) => Vec::new(),
+            MetricSource::Run(_) => {
                 let known = self.values.iter().find(|(known, _)| *known == metric);
                 known.map(|(_, values)| values.clone()).unwrap_or_default()
             }
@@ -30,19 +30,19 @@ impl Cell {
 
     /// Returns the mean over the repetitions; `None` if no repetition has a value.
     pub fn mean_of(&self, metric: Metric) -> Option<Interval> {
-        Interval::of(&self.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+        Interval::of(&self.values_by_run(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
     }
 
     /// Returns the mean over the repetitions; `None` if none has a value. Its interval accounts for skewed
     /// repetitions, and for timeouts that are too rare to have occurred.
-    pub fn shaped_mean(&self, metric: Metric) -> Option<Bounds> {
-        let values: Vec<f64> = self.of_runs(metric).into_iter().flatten().collect();
-        let bounds = metric.limit(Bounds::of_mean(&values, CONFIDENCE)?);
-        Some(bounds.with_allowance(self.allowance(metric)))
+    pub fn mean_with_bounds(&self, metric: Metric) -> Option<ConfidenceInterval> {
+        let values: Vec<f64> = self.values_by_run(metric).into_iter().flatten().collect();
+        let bounds = metric.limit(ConfidenceInterval::of_mean(&values, CONFIDENCE)?);
+        Some(bounds.with_allowance(self.timeout_allowance(metric)))
     }
 
     /// Returns by how much the mean would be higher with timeouts that are too rare to have occurred in these runs.
-    pub fn allowance(&self, metric: Metric) -> Allowance {
+    pub fn timeout_allowance(&self, metric: Metric) -> Allowance {
         let stalls = self.timeouts.filter(|_| metric == Metric::ResponseTime);
         stalls.map_or(Allowance::default(), |stalls| stalls.allowance())
     }
@@ -68,15 +68,18 @@ impl Cell {
     }
 
     /// Returns the median over the repetitions; a repetition without a value counts as the worst.
-    pub fn median(&self, metric: Metric) -> Option<Bounds> {
-        let values: Vec<f64> =
-            self.of_runs(metric).into_iter().map(|value| value.unwrap_or(metric.worst_value())).collect();
-        Bounds::of_median(&values, CONFIDENCE).filter(|median| median.value.is_finite())
+    pub fn median(&self, metric: Metric) -> Option<ConfidenceInterval> {
+        let values: Vec<f64> = self
+            .values_by_run(metric)
+            .into_iter()
+            .map(|value| value.unwrap_or(metric.worst_value()))
+            .collect();
+        ConfidenceInterval::of_median(&values, CONFIDENCE).filter(|median| median.value.is_finite())
     }
 
     /// Returns the number of repetitions without a value, which are not in the mean.
     pub fn runs_without_value(&self, metric: Metric) -> usize {
-        self.of_runs(metric).iter().filter(|value| value.is_none()).count()
+        self.values_by_run(metric).iter().filter(|value| value.is_none()).count()
     }
 
     /// Returns the number of repetitions without a meaningful value. These are repetitions that did not carry
@@ -102,7 +105,7 @@ impl Cell {
             Metric::ResponseTime | Metric::Tail => self.latency.clone(),
             _ if metric.info().is_time_of_run => {
                 let mut recorder = Recorder::new();
-                for value in self.of_runs(metric) {
+                for value in self.values_by_run(metric) {
                     match value {
                         Some(ms) => recorder.count_completed(Duration::from_secs_f64(ms / 1000.0)),
                         None => recorder.count_failure(),

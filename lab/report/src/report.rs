@@ -8,11 +8,11 @@ use hol_lab::toml_reader::from_text;
 use hol_lab::{LabError, Point, Results, Study};
 use serde::Serialize;
 
-use crate::claims::{JudgedClaim, Kind, StudyClaims, Verdict, judge};
+use crate::claims::{ClaimKind, JudgedClaim, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
 use crate::figures::{Figure, StackView, StudyFigures, gather};
 use crate::other_measurement::OtherMeasurement;
-use crate::over_time::{self, OverTime};
+use crate::over_time::{self, RunsOverTime};
 use crate::page;
 use crate::provenance::Provenance;
 use crate::region::{self, Region};
@@ -37,7 +37,7 @@ pub struct Report {
     /// The figures with their data.
     pub figures: Vec<Figure>,
     /// The time series of runs, if they were recorded.
-    pub over_time: Vec<OverTime>,
+    pub over_time: Vec<RunsOverTime>,
     /// The regions in which transports meet a requirement.
     pub regions: Vec<Region>,
     /// The answers of an experiment that is not a study; empty for a study.
@@ -184,14 +184,15 @@ impl Report {
     }
 
     /// Returns the claims of one kind, in the paper's order.
-    pub fn claims_of_kind(&self, kind: Kind) -> impl Iterator<Item = &JudgedClaim> {
+    pub fn claims_of_kind(&self, kind: ClaimKind) -> impl Iterator<Item = &JudgedClaim> {
         self.judged_claims.iter().filter(move |judged| judged.claim.kind == kind)
     }
 
     /// Returns the number of findings with each verdict, in the order of [`Verdict::ALL`].
     pub fn verdict_counts(&self) -> [(Verdict, usize); 6] {
-        let of =
-            |verdict| self.claims_of_kind(Kind::Finding).filter(|judged| judged.verdict == verdict).count();
+        let of = |verdict| {
+            self.claims_of_kind(ClaimKind::Finding).filter(|judged| judged.verdict == verdict).count()
+        };
         Verdict::ALL.map(|verdict| (verdict, of(verdict)))
     }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use hol_lab::Study;
 use hol_report::claims::{StudyClaims, View};
 use hol_report::data::{Cell, Dataset};
-use hol_report::figures::{Kind, StudyFigures};
+use hol_report::figures::{FigureKind, StudyFigures};
 use hol_stack::TransportSpec;
 
 /// The studies with claims; `fidelity` is only for `hol validate` and has none.
@@ -70,9 +70,9 @@ fn logarithmic_axes_begin_above_zero() {
     for (study, figures, _) in &*STUDIES {
         for figure in &figures.figures {
             let begins = match figure.kind {
-                Kind::Loss | Kind::Rate => figure.x[0],
-                Kind::Ccdf => figure.x[0].min(figure.y[0]),
-                Kind::Streams | Kind::RoundTrip | Kind::Time | Kind::Axis => continue,
+                FigureKind::Loss | FigureKind::Rate => figure.x[0],
+                FigureKind::Ccdf => figure.x[0].min(figure.y[0]),
+                FigureKind::Streams | FigureKind::RoundTrip | FigureKind::Time | FigureKind::Axis => continue,
             };
             assert!(begins > 0.0, "{}: figure {} begins at {begins}", study.name, figure.number);
         }

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use hol_base::{Duration, Seed};
 use hol_measure::{Outcome, Record};
-use hol_stack::{Kind, TransportSpec};
+use hol_stack::{ProtocolKind, TransportSpec};
 use hol_workloads::{HostSpec, WorkloadSpec};
 
 use crate::{Background, OnwardRequests, Run, RunEnd, RunError, Scenario, World};
@@ -284,19 +284,19 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Confor
     let messages = if workload == "bulk" { 200 } else { 25 };
     let spec: TransportSpec = transport.parse().expect("the transport is valid");
     let reliability = match spec.kind() {
-        Kind::Udp => Reliability::Nothing,
-        _ if spec.gives_up() => Reliability::Some,
+        ProtocolKind::Udp => Reliability::Nothing,
+        _ if spec.may_lose_messages() => Reliability::Some,
         _ => Reliability::All,
     };
     if reliability == Reliability::Some && workload == "bulk" {
         // How many messages of a greedy sender expire in the send buffer depends on timing.
         return None;
     }
-    let times_out = spec.kind() == Kind::Quic;
+    let times_out = spec.kind() == ProtocolKind::Quic;
     let (ends, completed) = expectation(&Traffic { reliability, times_out, workload, messages })?;
     let workload_spec = read::<WorkloadSpec>(&format!("kind = '{workload}'\n{}\n{faulty}", keys(workload)));
     let network = read(&format!("rate = '10Mbit'\n{network}"));
-    let scenario = Scenario::alone(network, spec, workload_spec, messages);
+    let scenario = Scenario::with_single_flow(network, spec, workload_spec, messages);
     Some(ConformanceCase { name: format!("{transport}, {workload}: {name}"), scenario, ends, completed })
 }
 
@@ -322,7 +322,7 @@ fn slow_hosts(case: ConformanceCase) -> ConformanceCase {
 fn overload(transport: &str) -> ConformanceCase {
     let workload = "kind = 'oneway'\nsize = '1000B'\nrate = '2000/s'\nlate_limit = '1s'";
     let spec = transport.parse().expect("the transport is valid");
-    let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
+    let scenario = Scenario::with_single_flow(read("rate = '1Mbit'"), spec, read(workload), 20_000);
     let name = format!("{transport}, oneway: load above the link rate");
     ConformanceCase { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
 }
@@ -330,8 +330,12 @@ fn overload(transport: &str) -> ConformanceCase {
 /// Returns a case with a message whose transfer takes longer than the stall timeout, though it progresses all the time.
 fn long_message(transport: &str) -> ConformanceCase {
     let spec = transport.parse().expect("the transport is valid");
-    let scenario =
-        Scenario::alone(read("rate = '256kbit'"), spec, read("kind = 'oneway'\nsize = '12MiB'"), 1);
+    let scenario = Scenario::with_single_flow(
+        read("rate = '256kbit'"),
+        spec,
+        read("kind = 'oneway'\nsize = '12MiB'"),
+        1,
+    );
     let name = format!("{transport}, oneway: one message takes longer than the stall timeout");
     ConformanceCase { name, scenario, ends: ExpectedEnd::Finished, completed: 1..=1 }
 }
@@ -351,7 +355,7 @@ fn with_background(transport: &str) -> ConformanceCase {
         other("kind = 'echo'\nlistens = false", None),
     ];
     let spec = transport.parse().expect("the transport is valid");
-    let alone = Scenario::alone(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
+    let alone = Scenario::with_single_flow(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
     let name = format!("{transport}, echo: with background flows");
     ConformanceCase {
         name,
@@ -381,7 +385,7 @@ fn moving_client(transport: &str) -> ConformanceCase {
     let network = "rate = '2Mbit'\npaths = [{}, {}]\nhandover = { at = '0s', overlap = 2, attach = '600ms' }";
     let workload = "kind = 'page'\ndocument = '1kB'\nobjects = 3\nsize = '30kB'\nreopen = true";
     let spec = transport.parse().expect("the transport is valid");
-    let scenario = Scenario::alone(read(network), spec, read(workload), 2);
+    let scenario = Scenario::with_single_flow(read(network), spec, read(workload), 2);
     let name = format!("{transport}, page: the client moves");
     ConformanceCase { name, scenario, ends: ExpectedEnd::Finished, completed: 2..=2 }
 }
@@ -398,7 +402,7 @@ fn with_onward_requests(transport: &str) -> ConformanceCase {
     let nodes = "['client', 'server', 'firewall', 'second', 'third']";
     let network = read(&format!("rate = '10Mbit'\nnodes = {nodes}\nlans = [{{ nodes = {nodes} }}]"));
     let name = format!("{transport}, echo: the server sends onward requests");
-    let alone = Scenario::alone(network, spec, read("kind = 'echo'\nstart = '1s'"), 50);
+    let alone = Scenario::with_single_flow(network, spec, read("kind = 'echo'\nstart = '1s'"), 50);
     ConformanceCase {
         name,
         scenario: Scenario { onward, ..alone },
@@ -413,19 +417,19 @@ fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
 
 impl ConformanceCase {
     /// Runs the case in a world. Returns how the run differs from the expectation, or why the world refuses the scenario.
-    pub fn verdict(&self, world: &dyn World) -> Verdict {
+    pub fn verdict(&self, world: &dyn World) -> CaseResult {
         let run = match world.check(&self.scenario).and_then(|()| world.run(&self.scenario, Seed(1))) {
             Ok(run) => run,
-            Err(RunError::Refused(why)) => return Verdict::Refused(why),
-            Err(problem) => return Verdict::Differs(problem.to_string()),
+            Err(RunError::Refused(why)) => return CaseResult::Refused(why),
+            Err(problem) => return CaseResult::Differs(problem.to_string()),
         };
-        self.mismatch(&run).map_or(Verdict::Passed, Verdict::Differs)
+        self.mismatch(&run).map_or(CaseResult::Passed, CaseResult::Differs)
     }
 
     /// Returns how a run differs from the expectation.
     fn mismatch(&self, run: &Run) -> Option<String> {
         let Scenario { transport, messages, background, .. } = &self.scenario;
-        let missing = if transport.gives_up() { Outcome::Abandoned } else { Outcome::Unfinished };
+        let missing = if transport.may_lose_messages() { Outcome::Abandoned } else { Outcome::Unfinished };
         let records =
             || run.records.iter().filter(|record| record.kind == self.scenario.workload.record_kind());
         let count = |outcome| records().filter(|record| record.outcome == outcome).count() as u64;
@@ -451,7 +455,7 @@ impl ConformanceCase {
             background.iter().zip(&run.background).find_map(|(asked, became)| {
                 let expectation = match (asked.workload.listens, asked.messages) {
                     // No packet tells a QUIC client that its datagrams cannot be delivered: it retries until its idle timeout.
-                    (false, _) if asked.transport.kind() == Kind::Quic => None,
+                    (false, _) if asked.transport.kind() == ProtocolKind::Quic => None,
                     (false, _) => Some(ExpectedEnd::Failed),
                     (true, Some(_)) => Some(ExpectedEnd::Finished),
                     (true, None) => None,
@@ -483,7 +487,7 @@ impl ConformanceCase {
 
 /// The result of a case in a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CaseResult {
     /// The run ended as expected.
     Passed,
     /// The world cannot run the scenario, for this reason.

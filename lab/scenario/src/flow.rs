@@ -9,7 +9,7 @@ use hol_base::{Duration, Time};
 use hol_measure::RecordKind;
 use hol_quic::MessageMapping;
 use hol_stack::{Protocol, TransportSpec};
-use hol_udp::Sip;
+use hol_udp::SipTransaction;
 use hol_workloads::{AbortReason, Progress, WorkloadSpec};
 
 use crate::RunEnd;
@@ -108,9 +108,9 @@ impl FlowLimits {
         // SIP and partial reliability report abandoned messages, but not every driver sees the report. These flows get the time that a
         // retransmission may take.
         let silence = match transport.protocol() {
-            Protocol::Udp { config } if config.sip == Sip::Off => Some(FINAL_SILENCE),
+            Protocol::Udp { config } if config.sip == SipTransaction::Off => Some(FINAL_SILENCE),
             Protocol::Quic { mapping: MessageMapping::Datagrams, .. } => Some(FINAL_SILENCE),
-            _ => transport.gives_up().then_some(retransmissions),
+            _ => transport.may_lose_messages().then_some(retransmissions),
         };
         Self {
             start,

@@ -2,7 +2,7 @@
 
 use hol_base::Seed;
 use hol_network::Topology;
-use hol_stack::{Kind, Protocol, TransportSpec};
+use hol_stack::{Protocol, ProtocolKind, TransportSpec};
 use hol_workloads::WorkloadSpec;
 
 use crate::background::BackgroundFlow;
@@ -47,7 +47,7 @@ impl FlowPosition {
     }
 
     /// Adds the table's name to an error.
-    pub(crate) fn locate(self, problem: ScenarioError) -> ScenarioError {
+    pub(crate) fn with_table_name(self, problem: ScenarioError) -> ScenarioError {
         match self {
             Self::Measured => problem,
             Self::Background(index) => ScenarioError::Background { index, problem: Box::new(problem) },
@@ -58,7 +58,7 @@ impl FlowPosition {
 
 impl<'s> FlowSpec<'s> {
     /// Returns the two nodes between which the flow runs.
-    pub fn ends(&self) -> [&'s str; 2] {
+    pub fn end_nodes(&self) -> [&'s str; 2] {
         [self.workload.client_node(), self.workload.server_node()]
     }
 
@@ -78,20 +78,20 @@ impl<'s> FlowSpec<'s> {
         for (key, node) in [("from", workload.client_node()), ("to", workload.server_node())] {
             check_node(topology, key, node)?;
         }
-        match (transport.kind() == Kind::Unix, workload.client_node() == workload.server_node()) {
+        match (transport.kind() == ProtocolKind::Unix, workload.client_node() == workload.server_node()) {
             (false, true) => return Err(ScenarioError::SameEnds(workload.client_node().to_owned())),
             (true, false) => {
                 return Err(ScenarioError::UnixSocketBetweenNodes(workload.client_node().to_owned()));
             }
             _ => {}
         }
-        if transport.kind() == Kind::Udp && workload.is_greedy() {
+        if transport.kind() == ProtocolKind::Udp && workload.is_greedy() {
             return Err(ScenarioError::GreedyOverDatagrams);
         }
-        if workload.waits_for_replies() && transport.gives_up() {
+        if workload.waits_for_replies() && transport.may_lose_messages() {
             return Err(ScenarioError::WaitsForLostReply(workload.kind.workload().name()));
         }
-        match (transport.protocol(), workload.longest()) {
+        match (transport.protocol(), workload.longest_message()) {
             (Protocol::Sctp { config, .. }, Some(longest))
                 if config.send_buffer_bounds_messages && longest > config.send_buffer.0 =>
             {

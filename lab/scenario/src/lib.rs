@@ -47,7 +47,7 @@ pub use run_end::RunEnd;
 pub use sample::{QueueSample, Sample, SampleValue, SenderSample, Side};
 pub use scenario::Scenario;
 pub use stream_layout::stream_layout;
-pub use world::{Cost, Hops, RunError, World};
+pub use world::{Cost, HopObserver, RunError, World};
 pub use world_report::{
     BaselineDelay, FilterReport, LinkDirectionCounters, PeerHostReport, ProgramResult, ReadDelays,
     RouterReport, WorldReport,

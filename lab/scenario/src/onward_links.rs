@@ -48,7 +48,7 @@ impl Scenario {
 
     /// Returns why the measured flow ended. If it stalled or ran out of time because an `onward` flow failed,
     /// returns the reason of the first such flow.
-    pub fn end_of_measured(
+    pub fn measured_flow_end(
         &self,
         measured: RunEnd,
         onward: impl IntoIterator<Item = Option<RunEnd>>,
@@ -113,7 +113,8 @@ mod tests {
         let network = "nodes = ['a', 'b', 'c', 'd']\nlans = [{ nodes = ['a', 'b', 'c', 'd'] }]";
         let workload = toml::from_str(&format!("from = 'a'\nto = 'b'\n{workload}")).unwrap();
         let transport: TransportSpec = "tcp".parse().unwrap();
-        let scenario = Scenario::alone(toml::from_str(network).unwrap(), transport.clone(), workload, 10);
+        let scenario =
+            Scenario::with_single_flow(toml::from_str(network).unwrap(), transport.clone(), workload, 10);
         let onward = asks.iter().map(|(nodes, more)| {
             let (from, to) = nodes.split_once(' ').unwrap();
             let text = format!("from = '{from}'\nto = '{to}'\n{more}");

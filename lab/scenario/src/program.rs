@@ -114,7 +114,7 @@ impl Command {
     }
 
     /// Returns the words that may name a program or a file.
-    pub fn names(&self) -> Vec<&str> {
+    pub fn possible_file_names(&self) -> Vec<&str> {
         const WORD_SEPARATORS: [char; 14] =
             [';', '|', '&', '(', ')', '<', '>', '\'', '"', '`', '$', '=', ',', ':'];
         let is_between = |c: char| c.is_whitespace() || WORD_SEPARATORS.contains(&c);
@@ -129,7 +129,7 @@ impl Command {
     }
 
     /// Returns the command as a shell line.
-    pub fn line(&self) -> String {
+    pub fn shell_line(&self) -> String {
         match self {
             Self::Line(line) => line.clone(),
             Self::Words(words) => words.join(" "),
@@ -218,12 +218,12 @@ mod tests {
         let line = Command::Line("cd /srv && PATH=/x nginx -c 'a.conf' | tee log".into());
         let names = ["cd", "/srv", "PATH", "/x", "nginx", "-c", "a.conf", "tee", "log"];
         assert_eq!(
-            (line.names(), line.line()),
+            (line.possible_file_names(), line.shell_line()),
             (names.to_vec(), "cd /srv && PATH=/x nginx -c 'a.conf' | tee log".into())
         );
         let words = Command::Words(vec!["sh".into(), "wget;ls".into()]);
         assert_eq!(
-            (words.names(), words.line()),
+            (words.possible_file_names(), words.shell_line()),
             (vec!["sh", "sh", "wget;ls", "wget", "ls"], "sh wget;ls".into())
         );
     }

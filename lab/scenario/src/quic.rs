@@ -17,7 +17,8 @@ pub fn check_quic(
     /// Octets of a short header, the authentication tag, and the type and length of the frame.
     const PACKET_OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, mapping, .. } = transport.protocol() else { return Ok(()) };
-    let (mtu, headers) = (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER) as u64);
+    let (mtu, headers) =
+        (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER_LENGTH) as u64);
     let min = Config::MIN_MTU + headers;
     if mtu < min {
         return Err(format!(
@@ -25,7 +26,7 @@ pub fn check_quic(
         ));
     }
     let room = config.mtu.0.min(mtu - headers) - PACKET_OVERHEAD;
-    match workload.longest() {
+    match workload.longest_message() {
         Some(size) if *mapping == MessageMapping::Datagrams && size > room => Err(format!(
             "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the transport's `mtu`, or use quic without datagrams"
         )),

@@ -95,7 +95,7 @@ impl Run {
     }
 
     /// Passes the records and samples of a finished run to an observer.
-    pub fn show(self, observer: &mut dyn Observer) -> RunSummary {
+    pub fn replay_to(self, observer: &mut dyn Observer) -> RunSummary {
         for (flow, records) in std::iter::once(&self.records).chain(&self.background_records).enumerate() {
             records.iter().for_each(|record| observer.record(flow, record));
         }

@@ -41,7 +41,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// Creates a scenario with one flow, on hosts with default properties.
-    pub fn alone(
+    pub fn with_single_flow(
         network: NetworkSpec,
         transport: TransportSpec,
         workload: WorkloadSpec,
@@ -62,7 +62,7 @@ impl Scenario {
         self.check_filters()?;
         self.check_services()?;
         for flow in self.flow_specs().skip(1) {
-            flow.check(&topology).map_err(|problem| flow.position.locate(problem))?;
+            flow.check(&topology).map_err(|problem| flow.position.with_table_name(problem))?;
         }
         self.check_onward()?;
         for program in &self.programs {
@@ -88,7 +88,8 @@ impl Scenario {
     /// Checks that `service` times are only on hosts whose peers are limited by flow control.
     fn check_services(&self) -> Result<(), ScenarioError> {
         for (node, _) in self.hosts.iter().filter(|(_, host)| host.service > Duration::ZERO) {
-            let mut own = self.flow_specs().filter(|flow| flow.ends().contains(&node.as_str())).peekable();
+            let mut own =
+                self.flow_specs().filter(|flow| flow.end_nodes().contains(&node.as_str())).peekable();
             if own.peek().is_none() {
                 return Err(ScenarioError::IdleProcessor(node.clone()));
             }
@@ -101,7 +102,7 @@ impl Scenario {
 
     /// Checks that programs contradict neither themselves nor the workload.
     fn check_programs(&self) -> Result<(), ScenarioError> {
-        if self.flow_specs().skip(1).any(|flow| flow.workload.is_programs()) {
+        if self.flow_specs().skip(1).any(|flow| flow.workload.runs_programs()) {
             return Err(ScenarioError::ProgramsAsOtherFlow);
         }
         if self.runs_programs() && !self.programs.iter().any(Program::is_awaited) {
@@ -126,11 +127,11 @@ impl Scenario {
 
     /// Returns whether the scenario measures programs.
     pub const fn runs_programs(&self) -> bool {
-        self.workload.is_programs()
+        self.workload.runs_programs()
     }
 
     /// Returns the nodes whose packets are captured: the ends of the workload, and the nodes of programs.
-    pub fn ends(&self) -> Vec<&str> {
+    pub fn captured_nodes(&self) -> Vec<&str> {
         let programs = self.programs.iter().map(|program| program.node.as_str());
         let mut ends: Vec<&str> =
             [self.workload.client_node(), self.workload.server_node()].into_iter().chain(programs).collect();
@@ -145,7 +146,7 @@ impl Scenario {
     }
 
     /// Returns the measured workload in a run with this seed, which draws the start within `spread`.
-    pub fn measured(&self, seed: Seed) -> WorkloadSpec {
+    pub fn measured_workload(&self, seed: Seed) -> WorkloadSpec {
         self.workload.with_drawn_start(seed)
     }
 

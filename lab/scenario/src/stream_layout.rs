@@ -10,7 +10,7 @@ pub fn stream_layout(transport: &TransportSpec) -> StreamLayout {
     StreamLayout {
         streams: transport.streams(),
         connections: transport.connections(),
-        gives_up: transport.gives_up(),
+        may_lose_messages: transport.may_lose_messages(),
         is_stream: match transport.protocol() {
             Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => true,
             Protocol::Quic { mapping, .. } => *mapping == MessageMapping::Streams,

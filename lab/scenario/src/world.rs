@@ -74,13 +74,13 @@ pub trait World: fmt::Debug + Send + Sync {
     ) -> Result<Run, RunError>;
 
     /// Returns the interface that observes packets on every hop, if the world has one.
-    fn hops(&self) -> Option<&dyn Hops> {
+    fn hops(&self) -> Option<&dyn HopObserver> {
         None
     }
 }
 
 /// A world that observes packets on every hop.
-pub trait Hops {
+pub trait HopObserver {
     /// Runs a scenario and passes the packets of every hop to `tap`.
     fn tap(&self, scenario: &Scenario, seed: Seed, tap: &mut dyn Tap) -> Result<Run, RunError>;
 }

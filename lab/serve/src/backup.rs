@@ -41,7 +41,7 @@ pub fn back_up(state: &Path, to: &Path) -> Result<(), BackupError> {
         Connection::open_with_flags(&database, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(unread)?;
     connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()]).map_err(unread)?;
     for owner in [Owner::Experiment, Owner::User, Owner::Project] {
-        copy_directory(&state.join(owner.plural()), &to.join(owner.plural()))?;
+        copy_directory(&state.join(owner.table_name()), &to.join(owner.table_name()))?;
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ mod tests {
             .submit(&requester, Submission { text: TEXT.to_owned(), ..Submission::default() })
             .unwrap()
             .id;
-        let results = server.command(id).unwrap().results();
+        let results = server.runner_command(id).unwrap().results();
         fs::create_dir_all(&results).unwrap();
         fs::write(results.join("points.csv"), "1,2\n").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", results.join("link")).unwrap();
@@ -105,7 +105,7 @@ mod tests {
         let (restored, ..) = with_script(&dir.path().join("restored"), "exit 0", Quota::UNLIMITED);
         let listed = restored.experiments(&requester, &Filter::default()).unwrap();
         assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);
-        let results = restored.command(id).unwrap().results();
+        let results = restored.runner_command(id).unwrap().results();
         assert!(results.starts_with(&to));
         assert_eq!(fs::read_to_string(results.join("points.csv")).unwrap(), "1,2\n");
         assert!(!results.join("link").exists());

@@ -12,7 +12,7 @@ const MAX_LAG: usize = 1024;
 
 /// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventKind {
     /// The state of the experiment changed.
     State,
     /// The progress of the experiment changed.
@@ -27,7 +27,7 @@ pub enum Kind {
     Closed,
 }
 
-impl Kind {
+impl EventKind {
     /// Returns the name of the event. HTML standard, section 9.2.6
     pub const fn word(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ pub struct ServerEvent {
     /// Number of the experiment's project.
     pub project: i64,
     /// Kind of the event.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Data of the event, as JSON on one line.
     pub data: String,
 }
@@ -70,7 +70,7 @@ impl Default for EventHub {
 
 impl EventHub {
     /// Sends an event to all watchers.
-    pub fn publish(&self, experiment: i64, project: i64, kind: Kind, data: &impl Serialize) {
+    pub fn publish(&self, experiment: i64, project: i64, kind: EventKind, data: &impl Serialize) {
         if self.sender.receiver_count() == 0 {
             return;
         }
@@ -85,7 +85,7 @@ impl EventHub {
     }
 
     /// Returns the number of watchers.
-    pub fn watchers(&self) -> usize {
+    pub fn watcher_count(&self) -> usize {
         self.sender.receiver_count()
     }
 
@@ -95,7 +95,7 @@ impl EventHub {
     }
 
     /// Returns a value that becomes true when the server stops.
-    pub fn stopping(&self) -> watch::Receiver<bool> {
+    pub fn stop_signal(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
     }
 }

@@ -59,4 +59,4 @@ pub use people::Registration;
 pub use quota::Quota;
 pub use refusal::{Problem, Problems};
 pub use server::{Access, Server};
-pub use worker::{Limits, compute};
+pub use worker::{Limits, run_worker_process};

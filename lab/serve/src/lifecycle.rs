@@ -52,7 +52,7 @@ pub const fn holds_cores(state: State) -> bool {
 }
 
 /// Returns what a user can do instead if [`next_state`] rejects an action.
-pub const fn cure(state: State) -> &'static str {
+pub const fn remedy(state: State) -> &'static str {
     match state {
         State::New => "start it first",
         State::Queued => "it starts when enough cores are free; swap it out to prevent that",

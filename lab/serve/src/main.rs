@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 
 use clap::{Parser, Subcommand};
 use hol_serve::{Limits, MailDestination, Options, Quota, Registration, Tls};
-use hol_terminal::{companion, note, say};
+use hol_terminal::{find_companion, note, print};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -105,7 +105,7 @@ impl Failure {
 fn main() -> ExitCode {
     let serve = Serve::parse();
     if let Some(Task::Compute { mebibytes, seconds }) = serve.task {
-        return hol_serve::compute(Limits { mebibytes, seconds });
+        return hol_serve::run_worker_process(Limits { mebibytes, seconds });
     }
     let (problem, code) = match serve.run() {
         Ok(()) => return ExitCode::SUCCESS,
@@ -127,7 +127,7 @@ impl Serve {
             return add_administrator(&options, name);
         }
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let ready = |address| say(&format!("{scheme}://{address}/\n"));
+        let ready = |address| print(&format!("{scheme}://{address}/\n"));
         hol_serve::serve(&options, ready).map_err(Failure::failed)
     }
 
@@ -167,7 +167,7 @@ impl Serve {
     fn program(&self) -> Result<PathBuf, Failure> {
         match &self.hol {
             Some(program) => Ok(program.clone()),
-            None => companion("hol", VERSION).map_err(|problem| {
+            None => find_companion("hol", VERSION).map_err(|problem| {
                 Failure::Usage(format!(
                     "{problem}. The server runs experiments with `hol`; install hol and hol-serve of the same version, or choose the program with --hol PROGRAM"
                 ))

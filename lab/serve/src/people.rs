@@ -11,7 +11,7 @@ use crate::accounts::{key, password};
 use crate::client::ClientNetwork;
 use crate::clock::now;
 use crate::concurrency::DelayPermit;
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::{LOCAL_USER, Server};
@@ -81,7 +81,7 @@ impl Server {
                 "enter the password with which you log in",
             ));
         }
-        self.attempts().log_in_succeeded(network, &requester.name);
+        self.attempts().reset_login_count(network, &requester.name);
         self.store.set_password(requester.id, &password::hash(&new.password)?, kept)?;
         self.end_streams();
         Ok(())
@@ -94,7 +94,7 @@ impl Server {
         ClientNetwork(network): &ClientNetwork,
         name: &str,
     ) -> Result<Option<(Duration, DelayPermit)>, Refusal> {
-        let seconds = self.attempts().log_in(network, name, now());
+        let seconds = self.attempts().count_login(network, name, now());
         if seconds == 0 {
             return Ok(None);
         }
@@ -108,7 +108,7 @@ impl Server {
         if !password::verify(&login.password, found.as_ref().map(|found| found.password.as_str())) {
             return Err(Refusal::unauthorized("the name or the password is wrong"));
         }
-        self.attempts().log_in_succeeded(network, &login.name);
+        self.attempts().reset_login_count(network, &login.name);
         let found = found.ok_or_else(Refusal::not_found)?;
         let key = key::generate()?;
         self.store.add_key(
@@ -127,7 +127,7 @@ impl Server {
 
     /// Creates an account, if the rate limit of `network` allows it.
     pub fn sign_up(&self, ClientNetwork(network): &ClientNetwork, new: &Registration) -> Result<(), Refusal> {
-        self.attempts().register(network, now())?;
+        self.attempts().count_registration(network, now())?;
         self.register(new, false)
     }
 
@@ -180,7 +180,7 @@ impl Server {
 
     /// Ends all streams; clients that still have access reconnect and are authorised again.
     pub(crate) fn end_streams(&self) {
-        self.hub.publish(0, 0, Kind::Closed, &());
+        self.hub.publish(0, 0, EventKind::Closed, &());
     }
 }
 

@@ -28,7 +28,7 @@ pub struct QueuedExperiment {
 
 /// What happens to a queued experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum QueueDecision {
     /// The experiment starts, and gets its cores.
     Start,
     /// The experiment waits, for this reason.
@@ -38,7 +38,7 @@ pub enum Verdict {
 }
 
 /// Decides about all queued experiments on a machine with `cores` cores, `taken` of which are in use.
-pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
+pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec<(i64, QueueDecision)> {
     waiting.sort_by_key(|one| (Reverse(one.priority), one.submitted_at, one.id));
     let mut free = cores.saturating_sub(taken);
     let mut ahead = 0_u32;
@@ -46,10 +46,10 @@ pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec
     for one in waiting {
         let verdict = one.verdict(cores, free, ahead);
         match verdict {
-            Verdict::Start => free -= one.cores,
+            QueueDecision::Start => free -= one.cores,
             // An experiment with another obstacle does not block others.
-            Verdict::Wait(_) if one.obstacle.is_none() => ahead += 1,
-            Verdict::Wait(_) | Verdict::Reject(_) => (),
+            QueueDecision::Wait(_) if one.obstacle.is_none() => ahead += 1,
+            QueueDecision::Wait(_) | QueueDecision::Reject(_) => (),
         }
         verdicts.push((one.id, verdict));
     }
@@ -57,19 +57,19 @@ pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec
 }
 
 impl QueuedExperiment {
-    fn verdict(&self, cores: u32, free: u32, ahead: u32) -> Verdict {
+    fn verdict(&self, cores: u32, free: u32, ahead: u32) -> QueueDecision {
         let wanted = self.cores;
         if wanted > cores {
-            return Verdict::Reject(format!(
+            return QueueDecision::Reject(format!(
                 "the experiment requests {}, and this machine has {cores}; request fewer",
                 count_of_cores(wanted)
             ));
         }
         if let Some(obstacle) = &self.obstacle {
-            return Verdict::Wait(obstacle.clone());
+            return QueueDecision::Wait(obstacle.clone());
         }
         let why = match (ahead, wanted > free) {
-            (0, false) => return Verdict::Start,
+            (0, false) => return QueueDecision::Start,
             (0, true) => {
                 format!(
                     "the experiment requests {}, but only {free} of {cores} are free",
@@ -81,9 +81,9 @@ impl QueuedExperiment {
             (_, _) => format!("more than {MAX_COUNTED} experiments are ahead in the queue"),
         };
         if self.batch {
-            Verdict::Wait(why)
+            QueueDecision::Wait(why)
         } else {
-            Verdict::Reject(format!(
+            QueueDecision::Reject(format!(
                 "{why}, and the experiment does not wait for cores (batch mode is off); swap it in later, or turn batch mode on"
             ))
         }
@@ -103,8 +103,8 @@ mod tests {
         QueuedExperiment { id, priority, submitted_at: id, batch: true, cores, obstacle: None }
     }
 
-    fn starts(verdicts: &[(i64, Verdict)]) -> Vec<i64> {
-        verdicts.iter().filter(|(_, v)| *v == Verdict::Start).map(|(id, _)| *id).collect()
+    fn starts(verdicts: &[(i64, QueueDecision)]) -> Vec<i64> {
+        verdicts.iter().filter(|(_, v)| *v == QueueDecision::Start).map(|(id, _)| *id).collect()
     }
 
     #[test]
@@ -119,33 +119,37 @@ mod tests {
         assert_eq!(starts(&verdicts), [0_i64; 0]);
         assert_eq!(
             verdicts[0].1,
-            Verdict::Wait("the experiment requests 4 cores, but only 3 of 4 are free".to_owned())
+            QueueDecision::Wait("the experiment requests 4 cores, but only 3 of 4 are free".to_owned())
         );
-        assert_eq!(verdicts[1].1, Verdict::Wait("1 experiment is ahead in the queue".to_owned()));
+        assert_eq!(verdicts[1].1, QueueDecision::Wait("1 experiment is ahead in the queue".to_owned()));
     }
 
     #[test]
     fn reason_counts_at_most_nine_experiments_ahead() {
         let waiting: Vec<QueuedExperiment> = (1..=12).map(|id| one(id, 0, 2)).collect();
-        let whys: Vec<Verdict> = decide(waiting, 2, 1).into_iter().map(|(_, verdict)| verdict).collect();
-        assert_eq!(whys[9], Verdict::Wait("9 experiments are ahead in the queue".to_owned()));
-        assert_eq!(whys[10], Verdict::Wait("more than 9 experiments are ahead in the queue".to_owned()));
+        let whys: Vec<QueueDecision> =
+            decide(waiting, 2, 1).into_iter().map(|(_, verdict)| verdict).collect();
+        assert_eq!(whys[9], QueueDecision::Wait("9 experiments are ahead in the queue".to_owned()));
+        assert_eq!(
+            whys[10],
+            QueueDecision::Wait("more than 9 experiments are ahead in the queue".to_owned())
+        );
         assert_eq!(whys[10], whys[11]);
     }
 
     #[test]
     fn experiment_that_needs_too_many_cores_is_rejected_and_blocks_none() {
         let verdicts = decide(vec![one(1, 9, 5), one(2, 0, 4)], 4, 0);
-        assert!(matches!(&verdicts[0].1, Verdict::Reject(why) if why.contains("this machine has 4")));
+        assert!(matches!(&verdicts[0].1, QueueDecision::Reject(why) if why.contains("this machine has 4")));
         assert_eq!(starts(&verdicts), [2]);
     }
 
     #[test]
     fn experiment_without_batch_mode_starts_or_is_rejected() {
         let now = |cores| QueuedExperiment { batch: false, ..one(1, 0, cores) };
-        assert_eq!(decide(vec![now(2)], 2, 0)[0].1, Verdict::Start);
+        assert_eq!(decide(vec![now(2)], 2, 0)[0].1, QueueDecision::Start);
         assert!(
-            matches!(&decide(vec![now(2)], 2, 1)[0].1, Verdict::Reject(why) if why.contains("swap it in later"))
+            matches!(&decide(vec![now(2)], 2, 1)[0].1, QueueDecision::Reject(why) if why.contains("swap it in later"))
         );
     }
 
@@ -153,7 +157,7 @@ mod tests {
     fn obstacle_blocks_only_its_own_experiment() {
         let kept = QueuedExperiment { obstacle: Some("busy".to_owned()), ..one(1, 9, 1) };
         let verdicts = decide(vec![kept, one(2, 0, 1)], 1, 0);
-        assert_eq!(verdicts, [(1, Verdict::Wait("busy".to_owned())), (2, Verdict::Start)]);
+        assert_eq!(verdicts, [(1, QueueDecision::Wait("busy".to_owned())), (2, QueueDecision::Start)]);
     }
 
     proptest! {

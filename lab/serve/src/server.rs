@@ -13,16 +13,16 @@ use crate::accounts::attempts::Attempts;
 use crate::clock::now;
 use crate::computation::{Computation, NamedText, Task};
 use crate::concurrency::ConcurrencyLimits;
-use crate::events::{EventHub, Kind};
+use crate::events::{EventHub, EventKind};
 use crate::experiment::{Experiment, Filter, State};
 use crate::jobs::{self, SchedulerMessage};
-use crate::lifecycle::{Event, cure};
+use crate::lifecycle::{Event, remedy};
 use crate::mail::{self, Mailer};
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::shell::Shells;
-use crate::store::{DATABASE_FILE, Entry, Owner, StateChange, Store, StoreError, User};
+use crate::store::{DATABASE_FILE, Owner, StateChange, Store, StoreError, StoredExperiment, User};
 use crate::worker::{Answer, Worker, read_answer};
 
 /// The server, shared by all requests.
@@ -143,7 +143,7 @@ impl Server {
 
     /// Lists the experiments that `requester` may see, the newest first.
     pub fn experiments(&self, requester: &Requester, filter: &Filter) -> Result<Vec<Experiment>, Refusal> {
-        Ok(self.store.list(requester.id, filter)?)
+        Ok(self.store.list_experiments(requester.id, filter)?)
     }
 
     /// Returns how many experiments that `requester` may see are in each state.
@@ -165,12 +165,16 @@ impl Server {
         self.entry(requester, id).map(|entry| entry.experiment)
     }
 
-    pub(crate) fn entry(&self, requester: &Requester, id: i64) -> Result<Entry, Refusal> {
-        self.store.visible(requester.id, id)?.ok_or_else(Refusal::not_found)
+    pub(crate) fn entry(&self, requester: &Requester, id: i64) -> Result<StoredExperiment, Refusal> {
+        self.store.visible_experiment(requester.id, id)?.ok_or_else(Refusal::not_found)
     }
 
     /// Returns experiment `id` if `requester` may change it: as its owner, or as the leader of its project.
-    pub(crate) fn entry_to_change(&self, requester: &Requester, id: i64) -> Result<Entry, Refusal> {
+    pub(crate) fn entry_to_change(
+        &self,
+        requester: &Requester,
+        id: i64,
+    ) -> Result<StoredExperiment, Refusal> {
         let entry = self.entry(requester, id)?;
         if [entry.owner, entry.leader].contains(&requester.id) {
             return Ok(entry);
@@ -189,7 +193,7 @@ impl Server {
         match self.store.apply(id, event, &why, now())? {
             None => Err(Refusal::not_found()),
             Some(Err(state)) => {
-                Err(Refusal::conflict(format!("experiment {id} is {}", state.word()), cure(state)))
+                Err(Refusal::conflict(format!("experiment {id} is {}", state.word()), remedy(state)))
             }
             Some(Ok(change)) => {
                 self.announce(&change);
@@ -223,9 +227,9 @@ impl Server {
     /// Records why experiments wait.
     pub(crate) fn record_wait_reasons(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
         self.store.record_wait_reasons(whys)?;
-        for (id, _) in whys.iter().filter(|_| self.hub.watchers() > 0) {
+        for (id, _) in whys.iter().filter(|_| self.hub.watcher_count() > 0) {
             if let Some(entry) = self.store.entry(*id)? {
-                self.hub.publish(*id, entry.project, Kind::State, &entry.experiment);
+                self.hub.publish(*id, entry.project, EventKind::State, &entry.experiment);
             }
         }
         Ok(())
@@ -234,7 +238,7 @@ impl Server {
     /// Sends a state change to watchers and by mail, and wakes the scheduler.
     pub(crate) fn announce(&self, change: &StateChange) {
         let experiment = &change.entry.experiment;
-        self.hub.publish(experiment.id, change.entry.project, Kind::State, experiment);
+        self.hub.publish(experiment.id, change.entry.project, EventKind::State, experiment);
         if mail::is_reported(change.from, experiment.state)
             && self.mailer.is_open()
             && let Err(problem) = self.write_mail(change)
@@ -268,7 +272,7 @@ impl Server {
     }
 
     /// Returns the data that are needed to start processes of experiment `id`.
-    pub(crate) fn command(&self, id: i64) -> rusqlite::Result<jobs::RunnerCommand> {
+    pub(crate) fn runner_command(&self, id: i64) -> rusqlite::Result<jobs::RunnerCommand> {
         let dir = self.directory(Owner::Experiment, id)?;
         let project = self.store.entry(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.project;
         let permission = self.permission(project)?;
@@ -285,7 +289,7 @@ impl Server {
     /// Returns the directory of an experiment, a user or a project.
     pub(crate) fn directory(&self, owner: Owner, id: i64) -> rusqlite::Result<PathBuf> {
         let name = self.store.directory(owner, id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-        Ok(self.config.state.join(owner.plural()).join(name))
+        Ok(self.config.state.join(owner.table_name()).join(name))
     }
 
     /// Returns the number of a user to whom limits apply; `None` for the owner of the machine.
@@ -319,7 +323,7 @@ impl Server {
         if !is_old() {
             return Ok(());
         }
-        jobs::write_report(&self.command(id)?).map_err(Refusal::internal)
+        jobs::write_report(&self.runner_command(id)?).map_err(Refusal::internal)
     }
 
     /// Reports a problem on standard error.

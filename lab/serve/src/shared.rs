@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 
 use crate::accounts::key;
-use crate::api::{file_of, report_of};
+use crate::api::{file_response, report_response};
 use crate::blocking::run_blocking;
 use crate::download::ByteRange;
 use crate::extract::{AcceptHeader, PathParameter};
@@ -54,7 +54,8 @@ async fn report(
     PathParameter(key): PathParameter<String>,
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
-    run_blocking(server, move |server| report_of(server, server.shared_experiment(&key)?, &wanted)).await
+    run_blocking(server, move |server| report_response(server, server.shared_experiment(&key)?, &wanted))
+        .await
 }
 
 async fn file(
@@ -63,7 +64,7 @@ async fn file(
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     let read = move |server: &Server| {
-        file_of(&server.command(server.shared_experiment(&key)?)?.results(), &path, &wanted)
+        file_response(&server.runner_command(server.shared_experiment(&key)?)?.results(), &path, &wanted)
     };
     run_blocking(server, read).await
 }

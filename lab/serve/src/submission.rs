@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 use crate::clock::now;
 use crate::computation::{NamedText, Task};
 use crate::draft;
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::experiment::{Experiment, Format, State};
-use crate::lifecycle::{cure, holds_cores};
+use crate::lifecycle::{holds_cores, remedy};
 use crate::reading::{check_length, read, to_problem};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -165,7 +165,7 @@ impl Server {
         wanted: Submission,
     ) -> Result<Experiment, Refusal> {
         let (project, leader) = self.project_of(requester, wanted.project.as_deref())?;
-        if self.store.unfinished(requester.id)? >= MAX_UNFINISHED {
+        if self.store.count_unfinished(requester.id)? >= MAX_UNFINISHED {
             let problem = format!(
                 "{} has {MAX_UNFINISHED} unfinished experiments, which is the maximum; wait until one ends, or delete one",
                 requester.name
@@ -190,9 +190,9 @@ impl Server {
             format: wanted.format,
             now: now(),
         };
-        let id = self.store.add(&fresh)?;
+        let id = self.store.add_experiment(&fresh)?;
         let entry = self.entry(requester, id)?;
-        self.hub.publish(id, entry.project, Kind::State, &entry.experiment);
+        self.hub.publish(id, entry.project, EventKind::State, &entry.experiment);
         self.wake_scheduler();
         Ok(entry.experiment)
     }
@@ -219,8 +219,8 @@ impl Server {
         to.priority = check_priority(change.priority.unwrap_or(to.priority), to.priority, leads)?;
         to.idle_swap = change.idle_swap.map_or(Ok(to.idle_swap), check_swap_seconds)?;
         to.auto_swap = change.auto_swap.map_or(Ok(to.auto_swap), check_swap_seconds)?;
-        self.store.update(id, &to)?;
-        self.hub.publish(id, entry.project, Kind::State, &to);
+        self.store.update_experiment(id, &to)?;
+        self.hub.publish(id, entry.project, EventKind::State, &to);
         self.wake_scheduler();
         Ok(to)
     }
@@ -241,7 +241,7 @@ impl Server {
         match self.store.write_text(id, text, &title, requester.id, now())? {
             None => Err(Refusal::not_found()),
             Some(Err(state)) => {
-                Err(Refusal::conflict(format!("experiment {id} is {}", state.word()), cure(state)))
+                Err(Refusal::conflict(format!("experiment {id} is {}", state.word()), remedy(state)))
             }
             Some(Ok(moved)) => {
                 self.announce(&moved);
@@ -296,13 +296,13 @@ impl Server {
     /// Deletes an experiment with all its files.
     pub fn remove(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
         let entry = self.entry_to_change(requester, id)?;
-        let dir = self.command(id)?.dir;
+        let dir = self.runner_command(id)?.dir;
         let state = entry.experiment.state;
-        let removed = match self.store.remove(id) {
+        let removed = match self.store.remove_experiment(id) {
             // Deleting the files of the experiment frees the space to record the deletion.
             Err(error) if is_disk_full(&error) && !holds_cores(state) => {
                 std::fs::remove_dir_all(&dir)?;
-                self.store.remove(id)
+                self.store.remove_experiment(id)
             }
             removed => removed,
         };
@@ -312,7 +312,7 @@ impl Server {
                 "swap it out first",
             ));
         }
-        self.hub.publish(id, entry.project, Kind::Closed, &id);
+        self.hub.publish(id, entry.project, EventKind::Closed, &id);
         self.shells.forget(id);
         match std::fs::remove_dir_all(dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),

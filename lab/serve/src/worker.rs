@@ -17,7 +17,7 @@ use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
 use crate::computation::Computation;
 use crate::download::MAX_IN_MEMORY;
-use crate::jobs::pass_variables;
+use crate::jobs::restrict_environment;
 use crate::refusal::{Problem, Refusal};
 use crate::server::Access;
 
@@ -144,7 +144,10 @@ impl Worker {
     fn run_child(&self, computation: &Computation, answer: &mut Answer) -> Result<(), Refusal> {
         let mut command = Command::new(THIS_PROGRAM);
         command.args([SUBCOMMAND, &self.limits.mebibytes.to_string(), &self.limits.seconds.to_string()]);
-        pass_variables(&mut command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        restrict_environment(&mut command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn()?;
         // A child that has reached a limit does not read all input. Its exit status reports the reason.
         let _ =
@@ -225,7 +228,7 @@ impl From<RefusedAnswer> for Refusal {
 
 /// Runs the computation on standard input with limits, and writes the answer to standard output: the child's side of
 /// `Worker`.
-pub fn compute(limits: Limits) -> ExitCode {
+pub fn run_worker_process(limits: Limits) -> ExitCode {
     match try_compute(limits) {
         Ok(code) => code,
         Err(problem) => {

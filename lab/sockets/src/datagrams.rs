@@ -12,7 +12,7 @@ use socket2::{MsgHdr, Protocol, Socket, Type};
 use crate::error::SocketsError;
 use crate::flow_parameters::EndAddresses;
 use crate::ip_options::IpOptions;
-use crate::transceiver::{self, ConnectionFault, Family, failed_to};
+use crate::transceiver::{self, ConnectionFault, SocketProtocol, failed_to};
 use crate::turns::{read_up_to, reads_per_turn};
 
 /// Maximum number of datagrams per send (Linux's UDP_MAX_SEGMENTS), and their octets.
@@ -21,7 +21,7 @@ const MAX_OCTETS: usize = 65_000;
 
 /// A connected socket, and the datagrams that wait for room in it.
 #[derive(Debug)]
-pub(crate) struct Datagrams {
+pub(crate) struct DatagramSocket {
     pub(crate) socket: Socket,
     /// Whether several datagrams are read per turn.
     is_batching: bool,
@@ -37,9 +37,9 @@ pub(crate) struct Datagrams {
     early: VecDeque<(Bytes, Ecn)>,
 }
 
-impl Datagrams {
+impl DatagramSocket {
     /// The family of UDP sockets.
-    pub(crate) const FAMILY: Family = Family {
+    pub(crate) const PROTOCOL: SocketProtocol = SocketProtocol {
         name: "UDP",
         kind: Type::DGRAM,
         protocol: Protocol::UDP,
@@ -49,7 +49,7 @@ impl Datagrams {
     /// Opens a socket that never fragments, even if the path MTU is known to be too small: datagrams that are
     /// too long are lost. It reports ECN marks if requested.
     pub(crate) fn open(site: &EndAddresses, reports_ecn: bool) -> Result<Socket, SocketsError> {
-        let socket = Self::FAMILY.open_socket(site)?;
+        let socket = Self::PROTOCOL.open_socket(site)?;
         let options = IpOptions::of(site.addresses[0]);
         let set =
             |name, value: libc::c_int| system::set_option(&socket, options.level, name, &value.to_ne_bytes());
@@ -232,7 +232,7 @@ fn length_of_each((level, kind, value): (libc::c_int, libc::c_int, &[u8])) -> Op
 
 /// Returns the ECN field of the IP header, if the kernel reports it.
 fn ecn_of(control: &[u8]) -> Ecn {
-    let of_service = |(level, kind, value)| IpOptions::service_in(level, kind, value);
+    let of_service = |(level, kind, value)| IpOptions::ecn_octet(level, kind, value);
     system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::from_bits)
 }
 
@@ -271,13 +271,13 @@ mod tests {
     use crate::turns::BUFFER_SIZE;
 
     /// Returns two connected sockets over loopback.
-    fn pair(is_batching: bool) -> [Datagrams; 2] {
+    fn pair(is_batching: bool) -> [DatagramSocket; 2] {
         let here = EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
-        let sockets = [(); 2].map(|()| Datagrams::open(&here, true).unwrap());
+        let sockets = [(); 2].map(|()| DatagramSocket::open(&here, true).unwrap());
         for (one, other) in [(0, 1), (1, 0)] {
             sockets[one].connect(&sockets[other].local_addr().unwrap()).unwrap();
         }
-        sockets.map(|socket| Datagrams::new(socket, here.addresses[0], is_batching))
+        sockets.map(|socket| DatagramSocket::new(socket, here.addresses[0], is_batching))
     }
 
     /// Returns datagrams of these lengths and marks, all different.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::epoch_of;
 use crate::compact_sample::CompactSenderSample;
-use crate::flow_parameters::{Counts, FlowRun, PathChange};
+use crate::flow_parameters::{FlowRun, PathChange, SocketCounters};
 
 /// The result of one end of a finished flow: plain data that can be sent to the host where the ends are
 /// joined.
@@ -19,11 +19,11 @@ pub struct EndResult {
     /// Start of the end's clock, on the monotonic clock of its host.
     pub origin: u64,
     /// The kernel's counters of the end's sockets.
-    pub counts: Counts,
+    pub counts: SocketCounters,
     /// How long messages waited in the end's sockets before delivery, if the kernel reported it.
     pub waits: Option<ReadDelays>,
     /// How the flow ended; only the client's end, which decides it, reports this.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<FlowOutcome>,
     /// Data that only this host uses; samples are sent separately, by [`Self::sender_samples`].
     #[serde(skip)]
     pub(crate) local: LocalData,
@@ -31,7 +31,7 @@ pub struct EndResult {
 
 /// How a flow ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct FlowOutcome {
     /// When every connection was open for sending.
     pub connected: Option<Time>,
     /// Time at which the flow ended.
@@ -72,7 +72,7 @@ impl EndResult {
             |time: Time| Time::from_nanos(clock(origin.saturating_add(time.as_nanos())).saturating_sub(own));
         ledger.convert_times(time);
         local.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
-        let verdict = verdict.map(|verdict| Verdict {
+        let verdict = verdict.map(|verdict| FlowOutcome {
             connected: verdict.connected.map(time),
             ended: time(verdict.ended),
             ..verdict
@@ -84,7 +84,7 @@ impl EndResult {
     /// verdict. Also returns how many of the records' times had to be changed because they were out of order.
     pub fn join(self, server: Self, reading: LedgerJoin) -> Option<(FlowRun, u64)> {
         let (mut client, mut server) = (self, server);
-        let Verdict { connected, ended, run_end, was_stopped } = client.verdict?;
+        let FlowOutcome { connected, ended, run_end, was_stopped } = client.verdict?;
         let are_apart = client.origin != server.origin;
         if are_apart {
             let (from, to) = (server.origin, client.origin);
@@ -165,20 +165,24 @@ mod tests {
 
     use super::*;
 
-    const READING: LedgerJoin = LedgerJoin { has_replies: true, gives_up: false };
+    const READING: LedgerJoin = LedgerJoin { has_replies: true, may_lose_messages: false };
 
     fn us(us: u64) -> Time {
         Time::from_nanos(us * 1000)
     }
 
     fn half(ledger: Ledger, origin: u64, has_rules: bool) -> EndResult {
-        let verdict =
-            Verdict { connected: Some(us(5)), ended: us(900), run_end: RunEnd::Finished, was_stopped: false };
+        let verdict = FlowOutcome {
+            connected: Some(us(5)),
+            ended: us(900),
+            run_end: RunEnd::Finished,
+            was_stopped: false,
+        };
         let verdict = has_rules.then_some(verdict);
         EndResult {
             ledger,
             origin,
-            counts: Counts::default(),
+            counts: SocketCounters::default(),
             waits: None,
             verdict,
             local: LocalData::default(),

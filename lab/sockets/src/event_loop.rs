@@ -9,14 +9,14 @@ use std::rc::Rc;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_scenario::{Sample, SampleValue, SenderSample, Side, connection_addresses};
-use hol_system::{Events, Poller, Ready};
+use hol_system::{Events, Poller, ReadyFile};
 use hol_wire::Ecn;
 use hol_workloads::{ConnectionId, Output, Progress};
 use socket2::Socket;
 
 use crate::clock::{Alarm, Clock};
 use crate::datagrams::{self, DatagramBatch};
-use crate::end_result::{EndResult, LocalData, Verdict};
+use crate::end_result::{EndResult, FlowOutcome, LocalData};
 use crate::error::SocketsError;
 use crate::event_source::Token;
 use crate::filter::Filter;
@@ -28,16 +28,16 @@ use crate::peer_report::ReportReceiver;
 use crate::read_delays::ReadDelayRecorder;
 use crate::sample_timer::SampleTimer;
 use crate::transceiver::{self, ConnectionFault, Opener, SocketEvent, failed_to, own_port};
-use crate::turns::MAX_AT_ONCE;
+use crate::turns::MAX_PER_TURN;
 use crate::wake_signal::WakeSignal;
 
 /// A function that moves the thread to the network of an end.
-pub(crate) type Enter<'p> = &'p mut dyn FnMut(Side) -> io::Result<()>;
+pub(crate) type EnterNetwork<'p> = &'p mut dyn FnMut(Side) -> io::Result<()>;
 
 /// The event loop of a flow, with one or both ends.
 pub(crate) struct EventLoop<'p> {
     pub(crate) parameters: &'p FlowParameters,
-    pub(crate) enter: Enter<'p>,
+    pub(crate) enter: EnterNetwork<'p>,
     pub(crate) clock: Clock,
     pub(crate) alarm: Alarm,
     pub(crate) poller: Poller<Token>,
@@ -105,7 +105,7 @@ impl EventLoop<'_> {
     pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
         let [client, server] = self.end_results(ended)?;
         let FlowParameters { transport, workload, .. } = self.parameters;
-        let joined = client.join(server, workload.ledger_join(transport.gives_up()));
+        let joined = client.join(server, workload.ledger_join(transport.may_lose_messages()));
         let (run, _) = joined.expect("the client's end has the rules");
         self.end_connections()?;
         Ok(run)
@@ -131,7 +131,7 @@ impl EventLoop<'_> {
             matches!(sample.value, SampleValue::Sender(SenderSample { side: Side::Client, .. }))
         };
         let (of_client, of_server) = samples.into_iter().partition(is_clients);
-        let verdict = Verdict {
+        let verdict = FlowOutcome {
             connected: self.client.application.connected(self.flow.connected()),
             ended,
             run_end: self.flow.run_end().expect("the event loop runs until the flow has ended").clone(),
@@ -175,7 +175,7 @@ impl EventLoop<'_> {
     }
 
     /// Handles a ready source.
-    fn handle(&mut self, ready: Ready<Token>) -> Result<(), SocketsError> {
+    fn handle(&mut self, ready: ReadyFile<Token>) -> Result<(), SocketsError> {
         match ready.token {
             Token::Alarm => {
                 self.run_timers();
@@ -236,7 +236,7 @@ impl EventLoop<'_> {
         sample_timer.set(clock, clock.now()).map_err(failed_to("set the timer"))
     }
 
-    fn handle_connection(&mut self, end: Side, id: ConnectionId, ready: Ready<Token>) {
+    fn handle_connection(&mut self, end: Side, id: ConnectionId, ready: ReadyFile<Token>) {
         let Self { client, server, poller, clock, path_changes: paths, buffer, .. } = self;
         let flow_side = if end == Side::Client { client } else { server };
         let mut progress = [ConnectionProgress::Nothing; 2];
@@ -256,8 +256,8 @@ impl EventLoop<'_> {
             // A connection with more to send is due again at once; the limit gives other events their turn.
             for _ in 0..Self::MAX_READY {
                 let (flow_side, poller) = self.side_and_poller(end);
-                let Some(id) = flow_side.next_due(now) else { break };
-                let progress = flow_side.act(poller, id, now);
+                let Some(id) = flow_side.due_connection(now) else { break };
+                let progress = flow_side.handle_timer(poller, id, now);
                 self.report(end, progress);
             }
         }
@@ -349,7 +349,7 @@ impl EventLoop<'_> {
         };
         for (octets, ecn) in own {
             if self.server.handle_early_datagram(id, octets, ecn) {
-                let ready = Ready { token: Token::Listener, readable: true, writable: true };
+                let ready = ReadyFile { token: Token::Listener, readable: true, writable: true };
                 self.handle_connection(Side::Server, id, ready);
             }
         }
@@ -458,7 +458,7 @@ impl EventLoop<'_> {
     fn poll_application(&mut self, end: Side) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
-            if self.parameters.is_batching && self.flow_side(end).sent_this_turn == MAX_AT_ONCE {
+            if self.parameters.is_batching && self.flow_side(end).sent_this_turn == MAX_PER_TURN {
                 return self.set_wake(end, now, now);
             }
             match self.flow_side(end).application.poll(now) {

@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use hol_base::Time;
 use hol_scenario::{Flow, FlowLimits, Side, stream_layout};
-use hol_stack::{Kind, Protocol, SocketStyle};
+use hol_stack::{Protocol, ProtocolKind, SocketStyle};
 use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Filter as FilterKind, Host, Processor, RuleEnforcer};
 use socket2::Socket;
 
 use crate::clock::{Alarm, Clock};
 use crate::error::SocketsError;
-use crate::event_loop::{Enter, EventLoop};
+use crate::event_loop::{EnterNetwork, EventLoop};
 use crate::event_source::Token;
 use crate::filter::Filter;
 use crate::flow_parameters::{EndAddresses, FlowParameters};
@@ -21,7 +21,7 @@ use crate::flow_supervisor::{FlowSupervisor, Reporter};
 use crate::host_addresses::HostAddresses;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
-use crate::over_udp::OverUdp;
+use crate::over_udp::UserspaceOpener;
 use crate::peer_report::{RemoteApplication, ReportCallback, ReportReceiver};
 use crate::quic::Quic;
 use crate::read_delays::ReadDelayRecorder;
@@ -60,7 +60,7 @@ pub(crate) fn event_loop<'p>(
     parameters: &'p FlowParameters,
     here: LocalEnd<'p>,
     links: RunLinks<'_>,
-    enter: Enter<'p>,
+    enter: EnterNetwork<'p>,
 ) -> Result<EventLoop<'p>, SocketsError> {
     let FlowParameters { transport, workload, messages, seed, server, server_host, .. } = parameters;
     let stream_layout = stream_layout(transport);
@@ -125,8 +125,8 @@ pub(crate) fn event_loop<'p>(
             workload.server(stream_layout, *messages, Host { filter: lent, pending_requests })
         }
     };
-    client.ledger().make_room(*messages, 0);
-    server.ledger().make_room(0, *messages);
+    client.ledger().reserve(*messages, 0);
+    server.ledger().reserve(0, *messages);
     let clock = Clock::start();
     if let Some(beginning) = beginning {
         beginning.note(&clock, workload.start);
@@ -176,14 +176,14 @@ pub(crate) fn event_loop<'p>(
 /// Opens the server's socket; returns it, and the server's address with its port.
 fn listen(
     opener: &dyn Opener,
-    kind: Kind,
+    kind: ProtocolKind,
     server: &EndAddresses,
 ) -> Result<(EndAddresses, Option<Socket>), SocketsError> {
     let server = opener.server_address(server);
     let listener = opener.listen(&server)?;
     let site = match kind {
         // The requested port is part of its name.
-        Kind::Unix => server,
+        ProtocolKind::Unix => server,
         _ => EndAddresses { port: own_port(&listener)?, ..server },
     };
     Ok((site, Some(listener)))
@@ -213,14 +213,14 @@ fn opener(parameters: &FlowParameters, here: &LocalEnd<'_>) -> Box<dyn Opener> {
     let (is_batching, reports_receive_time) = (parameters.is_batching, parameters.reports_receive_time);
     match parameters.transport.protocol() {
         Protocol::Tcp { config, .. } => Box::new(Tcp {
-            family: Tcp::FAMILY,
+            family: Tcp::PROTOCOL,
             config: config.clone(),
             framing_fn,
             is_batching,
             reports_receive_time,
         }),
         Protocol::Mptcp { config, .. } => Box::new(Mptcp(Tcp {
-            family: Mptcp::FAMILY,
+            family: Mptcp::PROTOCOL,
             config: config.clone(),
             framing_fn,
             is_batching,
@@ -236,11 +236,14 @@ fn opener(parameters: &FlowParameters, here: &LocalEnd<'_>) -> Box<dyn Opener> {
                 reliability: *reliability,
             };
             match socket {
-                SocketStyle::OneToOne => Box::new(sctp(Sctp::FAMILY)),
-                SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::FAMILY))),
-                SocketStyle::Own => {
-                    Box::new(OverUdp(UserspaceSctp::new(config, *unordered, *reliability, is_batching)))
-                }
+                SocketStyle::OneToOne => Box::new(sctp(Sctp::PROTOCOL)),
+                SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::PROTOCOL))),
+                SocketStyle::Own => Box::new(UserspaceOpener(UserspaceSctp::new(
+                    config,
+                    *unordered,
+                    *reliability,
+                    is_batching,
+                ))),
             }
         }
         Protocol::Udp { .. } => Box::new(Udp { reads: reads_per_turn(is_batching), reports_receive_time }),
@@ -250,7 +253,14 @@ fn opener(parameters: &FlowParameters, here: &LocalEnd<'_>) -> Box<dyn Opener> {
                 LocalEnd::Server(..) => parameters.seed.derive("server"),
                 LocalEnd::Both | LocalEnd::Client(..) => parameters.seed,
             };
-            Box::new(OverUdp(Quic::new(config, *mapping, framing_fn, seed, here.shared(), is_batching)))
+            Box::new(UserspaceOpener(Quic::new(
+                config,
+                *mapping,
+                framing_fn,
+                seed,
+                here.shared(),
+                is_batching,
+            )))
         }
         Protocol::Unix { .. } => Box::new(Unix { framing_fn, is_batching }),
     }

@@ -79,9 +79,9 @@ pub struct FlowRun {
     /// Whether another thread stopped the flow.
     pub was_stopped: bool,
     /// The kernel's counters of the client's sockets.
-    pub client: Counts,
+    pub client: SocketCounters,
     /// The kernel's counters of the server's sockets.
-    pub server: Counts,
+    pub server: SocketCounters,
     /// How long messages waited in the client's and the server's sockets, if the kernel reported it.
     pub waits: [Option<ReadDelays>; 2],
     /// The secrets that decrypt the flow's packets, as lines of a TLS key log; empty if nothing is
@@ -105,7 +105,7 @@ impl FlowRun {
 
 /// The kernel's counters of one end's sockets; zero where unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Counts {
+pub struct SocketCounters {
     /// Packets sent.
     pub packets_sent: u64,
     /// Packets received.
@@ -114,7 +114,7 @@ pub struct Counts {
     pub retransmissions: u64,
 }
 
-impl std::iter::Sum for Counts {
+impl std::iter::Sum for SocketCounters {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |total, one| Self {
             packets_sent: total.packets_sent + one.packets_sent,

@@ -11,8 +11,8 @@ use hol_wire::Ecn;
 use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
 
 use crate::event_source::Token;
-use crate::flow_parameters::Counts;
-use crate::host_addresses::Change;
+use crate::flow_parameters::SocketCounters;
+use crate::host_addresses::AddressChange;
 use crate::read_delays::ReadDelayRecorder;
 use crate::transceiver::{ConnectionFault, SendOutcome, SocketEvent, Transceiver};
 
@@ -33,7 +33,7 @@ pub(crate) struct FlowSide {
     /// Connections by number; `None` for a finished connection.
     connections: Vec<Option<Connection>>,
     /// Counters of finished connections.
-    finished_counts: Counts,
+    finished_counts: SocketCounters,
     /// How long messages waited in their sockets, if that is measured.
     pub(crate) waits: Option<ReadDelayRecorder>,
     /// Connections that may hold back messages of the application.
@@ -86,7 +86,7 @@ impl FlowSide {
             may_hold_back: has_timers || is_batching,
             reads: true,
             connections: Vec::new(),
-            finished_counts: Counts::default(),
+            finished_counts: SocketCounters::default(),
             waits,
             sending: Vec::new(),
         }
@@ -122,7 +122,7 @@ impl FlowSide {
     }
 
     /// Returns the kernel's counters of all connections.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> SocketCounters {
         let present = self.connections.iter().flatten().map(|connection| connection.transceiver.counts());
         present.chain([self.finished_counts]).sum()
     }
@@ -165,7 +165,7 @@ impl FlowSide {
     }
 
     /// Returns a connection whose timer is due.
-    pub(crate) fn next_due(&self, now: Time) -> Option<ConnectionId> {
+    pub(crate) fn due_connection(&self, now: Time) -> Option<ConnectionId> {
         let is_due = |connection: &Option<Connection>| {
             connection.as_ref().is_some_and(|connection| connection.transceiver.due() <= now)
         };
@@ -174,8 +174,19 @@ impl FlowSide {
     }
 
     /// Handles the timer of a connection.
-    pub(crate) fn act(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> ConnectionProgress {
-        self.handle_events(poller, id, || now, |_, _| {}, |transceiver, take| transceiver.act(now, take))
+    pub(crate) fn handle_timer(
+        &mut self,
+        poller: &Poller<Token>,
+        id: ConnectionId,
+        now: Time,
+    ) -> ConnectionProgress {
+        self.handle_events(
+            poller,
+            id,
+            || now,
+            |_, _| {},
+            |transceiver, take| transceiver.handle_timer(now, take),
+        )
     }
 
     /// Handles a writable connection: it has opened, or has room again.
@@ -186,7 +197,7 @@ impl FlowSide {
         now: Time,
     ) -> ConnectionProgress {
         if self.has_timers {
-            return self.act(poller, id, now);
+            return self.handle_timer(poller, id, now);
         }
         let token = Token::Connection(self.end, id);
         let Some(connection) = self.connection(id) else { return ConnectionProgress::Nothing };
@@ -344,7 +355,7 @@ impl FlowSide {
     }
 
     /// Reports an added or removed address of the host to every connection.
-    pub(crate) fn change_address(&mut self, change: Change, now: Time) {
+    pub(crate) fn change_address(&mut self, change: AddressChange, now: Time) {
         for id in (0..self.connections.len() as u32).map(ConnectionId) {
             let progress =
                 self.connection(id).map(|connection| connection.transceiver.change_address(change));

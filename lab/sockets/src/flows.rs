@@ -9,7 +9,7 @@ use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 
 use crate::{
-    EndAddresses, Ending, FlowParameters, FlowRun, RunLinks, RunStart, SocketsError, Stop, WakeSignal,
+    EndAddresses, Ending, FlowParameters, FlowRun, RunLinks, RunStart, SocketsError, StopSignal, WakeSignal,
 };
 
 /// The properties that differ between the flows.
@@ -48,7 +48,7 @@ pub fn flow_parameters(
     });
     let measured = StreamKind {
         transport,
-        workload: scenario.measured(seed),
+        workload: scenario.measured_workload(seed),
         messages: *messages,
         seed,
         ending: Ending::Abort,
@@ -96,7 +96,7 @@ impl FlowRuns {
     pub fn of<T, E: From<SocketsError> + From<io::Error>>(
         scenario: &Scenario,
         flow_parameters: &[FlowParameters],
-        (beginning, stop): (&RunStart, &Stop),
+        (beginning, stop): (&RunStart, &StopSignal),
         interval: Option<Duration>,
         other: impl Fn(usize, RunLinks<'_>) -> Result<FlowRun, SocketsError> + Sync,
         measured: impl FnOnce(RunLinks<'_>) -> Result<(FlowRun, T), E>,
@@ -157,7 +157,7 @@ impl FlowRuns {
 fn run_links<'s>(
     scenario: &Scenario,
     flows: usize,
-    stop: &'s Stop,
+    stop: &'s StopSignal,
     beginning: &'s RunStart,
     interval: Option<Duration>,
 ) -> io::Result<Vec<RunLinks<'s>>> {

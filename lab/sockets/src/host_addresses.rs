@@ -15,7 +15,7 @@ pub(crate) struct HostAddresses {
 
 /// An address was added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum AddressChange {
     Added(IpAddr),
     Removed(IpAddr),
 }
@@ -45,17 +45,17 @@ impl HostAddresses {
     }
 
     /// Returns the changes since the last call.
-    pub(crate) fn changes(&mut self) -> io::Result<Vec<Change>> {
+    pub(crate) fn changes(&mut self) -> io::Result<Vec<AddressChange>> {
         let Self { events, addresses } = self;
         let mut changes = Vec::new();
         events.read_answers(|event| match (event.kind, local(event.body)) {
             (RTM_NEWROUTE, Some(address)) if !addresses.contains(&address) => {
                 addresses.push(address);
-                changes.push(Change::Added(address));
+                changes.push(AddressChange::Added(address));
             }
             (RTM_DELROUTE, Some(address)) if addresses.contains(&address) => {
                 addresses.retain(|other| *other != address);
-                changes.push(Change::Removed(address));
+                changes.push(AddressChange::Removed(address));
             }
             _ => {}
         })?;

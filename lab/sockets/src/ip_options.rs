@@ -53,7 +53,7 @@ impl IpOptions {
     }
 
     /// Returns the octet with the ECN field in an item of ancillary data, if the item contains it.
-    pub(crate) fn service_in(level: c_int, kind: c_int, value: &[u8]) -> Option<u8> {
+    pub(crate) fn ecn_octet(level: c_int, kind: c_int, value: &[u8]) -> Option<u8> {
         match (level, kind) {
             (libc::IPPROTO_IP, libc::IP_TOS) => value.first().copied(),
             (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {

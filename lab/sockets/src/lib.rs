@@ -61,16 +61,16 @@ use hol_scenario::Side;
 
 pub use clock::{clocksource, monotonic};
 pub use compact_sample::CompactSenderSample;
-pub use end_result::{EndResult, Verdict};
+pub use end_result::{EndResult, FlowOutcome};
 pub use error::{SocketsError, Unsupported};
-pub use flow_parameters::{Counts, EndAddresses, Ending, FlowParameters, FlowRun, PathChange};
+pub use flow_parameters::{EndAddresses, Ending, FlowParameters, FlowRun, PathChange, SocketCounters};
 pub use flows::{FlowRuns, flow_parameters};
-pub use local_ends::{LocalEnds, ReportOf, ReportRouter, joined};
+pub use local_ends::{FlowReportCallback, LocalEnds, ReportRouter, join_ends};
 pub use peer_report::{PeerReport, ReportCallback, ReportReceiver, ReportSender};
 pub use run_links::RunLinks;
 pub use run_start::RunStart;
-pub use setting::{kernel_version, setting, setting_path};
-pub use stop::Stop;
+pub use setting::{kernel_setting, kernel_version, setting_path};
+pub use stop::StopSignal;
 pub use tuning::{Sysctl, check_workload, requested_sysctls, sysctls};
 pub use wake_signal::WakeSignal;
 

@@ -11,10 +11,10 @@ use hol_scenario::{OnwardLinks, Scenario, Side};
 use crate::end_result::EndResult;
 use crate::flows::{FlowRuns, SharedRequests, shared_requests};
 use crate::peer_report::{PeerReport, ReportReceiver, ReportSender};
-use crate::{FlowParameters, RunLinks, SocketsError, Stop, run_client, run_server};
+use crate::{FlowParameters, RunLinks, SocketsError, StopSignal, run_client, run_server};
 
 /// A function that reports an event of a local server to the other host.
-pub type ReportOf = dyn Fn(usize, PeerReport) + Send + Sync;
+pub type FlowReportCallback = dyn Fn(usize, PeerReport) + Send + Sync;
 
 /// Delivers reports about servers to the local clients.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ impl Drop for EndNotifier {
 
 /// The threads of ends, and how to stop them.
 struct Ends {
-    stop: Arc<Stop>,
+    stop: Arc<StopSignal>,
     threads: Vec<(usize, JoinHandle<Result<EndResult, SocketsError>>)>,
 }
 
@@ -76,7 +76,7 @@ impl LocalEnds {
         flow_parameters: Vec<FlowParameters>,
         here: &[Option<Side>],
         secret: [u8; 32],
-        (send_report, report_router): (&Arc<ReportOf>, &ReportRouter),
+        (send_report, report_router): (&Arc<FlowReportCallback>, &ReportRouter),
         interval: Option<Duration>,
     ) -> Result<(Self, Vec<u16>), SocketsError> {
         let flows = flow_parameters.len();
@@ -119,7 +119,7 @@ impl LocalEnds {
         flow: usize,
         parameters: FlowParameters,
         shared: SharedRequests,
-        send_report: Arc<ReportOf>,
+        send_report: Arc<FlowReportCallback>,
         listens: Sender<(usize, u16)>,
     ) {
         let (secret, interval) = (self.secret, self.interval);
@@ -171,7 +171,7 @@ impl LocalEnds {
     }
 
     /// Waits up to this time for the client of `flow`; returns whether it has ended.
-    pub fn has_ended(&self, flow: usize, within: std::time::Duration) -> bool {
+    pub fn wait_for_client_end(&self, flow: usize, within: std::time::Duration) -> bool {
         match self.ended_clients.1.recv_timeout(within) {
             Ok(own) => own == flow,
             Err(RecvTimeoutError::Timeout) => false,
@@ -192,13 +192,13 @@ impl LocalEnds {
 
 impl Ends {
     fn new() -> io::Result<Self> {
-        Ok(Self { stop: Arc::new(Stop::new()?), threads: Vec::new() })
+        Ok(Self { stop: Arc::new(StopSignal::new()?), threads: Vec::new() })
     }
 
     fn spawn(
         &mut self,
         flow: usize,
-        work: impl FnOnce(&Stop) -> Result<EndResult, SocketsError> + Send + 'static,
+        work: impl FnOnce(&StopSignal) -> Result<EndResult, SocketsError> + Send + 'static,
     ) {
         let stop = Arc::clone(&self.stop);
         self.threads.push((flow, thread::spawn(move || work(&stop))));
@@ -225,7 +225,7 @@ impl Drop for LocalEnds {
 
 /// Joins the local ends with those from other hosts, whose times are on this host's clock; `None` if they do
 /// not match. Also returns the number of timestamps that were out of order according to the clocks.
-pub fn joined(
+pub fn join_ends(
     flow_parameters: &[FlowParameters],
     here: Vec<(usize, EndResult)>,
     there: Vec<(usize, EndResult)>,
@@ -238,7 +238,7 @@ pub fn joined(
     }
     let (mut flows, mut wrong) = (Vec::new(), 0);
     for (parameters, [client, server]) in flow_parameters.iter().zip(local_ends) {
-        let reading = parameters.workload.ledger_join(parameters.transport.gives_up());
+        let reading = parameters.workload.ledger_join(parameters.transport.may_lose_messages());
         let (run, more) = client?.join(server?, reading)?;
         flows.push(run);
         wrong += more;

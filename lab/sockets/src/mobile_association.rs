@@ -7,7 +7,7 @@ use hol_system as system;
 use socket2::Socket;
 
 use crate::error::SocketsError;
-use crate::host_addresses::Change;
+use crate::host_addresses::AddressChange;
 use crate::sctp_structures::{self as structures, BINDX_ADD, BINDX_REM, PEER_PRIMARY_ADDR, SOL_SCTP};
 use crate::transceiver::{self, ConnectionFault, failed_to};
 
@@ -20,7 +20,7 @@ pub(crate) struct MobileAssociation {
     /// Whether the association is up. Before that there is no peer to inform. RFC 5061 section 5.1.1 C4.
     is_up: bool,
     /// Changes of addresses that wait until the association is up.
-    pending: Vec<Change>,
+    pending: Vec<AddressChange>,
     /// The last address, now removed, which the peer still has.
     removed_last: Option<IpAddr>,
 }
@@ -45,11 +45,11 @@ impl MobileAssociation {
     }
 
     /// Handles an added or removed address of the host.
-    pub(crate) fn change(&mut self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
+    pub(crate) fn change(&mut self, socket: &Socket, change: AddressChange) -> Result<(), ConnectionFault> {
         if self.is_up {
             return Ok(self.send_change(socket, change)?);
         }
-        if let Change::Removed(address) = change
+        if let AddressChange::Removed(address) = change
             && own_addresses(socket)? == [address]
         {
             return Err(ConnectionFault::Protocol("the local address is gone"));
@@ -58,13 +58,18 @@ impl MobileAssociation {
         Ok(())
     }
 
-    fn send_change(&mut self, socket: &Socket, change: Change) -> io::Result<()> {
+    fn send_change(&mut self, socket: &Socket, change: AddressChange) -> io::Result<()> {
         match change {
-            Change::Added(address) => {
+            AddressChange::Added(address) => {
                 bindx(socket, BINDX_ADD, address)?;
                 // Asks the peer to send there: section 5.4.
                 let primary = SocketAddr::new(address, port(socket)?);
-                system::set_option(socket, SOL_SCTP, PEER_PRIMARY_ADDR, &structures::primary(0, primary))?;
+                system::set_option(
+                    socket,
+                    SOL_SCTP,
+                    PEER_PRIMARY_ADDR,
+                    &structures::encode_primary(0, primary),
+                )?;
                 self.removed_last.take().map_or(Ok(()), |removed| {
                     // Linux deletes the last address in the ASCONF that adds the next one. But a Linux peer
                     // refuses that, because it finds the association by this address. So a second ASCONF
@@ -73,7 +78,7 @@ impl MobileAssociation {
                     bindx(socket, BINDX_REM, removed)
                 })
             }
-            Change::Removed(address) => {
+            AddressChange::Removed(address) => {
                 bindx(socket, BINDX_REM, address)?;
                 self.removed_last = own_addresses(socket)?.is_empty().then_some(address);
                 Ok(())

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use socket2::{Protocol, Socket, Type};
 
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
+use crate::flow_parameters::{EndAddresses, SocketCounters};
 use crate::stream::{Connection, StreamKind};
 use crate::tcp::{self, Tcp};
-use crate::transceiver::{ConnectionFault, Family, Opener, SenderState, Transceiver};
+use crate::transceiver::{ConnectionFault, Opener, SenderState, SocketProtocol, Transceiver};
 use hol_system::{self as system, u32_at};
 
 /// Opens Multipath TCP connections.
@@ -17,7 +17,7 @@ use hol_system::{self as system, u32_at};
 pub(crate) struct Mptcp(pub(crate) Tcp);
 
 impl Mptcp {
-    pub(crate) const FAMILY: Family = Family {
+    pub(crate) const PROTOCOL: SocketProtocol = SocketProtocol {
         name: "MPTCP",
         kind: Type::STREAM,
         protocol: Protocol::MPTCP,
@@ -67,7 +67,7 @@ impl StreamKind for Kind {
     }
 
     /// Sums all subflows.
-    fn counts(&self, socket: &Socket) -> Counts {
+    fn counts(&self, socket: &Socket) -> SocketCounters {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         infos.iter().map(|info| tcp::info_counts(info)).sum()
     }

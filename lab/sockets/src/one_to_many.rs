@@ -13,11 +13,11 @@ use hol_workloads::Outgoing;
 use socket2::{MsgHdr, SockAddr, Socket, Type};
 
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
+use crate::flow_parameters::{EndAddresses, SocketCounters};
 use crate::sctp::{Association, Sctp};
 use crate::sctp_structures as structures;
 use crate::transceiver::{
-    ConnectionFault, Family, Opener, SendOutcome, SenderState, SocketEvent, Transceiver,
+    ConnectionFault, Opener, SendOutcome, SenderState, SocketEvent, SocketProtocol, Transceiver,
 };
 
 /// Opens SCTP associations of one-to-many sockets.
@@ -25,7 +25,7 @@ use crate::transceiver::{
 pub(crate) struct OneToMany(pub(crate) Sctp);
 
 impl OneToMany {
-    pub(crate) const FAMILY: Family = Family { kind: Type::SEQPACKET, ..Sctp::FAMILY };
+    pub(crate) const PROTOCOL: SocketProtocol = SocketProtocol { kind: Type::SEQPACKET, ..Sctp::PROTOCOL };
 }
 
 impl Opener for OneToMany {
@@ -61,7 +61,7 @@ impl Opener for OneToMany {
             let mut notification = [0; structures::LONGEST_NOTIFICATION];
             let read = system::receive(listener, &mut notification, &mut [])?;
             if read.flags & structures::MSG_NOTIFICATION != 0
-                && let Some(number) = structures::is_up(&notification[..read.length])
+                && let Some(number) = structures::established_association(&notification[..read.length])
             {
                 break number;
             }
@@ -124,7 +124,7 @@ impl Transceiver for Member {
         shut_down(&self.association)
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> SocketCounters {
         self.association.counts()
     }
 
@@ -163,7 +163,7 @@ impl Transceiver for Branch {
         shut_down(&self.0)
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> SocketCounters {
         self.0.counts()
     }
 

@@ -10,14 +10,14 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_quic::{EndpointOutput, OutgoingDatagram as Datagram};
 use hol_scenario::Side;
-use hol_transport::{Command, Event, Received};
+use hol_transport::{Command, Event, ReceivedData};
 use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::Socket;
 
-use crate::datagrams::Datagrams;
+use crate::datagrams::DatagramSocket;
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
+use crate::flow_parameters::{EndAddresses, SocketCounters};
 use crate::transceiver::{ConnectionFault, Opener, SendOutcome, SenderState, SocketEvent, Transceiver};
 
 /// A transport in userspace, whose packets UDP carries.
@@ -66,7 +66,7 @@ pub(crate) trait Endpoint {
     /// Passes the messages in received data to `take`.
     fn deliver(
         &mut self,
-        received: Received,
+        received: ReceivedData,
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
         take(SocketEvent::Message(received.stream, received.payload));
@@ -77,20 +77,20 @@ pub(crate) trait Endpoint {
     fn lingers(&self) -> bool;
 
     /// Returns the counters of the endpoint.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> SocketCounters;
 
     /// Returns the state of the endpoint as a sender; `None` if it has not sent data.
     fn sending(&self) -> Option<SenderState>;
 }
 
 /// Opens connections of a userspace transport.
-pub(crate) struct OverUdp<P>(pub(crate) P);
+pub(crate) struct UserspaceOpener<P>(pub(crate) P);
 
-impl<P: UserspaceTransport> OverUdp<P> {
+impl<P: UserspaceTransport> UserspaceOpener<P> {
     fn connection(&self, end: Side, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         let endpoint = self.0.endpoint(end, &socket, peer);
         Box::new(Connection {
-            datagrams: Datagrams::new(socket, peer.addresses[0], self.0.is_batching()),
+            datagrams: DatagramSocket::new(socket, peer.addresses[0], self.0.is_batching()),
             endpoint,
             defers_sending: self.0.defers_sending(),
             has_to_start: end == Side::Client,
@@ -100,13 +100,13 @@ impl<P: UserspaceTransport> OverUdp<P> {
     }
 }
 
-impl<P: UserspaceTransport> Opener for OverUdp<P> {
+impl<P: UserspaceTransport> Opener for UserspaceOpener<P> {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         self.0.open_socket(server)
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        Datagrams::connect(self.0.open_socket(client)?, server)
+        DatagramSocket::connect(self.0.open_socket(client)?, server)
     }
 
     fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
@@ -132,7 +132,7 @@ impl<P: UserspaceTransport> Opener for OverUdp<P> {
 
 /// One end of a connection, with its socket.
 struct Connection<E> {
-    datagrams: Datagrams,
+    datagrams: DatagramSocket,
     endpoint: E,
     /// Whether messages wait for [`Transceiver::send_all`].
     defers_sending: bool,
@@ -246,7 +246,7 @@ impl<E: Endpoint> Transceiver for Connection<E> {
         if self.has_to_start || !self.events.is_empty() { Time::ZERO } else { self.due }
     }
 
-    fn act(&mut self, now: Time, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
+    fn handle_timer(&mut self, now: Time, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         if std::mem::take(&mut self.has_to_start) {
             self.endpoint.handle_command(now, Command::Connect);
         }
@@ -273,7 +273,7 @@ impl<E: Endpoint> Transceiver for Connection<E> {
         self.endpoint.lingers()
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> SocketCounters {
         self.endpoint.counts()
     }
 

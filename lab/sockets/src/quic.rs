@@ -10,14 +10,14 @@ use hol_quic::{
 };
 use hol_scenario::Side;
 use hol_system as system;
-use hol_transport::{Command, DeliveryTimes, Framer, Message, Received, Reliability};
-use hol_wire::{Address, Ecn, ip_header, udp};
+use hol_transport::{Command, DeliveryTimes, Framer, Message, ReceivedData, Reliability};
+use hol_wire::{Address, Ecn, ip_header_length, udp};
 use hol_workloads::{FramingFn, Outgoing};
 use socket2::Socket;
 
-use crate::datagrams::Datagrams;
+use crate::datagrams::DatagramSocket;
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
+use crate::flow_parameters::{EndAddresses, SocketCounters};
 use crate::ip_options::IpOptions;
 use crate::over_udp;
 use crate::transceiver::{ConnectionFault, SenderState, SocketEvent};
@@ -68,7 +68,7 @@ impl over_udp::UserspaceTransport for Quic {
     type Endpoint = Connection;
 
     fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
-        Datagrams::open(site, self.config.ecn)
+        DatagramSocket::open(site, self.config.ecn)
     }
 
     fn endpoint(&self, end: Side, socket: &Socket, peer: &EndAddresses) -> Connection {
@@ -105,7 +105,7 @@ impl over_udp::UserspaceTransport for Quic {
 fn largest(socket: &Socket, peer: Address) -> Option<u64> {
     let (mut mtu, options) = ([0u8; 4], IpOptions::of(peer));
     system::read_option(socket, options.level, options.mtu, &mut mtu).ok()?;
-    let headers = ip_header(peer) + udp::Datagram::HEADER;
+    let headers = ip_header_length(peer) + udp::Datagram::HEADER_LENGTH;
     Some(u64::from(u32::from_ne_bytes(mtu)).saturating_sub(headers as u64))
 }
 
@@ -127,7 +127,7 @@ impl over_udp::Endpoint for Connection {
     }
 
     fn handle_command(&mut self, now: Time, command: Command) {
-        self.endpoint.tell(now, command);
+        self.endpoint.handle_command(now, command);
     }
 
     fn offer(&mut self, now: Time, message: &Outgoing) -> bool {
@@ -139,19 +139,19 @@ impl over_udp::Endpoint for Connection {
             ppid: 0,
             payload: payload.clone(),
         };
-        self.endpoint.offer(now, message)
+        self.endpoint.try_send(now, message)
     }
 
     fn hold(&mut self, holds: bool) {
-        self.endpoint.hold(holds);
+        self.endpoint.set_paused(holds);
     }
 
     fn deliver(
         &mut self,
-        received: Received,
+        received: ReceivedData,
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
-        let Received { stream, payload, .. } = received;
+        let ReceivedData { stream, payload, .. } = received;
         let Some((framing_fn, framers)) = &mut self.framing else {
             take(SocketEvent::Message(stream, payload));
             return Ok(());
@@ -173,9 +173,9 @@ impl over_udp::Endpoint for Connection {
         !self.endpoint.is_drained()
     }
 
-    fn counts(&self) -> Counts {
-        let statistics = self.endpoint.counts();
-        Counts {
+    fn counts(&self) -> SocketCounters {
+        let statistics = self.endpoint.statistics();
+        SocketCounters {
             packets_sent: statistics.packets_sent,
             packets_received: statistics.packets_received,
             retransmissions: self.endpoint.packets_lost(),

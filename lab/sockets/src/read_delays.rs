@@ -25,8 +25,10 @@ impl ReadDelayRecorder {
     /// of the wall clock; a time outside the flow is ignored.
     pub(crate) fn note(&mut self, now: Time, received_at: u64) {
         let now = self.origin.saturating_add(now.as_nanos());
-        let received_at =
-            self.wall.monotonic(received_at).filter(|received_at| (self.origin..=now).contains(received_at));
+        let received_at = self
+            .wall
+            .to_monotonic(received_at)
+            .filter(|received_at| (self.origin..=now).contains(received_at));
         received_at
             .into_iter()
             .for_each(|received_at| self.recorder.count_completed(Duration::from_nanos(now - received_at)));
@@ -61,7 +63,7 @@ mod tests {
         let now = Time::from_millis(500);
         // The wall clock at the start.
         let some_time = wall_clock();
-        let shown = some_time - waits.wall.monotonic(some_time).unwrap() + origin + now.as_nanos();
+        let shown = some_time - waits.wall.to_monotonic(some_time).unwrap() + origin + now.as_nanos();
         for waited in [1_500_000, 2_500_000, 3_500_000, 501_000_000] {
             waits.note(now, shown - waited);
         }

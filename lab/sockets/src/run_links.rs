@@ -3,13 +3,13 @@
 use hol_base::Duration;
 use hol_workloads::{OnwardClient, PendingRequests};
 
-use crate::{RunStart, Stop, WakeSignal};
+use crate::{RunStart, StopSignal, WakeSignal};
 
 /// Links of a run to runs on other threads; none by default.
 #[derive(Debug, Default)]
 pub struct RunLinks<'t> {
     /// The signal that ends the run from another thread. The run then counts as finished.
-    pub stop: Option<&'t Stop>,
+    pub stop: Option<&'t StopSignal>,
     /// The client of an onward flow, which sends requests on behalf of a server.
     pub onward_client: Option<OnwardClient>,
     /// The server's requests that wait for replies to onward requests.

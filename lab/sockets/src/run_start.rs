@@ -35,7 +35,7 @@ impl RunStart {
     }
 
     /// Returns the time since the start of the run; `None` if it has not started.
-    pub fn time(&self) -> Option<Time> {
+    pub fn elapsed(&self) -> Option<Time> {
         self.0.get().map(|began| Time::from_nanos(monotonic() - began))
     }
 }
@@ -47,11 +47,11 @@ mod tests {
     #[test]
     fn the_start_of_a_run_is_the_earliest_that_a_flow_implies() {
         let beginning = RunStart::default();
-        assert_eq!(beginning.time(), None);
+        assert_eq!(beginning.elapsed(), None);
         beginning.note(&Clock::start(), Duration::from_secs(7));
-        let time = beginning.time().unwrap();
+        let time = beginning.elapsed().unwrap();
         assert!(time >= Time::from_millis(7_000));
         beginning.note(&Clock::start(), Duration::from_secs(700));
-        assert!((time..Time::from_millis(600_000)).contains(&beginning.time().unwrap()));
+        assert!((time..Time::from_millis(600_000)).contains(&beginning.elapsed().unwrap()));
     }
 }

@@ -12,12 +12,12 @@ use hol_workloads::{DeliveryOptions, Outgoing};
 use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
 
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
-use crate::host_addresses::Change;
+use crate::flow_parameters::{EndAddresses, SocketCounters};
+use crate::host_addresses::AddressChange;
 use crate::mobile_association::{self, MobileAssociation};
 use crate::sctp_structures::{self as structures, SOL_SCTP};
 use crate::transceiver::{
-    self, ConnectionFault, Family, Opener, SendOutcome, SenderState, SocketEvent, Transceiver,
+    self, ConnectionFault, Opener, SendOutcome, SenderState, SocketEvent, SocketProtocol, Transceiver,
     complete_or_blocked, failed_to,
 };
 use hol_system as system;
@@ -25,7 +25,7 @@ use hol_system as system;
 /// Opens SCTP associations of one-to-one sockets.
 #[derive(Debug)]
 pub(crate) struct Sctp {
-    pub(crate) family: Family,
+    pub(crate) family: SocketProtocol,
     pub(crate) config: hol_sctp::Config,
     /// Number of parallel associations.
     pub(crate) associations: u16,
@@ -37,7 +37,7 @@ pub(crate) struct Sctp {
 }
 
 impl Sctp {
-    pub(crate) const FAMILY: Family = Family {
+    pub(crate) const PROTOCOL: SocketProtocol = SocketProtocol {
         name: "SCTP",
         kind: Type::STREAM,
         protocol: Protocol::SCTP,
@@ -53,7 +53,7 @@ impl Sctp {
     /// inherit.
     fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.family.open_socket(site)?;
-        for option in structures::options(&self.config) {
+        for option in structures::socket_options(&self.config) {
             system::set_option(&socket, SOL_SCTP, option.name, &option.value)
                 .map_err(failed_to(option.doing))?;
         }
@@ -70,7 +70,7 @@ impl Sctp {
 
     /// Wraps the association of a socket.
     pub(crate) fn association(&self, socket: Socket, peer: &EndAddresses) -> Association {
-        let control = structures::send_information(self.unordered, self.reliability);
+        let control = structures::send_ancillary_data(self.unordered, self.reliability);
         let primary = peer.addresses[0];
         let mobility = self.config.addip.then(MobileAssociation::default);
         let parts = BTreeMap::new();
@@ -123,7 +123,7 @@ pub(crate) struct Association {
 impl Association {
     /// Makes the kernel prefer the peer's first address.
     pub(crate) fn set_primary(&self, port: u16) -> io::Result<()> {
-        let primary = structures::primary(self.number, SocketAddr::new(self.primary, port));
+        let primary = structures::encode_primary(self.number, SocketAddr::new(self.primary, port));
         let set = || system::set_option(&self.socket, SOL_SCTP, structures::PRIMARY_ADDR, &primary);
         if !self.config.interleaving {
             return set();
@@ -146,7 +146,7 @@ impl Association {
     /// Sends a message; `to` is the peer's address if the association has no number yet.
     pub(crate) fn send_to(&mut self, to: Option<&SockAddr>, message: &Outgoing) -> io::Result<SendOutcome> {
         let of_its_own = |delivery: DeliveryOptions| {
-            structures::send_information(delivery.unordered, delivery.reliability)
+            structures::send_ancillary_data(delivery.unordered, delivery.reliability)
         };
         let mut own = message.delivery.map(of_its_own);
         let control = own.as_mut().unwrap_or(&mut self.control);
@@ -173,7 +173,7 @@ impl Transceiver for Association {
         self.mobility.as_mut().map_or(Ok(()), |mobility| mobility.send_pending_changes(&self.socket))
     }
 
-    fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {
+    fn change_address(&mut self, change: AddressChange) -> Result<(), ConnectionFault> {
         self.mobility.as_mut().map_or(Ok(()), |mobility| mobility.change(&self.socket, change))
     }
 
@@ -191,7 +191,7 @@ impl Transceiver for Association {
         let read = system::receive(&self.socket, buffer, &mut control)?;
         let data = &buffer[..read.length];
         if read.flags & structures::MSG_NOTIFICATION != 0 {
-            return structures::notification(data).map(|path| path.into_iter().for_each(take));
+            return structures::parse_notification(data).map(|path| path.into_iter().for_each(take));
         }
         if data.is_empty() {
             return Err(ConnectionFault::PeerClosed);
@@ -205,11 +205,11 @@ impl Transceiver for Association {
         Ok(())
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> SocketCounters {
         structures::counts(&self.socket, self.number)
     }
 
     fn sending(&self) -> Option<SenderState> {
-        structures::sending(&self.socket, self.number)
+        structures::sender_state(&self.socket, self.number)
     }
 }

@@ -11,7 +11,7 @@ use socket2::Socket;
 
 use crate::clock::jiffy;
 use crate::error::SocketsError;
-use crate::flow_parameters::Counts;
+use crate::flow_parameters::SocketCounters;
 use crate::transceiver::{ConnectionFault, SenderState, SocketEvent, failed_to};
 use crate::tuning;
 use hol_system::{self as system, u16_at, u32_at};
@@ -35,7 +35,7 @@ pub(crate) const RECEIVE_INFORMATION: usize = 64;
 const SNDINFO: i32 = 2;
 const RCVINFO: i32 = 3;
 const PRINFO: i32 = 5;
-/// Offsets of the stream and the association in the result of [`send_information`], after the item's header.
+/// Offsets of the stream and the association in the result of [`send_ancillary_data`], after the item's header.
 const STREAM_OFFSET: usize = 16;
 const ASSOCIATION: usize = STREAM_OFFSET + 12;
 /// Flag in `struct sctp_sndinfo`: end of data.
@@ -53,7 +53,7 @@ pub(crate) const LONGEST_NOTIFICATION: usize = 148;
 
 /// A socket option with its value.
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub(crate) struct SocketOption {
     pub(crate) name: i32,
     pub(crate) value: Vec<u8>,
     /// Description of the option for the error message.
@@ -116,7 +116,7 @@ impl Octets {
 }
 
 /// Returns all options that are set on a socket before it has an association.
-pub(crate) fn options(config: &Config) -> Vec<Setting> {
+pub(crate) fn socket_options(config: &Config) -> Vec<SocketOption> {
     let mut settings = vec![init(config), rto(config), association(config), path(config), thresholds(config)];
     let flag = |value| Octets::default().u32(u32::from(value));
     let for_socket = |value: u32| Octets::of_socket().u32(value);
@@ -140,8 +140,8 @@ pub(crate) fn options(config: &Config) -> Vec<Setting> {
     settings
 }
 
-fn setting(name: i32, doing: &'static str, Octets(value): Octets) -> Setting {
-    Setting { name, value, doing }
+fn setting(name: i32, doing: &'static str, Octets(value): Octets) -> SocketOption {
+    SocketOption { name, value, doing }
 }
 
 fn saturating_u16(value: u32) -> u16 {
@@ -149,25 +149,25 @@ fn saturating_u16(value: u32) -> u16 {
 }
 
 /// Returns SCTP_INITMSG. RFC 6458 section 8.1.3.
-fn init(config: &Config) -> Setting {
+fn init(config: &Config) -> SocketOption {
     let octets = Octets::default().u16(config.streams).u16(config.max_inbound_streams);
     setting(2, "set SCTP_INITMSG", octets.u16(saturating_u16(config.max_init_retransmits)).u16(0))
 }
 
 /// Returns SCTP_RTOINFO. RFC 6458 section 8.1.1.
-fn rto(config: &Config) -> Setting {
+fn rto(config: &Config) -> SocketOption {
     let Config { rto_initial, rto_max, rto_min, .. } = config;
     setting(0, "set SCTP_RTOINFO", Octets::of_socket().ms(*rto_initial).ms(*rto_max).ms(*rto_min))
 }
 
 /// Returns SCTP_ASSOCINFO. RFC 6458 section 8.1.2.
-fn association(config: &Config) -> Setting {
+fn association(config: &Config) -> SocketOption {
     let octets = Octets::of_socket().u16(saturating_u16(config.association_max_retrans)).u16(0).u32(0).u32(0);
     setting(1, "set SCTP_ASSOCINFO", octets.ms(config.valid_cookie_life))
 }
 
 /// Returns SCTP_PEER_ADDR_PARAMS for every address. RFC 6458 section 8.1.12.
-fn path(config: &Config) -> Setting {
+fn path(config: &Config) -> SocketOption {
     const HB_ENABLE: u32 = 1;
     const HB_DISABLE: u32 = 2;
     let heartbeat = if config.heartbeat { HB_ENABLE } else { HB_DISABLE };
@@ -178,13 +178,13 @@ fn path(config: &Config) -> Setting {
 }
 
 /// Returns SCTP_PEER_ADDR_THLDS for every address. RFC 7829 section 7.2.
-fn thresholds(config: &Config) -> Setting {
+fn thresholds(config: &Config) -> SocketOption {
     let octets = Octets::of_socket().zeros(4 + SOCKADDR_STORAGE).u16(saturating_u16(config.path_max_retrans));
     setting(31, "set SCTP_PEER_ADDR_THLDS", octets.u16(saturating_u16(config.pf_threshold)).zeros(4))
 }
 
 /// Returns SCTP_DELAYED_SACK, in which a frequency of 1 disables the delay. RFC 6458 section 8.1.19.
-fn delayed_sack(config: &Config) -> Setting {
+fn delayed_sack(config: &Config) -> SocketOption {
     let frequency = if config.sack_delay.is_zero() { 1 } else { config.sack_frequency };
     let octets =
         if frequency == 1 { Octets::of_socket().u32(0) } else { Octets::of_socket().ms(config.sack_delay) };
@@ -193,14 +193,14 @@ fn delayed_sack(config: &Config) -> Setting {
 
 /// Returns SCTP_FRAGMENT_INTERLEAVE (RFC 6458 section 8.1.20), with which an application accepts interleaved parts of
 /// several messages, and SCTP_INTERLEAVING_SUPPORTED, which requires it (RFC 8260 section 4.3.1).
-fn interleaving(config: &Config) -> Option<[Setting; 2]> {
+fn interleaving(config: &Config) -> Option<[SocketOption; 2]> {
     let level = setting(18, "set SCTP_FRAGMENT_INTERLEAVE", Octets::default().u32(2));
     let supported = setting(125, "set SCTP_INTERLEAVING_SUPPORTED", Octets::of_socket().u32(1));
     config.interleaving.then_some([level, supported])
 }
 
 /// Returns SCTP_STREAM_SCHEDULER, with the numbers of `enum sctp_sched_type`. RFC 8260 section 4.3.2.
-fn scheduler(config: &Config) -> Option<Setting> {
+fn scheduler(config: &Config) -> Option<SocketOption> {
     let number = match config.scheduler {
         Scheduler::Fcfs => return None,
         Scheduler::Prio => 1,
@@ -225,7 +225,7 @@ pub(crate) fn stream_values(config: &Config, association: u32) -> Vec<Vec<u8>> {
 }
 
 /// Returns a subscription to a kind of notification, SCTP_EVENT. RFC 6458 section 6.2.2.
-fn event(kind: u16) -> Setting {
+fn event(kind: u16) -> SocketOption {
     setting(127, "subscribe to notifications (SCTP_EVENT)", Octets::of_socket().u16(kind).u8(1).u8(0))
 }
 
@@ -238,7 +238,7 @@ pub(crate) fn set_path_notifications(socket: &Socket, association: u32, is_enabl
 /// Subscribes to the shutdown event: a one-to-many socket does not end with its association. RFC 6458 section
 /// 6.1.5.
 pub(crate) fn subscribe_to_shutdown(socket: &Socket) -> Result<(), SocketsError> {
-    let Setting { name, value, doing } = event(SHUTDOWN_EVENT);
+    let SocketOption { name, value, doing } = event(SHUTDOWN_EVENT);
     system::set_option(socket, SOL_SCTP, name, &value).map_err(failed_to(doing))
 }
 
@@ -316,13 +316,13 @@ const LIST_HEADER_LENGTH: usize = 8;
 const LIST_LENGTH: usize = LIST_HEADER_LENGTH + 8 * 28;
 
 /// Encodes a primary address of the peer or of this end. RFC 6458 sections 8.1.9 and 8.3.1.
-pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
+pub(crate) fn encode_primary(association: u32, address: SocketAddr) -> Vec<u8> {
     Octets::default().u32(association).storage(address).0
 }
 
 /// Returns the ancillary data of a message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_association_and_stream`] fills in the
 /// stream.
-pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec<u8> {
+pub(crate) fn send_ancillary_data(unordered: bool, reliability: Reliability) -> Vec<u8> {
     const TTL: u16 = 0x10;
     const RTX: u16 = 0x20;
     let mut control = with_flags(if unordered { UNORDERED_FLAG } else { 0 });
@@ -351,7 +351,7 @@ fn with_flags(flags: u16) -> Vec<u8> {
     control
 }
 
-/// Sets association and stream in the result of [`send_information`].
+/// Sets association and stream in the result of [`send_ancillary_data`].
 pub(crate) fn set_association_and_stream(control: &mut [u8], association: u32, stream: u16) {
     control[STREAM_OFFSET..STREAM_OFFSET + 2].copy_from_slice(&stream.to_ne_bytes());
     control[ASSOCIATION..ASSOCIATION + 4].copy_from_slice(&association.to_ne_bytes());
@@ -367,7 +367,7 @@ pub(crate) fn stream(control: &[u8]) -> (u16, bool) {
 }
 
 /// Returns the association that a notification reports as up. RFC 6458 section 6.1.1.
-pub(crate) fn is_up(notification: &[u8]) -> Option<u32> {
+pub(crate) fn established_association(notification: &[u8]) -> Option<u32> {
     const STATE: usize = 8;
     const ASSOCIATION: usize = 16;
     let up = u16_at(notification, 0) == Some(ASSOC_CHANGE) && u16_at(notification, STATE) == Some(0);
@@ -375,11 +375,11 @@ pub(crate) fn is_up(notification: &[u8]) -> Option<u32> {
 }
 
 /// Parses a notification about a path, or that the association is up or has ended. RFC 6458 section 6.1.
-pub(crate) fn notification(octets: &[u8]) -> Result<Option<SocketEvent>, ConnectionFault> {
+pub(crate) fn parse_notification(octets: &[u8]) -> Result<Option<SocketEvent>, ConnectionFault> {
     const STATE: usize = 8;
     match u16_at(octets, 0) {
         Some(ASSOC_CHANGE) => match u16_at(octets, STATE) {
-            Some(0) => Ok(is_up(octets).map(SocketEvent::Up)),
+            Some(0) => Ok(established_association(octets).map(SocketEvent::Up)),
             Some(1) => Err(ConnectionFault::Protocol("association lost")),
             Some(2) => Err(ConnectionFault::Protocol("association restarted by the peer")),
             Some(3) => Err(ConnectionFault::PeerClosed),
@@ -406,11 +406,11 @@ fn path_change(octets: &[u8]) -> Option<SocketEvent> {
 }
 
 /// Returns the counters in `struct sctp_assoc_stats`; zero after the association has ended.
-pub(crate) fn counts(socket: &Socket, association: u32) -> Counts {
+pub(crate) fn counts(socket: &Socket, association: u32) -> SocketCounters {
     const SENT_OFFSET: usize = 160;
     const RECEIVED_OFFSET: usize = 168;
-    let Some(at) = statistics(socket, association) else { return Counts::default() };
-    Counts {
+    let Some(at) = statistics(socket, association) else { return SocketCounters::default() };
+    SocketCounters {
         packets_sent: at(SENT_OFFSET),
         packets_received: at(RECEIVED_OFFSET),
         retransmissions: at(RETRANSMITTED_OFFSET),
@@ -430,7 +430,7 @@ fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64
 
 /// Returns the state of an association as a sender: the values of SCTP_GET_PEER_ADDR_INFO for each path (RFC
 /// 6458 section 8.2.2). They lack ssthresh and the data in flight.
-pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> {
+pub(crate) fn sender_state(socket: &Socket, association: u32) -> Option<SenderState> {
     const UNORDERED_SENT: usize = 208;
     const ORDERED_SENT: usize = 224;
     let at = statistics(socket, association)?;
@@ -474,7 +474,7 @@ mod tests {
     /// The sizes that `sizeof` gives for `linux/sctp.h` on 64 bits.
     #[test]
     fn every_structure_has_the_size_that_the_kernel_expects() {
-        let sizes: Vec<_> = options(&config("sctp")).iter().map(|o| (o.name, o.value.len())).collect();
+        let sizes: Vec<_> = socket_options(&config("sctp")).iter().map(|o| (o.name, o.value.len())).collect();
         let expected = [
             (2, 8),
             (0, 16),
@@ -490,7 +490,7 @@ mod tests {
             (127, 8),
         ];
         assert_eq!(sizes, expected);
-        assert_eq!(primary(0, "10.0.0.1:7".parse().unwrap()).len(), 132);
+        assert_eq!(encode_primary(0, "10.0.0.1:7".parse().unwrap()).len(), 132);
         assert_eq!(addresses(&[Ipv4Addr::LOCALHOST.into(); 3], 9).len(), 3 * 16);
     }
 
@@ -498,7 +498,7 @@ mod tests {
     #[test]
     fn interleaving_and_schedulers_are_requested_if_not_the_default() {
         let asked = |text: &str| -> Vec<_> {
-            let options = options(&config(text)).into_iter();
+            let options = socket_options(&config(text)).into_iter();
             let new = options.filter(|option| matches!(option.name, 18 | 123..=125));
             new.map(|option| (option.name, option.value)).collect()
         };
@@ -533,7 +533,7 @@ mod tests {
     /// RFC 6458 sections 5.3.4 and 5.3.7.
     #[test]
     fn ancillary_data_contain_stream_association_and_lifetime() {
-        let mut control = send_information(true, Reliability::Lifetime(Duration::from_millis(150)));
+        let mut control = send_ancillary_data(true, Reliability::Lifetime(Duration::from_millis(150)));
         set_association_and_stream(&mut control, 0x0102_0304, 7);
         let items: Vec<_> = system::items(&control).collect();
         assert_eq!((items[0].1, u16_at(items[0].2, 0), u16_at(items[0].2, 2)), (SNDINFO, Some(7), Some(1)));
@@ -542,7 +542,7 @@ mod tests {
             (PRINFO, Some(0x10), Some(150))
         );
         assert_eq!(u32_at(items[0].2, 12), Some(0x0102_0304));
-        assert_eq!(system::items(&send_information(false, Reliability::Full)).count(), 1);
+        assert_eq!(system::items(&send_ancillary_data(false, Reliability::Full)).count(), 1);
     }
 
     /// RFC 6458 section 6.1.
@@ -552,18 +552,25 @@ mod tests {
         let change = |state| {
             Octets::default().u16(PEER_ADDR_CHANGE).u16(0).u32(148).address(address).zeros(112).u32(state)
         };
-        let Ok(Some(SocketEvent::Path(ip, status))) = notification(&change(1).zeros(8).0) else {
+        let Ok(Some(SocketEvent::Path(ip, status))) = parse_notification(&change(1).zeros(8).0) else {
             panic!("no path")
         };
         assert_eq!((ip, status), (address.ip(), PathStatus::Inactive));
         let lost = Octets::default().u16(ASSOC_CHANGE).u16(0).u32(20).u16(1).zeros(10).0;
-        assert_eq!(notification(&lost).unwrap_err().reason(), "association lost");
+        assert_eq!(parse_notification(&lost).unwrap_err().reason(), "association lost");
         let up = Octets::default().u16(ASSOC_CHANGE).u16(0).u32(20).u16(0).zeros(6).u32(9).0;
-        assert_eq!((is_up(&up), is_up(&lost), is_up(&up[..18])), (Some(9), None, None));
+        assert_eq!(
+            (
+                established_association(&up),
+                established_association(&lost),
+                established_association(&up[..18])
+            ),
+            (Some(9), None, None)
+        );
         let shutdown = Octets::default().u16(SHUTDOWN_EVENT).u16(0).u32(12).u32(9).0;
-        assert!(matches!(notification(&shutdown), Err(ConnectionFault::PeerClosed)));
+        assert!(matches!(parse_notification(&shutdown), Err(ConnectionFault::PeerClosed)));
         for length in 0..lost.len().min(10) {
-            assert!(notification(&lost[..length]).is_ok_and(|event| event.is_none()));
+            assert!(parse_notification(&lost[..length]).is_ok_and(|event| event.is_none()));
         }
     }
 }

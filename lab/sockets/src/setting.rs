@@ -4,14 +4,14 @@ use std::fs;
 
 /// Returns a kernel setting in this thread's network namespace, its words separated by single spaces; `None`
 /// if it does not exist.
-pub fn setting(name: &str) -> Option<String> {
+pub fn kernel_setting(name: &str) -> Option<String> {
     let text = fs::read_to_string(setting_path(name)).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the kernel's release and version, as in `uname`.
 pub fn kernel_version() -> String {
-    ["kernel/osrelease", "kernel/version"].map(|name| setting(name).unwrap_or_default()).join(" ")
+    ["kernel/osrelease", "kernel/version"].map(|name| kernel_setting(name).unwrap_or_default()).join(" ")
 }
 
 /// Returns the path of a setting; settings of modules do not belong to a namespace.
@@ -25,8 +25,8 @@ mod tests {
 
     #[test]
     fn a_setting_has_one_space_between_its_words() {
-        let ports = setting("net/ipv4/ip_local_port_range").unwrap();
+        let ports = kernel_setting("net/ipv4/ip_local_port_range").unwrap();
         assert_eq!(ports.split(' ').filter(|port| port.parse::<u16>().is_ok()).count(), 2, "{ports:?}");
-        assert_eq!(setting("net/ipv4/no_such_setting"), None);
+        assert_eq!(kernel_setting("net/ipv4/no_such_setting"), None);
     }
 }

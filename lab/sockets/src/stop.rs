@@ -8,9 +8,9 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 /// A stop signal: once raised, it is readable by every run that has it.
 #[derive(Debug)]
-pub struct Stop(OwnedFd);
+pub struct StopSignal(OwnedFd);
 
-impl Stop {
+impl StopSignal {
     /// Creates a signal that is not raised.
     pub fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC)?))
@@ -35,7 +35,7 @@ impl Stop {
     }
 }
 
-impl AsFd for Stop {
+impl AsFd for StopSignal {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -9,8 +9,8 @@ use hol_transport::{DeliveryTimes, Framer};
 use hol_workloads::{FramingFn, Outgoing};
 use socket2::Socket;
 
-use crate::flow_parameters::Counts;
-use crate::host_addresses::Change;
+use crate::flow_parameters::SocketCounters;
+use crate::host_addresses::AddressChange;
 use crate::receive_timestamps::TimestampedReader;
 use crate::transceiver::{ConnectionFault, SendOutcome, SenderState, SocketEvent, Transceiver};
 
@@ -51,11 +51,11 @@ pub(crate) trait StreamKind {
         Ok(())
     }
 
-    fn change_address(&self, _socket: &Socket, _change: Change) -> Result<(), ConnectionFault> {
+    fn change_address(&self, _socket: &Socket, _change: AddressChange) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
-    fn counts(&self, socket: &Socket) -> Counts;
+    fn counts(&self, socket: &Socket) -> SocketCounters;
 
     fn sending(&self, _socket: &Socket) -> Option<SenderState> {
         None
@@ -96,11 +96,11 @@ impl<K: StreamKind> Transceiver for Connection<K> {
         self.stream.waits_for_room()
     }
 
-    fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {
+    fn change_address(&mut self, change: AddressChange) -> Result<(), ConnectionFault> {
         self.kind.change_address(&self.stream.socket, change)
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> SocketCounters {
         self.kind.counts(&self.stream.socket)
     }
 

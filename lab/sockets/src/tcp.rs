@@ -9,17 +9,19 @@ use hol_workloads::FramingFn;
 use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
-use crate::host_addresses::Change;
+use crate::flow_parameters::{EndAddresses, SocketCounters};
+use crate::host_addresses::AddressChange;
 use crate::receive_timestamps;
 use crate::stream::{Connection, Stream, StreamKind};
-use crate::transceiver::{self, ConnectionFault, Family, Opener, SenderState, Transceiver, failed_to};
+use crate::transceiver::{
+    self, ConnectionFault, Opener, SenderState, SocketProtocol, Transceiver, failed_to,
+};
 use hol_system::{self as system, u32_at};
 
 /// Opens TCP connections.
 #[derive(Debug)]
 pub(crate) struct Tcp {
-    pub(crate) family: Family,
+    pub(crate) family: SocketProtocol,
     pub(crate) config: hol_tcp::Config,
     pub(crate) framing_fn: FramingFn,
     /// Whether waiting messages are sent together.
@@ -29,8 +31,12 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    pub(crate) const FAMILY: Family =
-        Family { name: "TCP", kind: Type::STREAM, protocol: Protocol::TCP, cure: "use a kernel with IPv4" };
+    pub(crate) const PROTOCOL: SocketProtocol = SocketProtocol {
+        name: "TCP",
+        kind: Type::STREAM,
+        protocol: Protocol::TCP,
+        cure: "use a kernel with IPv4",
+    };
     /// Backlog of a listener, more than any number of parallel connections.
     pub(crate) const BACKLOG: i32 = 1024;
 
@@ -78,7 +84,7 @@ impl Tcp {
 
 impl Opener for Tcp {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = self.prepare(self.family.socket_for_all(server)?)?;
+        let socket = self.prepare(self.family.open_wildcard_socket(server)?)?;
         socket.listen(Self::BACKLOG).map_err(failed_to("listen"))?;
         Ok(socket)
     }
@@ -116,20 +122,20 @@ struct Kind {
 impl StreamKind for Kind {
     /// Ends the connection if its address was removed, which Linux leaves to the owner of the socket. Closing the
     /// socket with RST, which cannot leave the host, frees its state at once.
-    fn change_address(&self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
+    fn change_address(&self, socket: &Socket, change: AddressChange) -> Result<(), ConnectionFault> {
         let own = socket.local_addr()?.as_socket().map(|own| own.ip());
-        if !self.ends_if_address_is_removed || own.map(Change::Removed) != Some(change) {
+        if !self.ends_if_address_is_removed || own.map(AddressChange::Removed) != Some(change) {
             return Ok(());
         }
         socket.set_linger(Some(std::time::Duration::ZERO))?;
         Err(ConnectionFault::Protocol("the local address is gone"))
     }
 
-    fn counts(&self, socket: &Socket) -> Counts {
+    fn counts(&self, socket: &Socket) -> SocketCounters {
         let mut info = [0; INFO_LENGTH];
         match system::read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
             Ok(length) => info_counts(&info[..length]),
-            Err(_) => Counts::default(),
+            Err(_) => SocketCounters::default(),
         }
     }
 
@@ -171,9 +177,9 @@ pub(crate) fn sender_state(info: &[u8], peer: IpAddr, is_paced: bool) -> Option<
 }
 
 /// Returns the counters in `struct tcp_info`.
-pub(crate) fn info_counts(info: &[u8]) -> Counts {
+pub(crate) fn info_counts(info: &[u8]) -> SocketCounters {
     let at = |offset| u32_at(info, offset).unwrap_or(0).into();
-    Counts { retransmissions: at(100), packets_sent: at(136), packets_received: at(140) }
+    SocketCounters { retransmissions: at(100), packets_sent: at(136), packets_received: at(140) }
 }
 
 #[cfg(test)]

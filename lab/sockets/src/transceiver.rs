@@ -11,8 +11,8 @@ use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
-use crate::host_addresses::Change;
+use crate::flow_parameters::{EndAddresses, SocketCounters};
+use crate::host_addresses::AddressChange;
 use crate::ip_options::unspecified;
 
 /// Opens the sockets of a protocol.
@@ -129,7 +129,11 @@ pub(crate) trait Transceiver {
     }
 
     /// Handles the connection's timer, or new room in its socket.
-    fn act(&mut self, _now: Time, _take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
+    fn handle_timer(
+        &mut self,
+        _now: Time,
+        _take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
@@ -155,12 +159,12 @@ pub(crate) trait Transceiver {
     }
 
     /// Handles an added or removed address of the host.
-    fn change_address(&mut self, _: Change) -> Result<(), ConnectionFault> {
+    fn change_address(&mut self, _: AddressChange) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
     /// Returns what the kernel has counted for the connection.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> SocketCounters;
 
     /// Returns the state of the connection as a sender, as far as the kernel reports it. `None` if it has
     /// sent no data or has no congestion control.
@@ -261,7 +265,7 @@ impl From<FramingError> for ConnectionFault {
 
 /// A protocol, with its names in the kernel and for people.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Family {
+pub(crate) struct SocketProtocol {
     pub(crate) name: &'static str,
     pub(crate) kind: Type,
     pub(crate) protocol: socket2::Protocol,
@@ -269,14 +273,14 @@ pub(crate) struct Family {
     pub(crate) cure: &'static str,
 }
 
-impl Family {
+impl SocketProtocol {
     /// Opens a socket bound to the first address of an end.
     pub(crate) fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         self.socket_at(SocketAddr::new(site.addresses[0], site.port))
     }
 
     /// Opens a socket for any address of an end.
-    pub(crate) fn socket_for_all(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
+    pub(crate) fn open_wildcard_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let address = match site.addresses[..] {
             [only] => only,
             _ => unspecified(site.addresses[0]),

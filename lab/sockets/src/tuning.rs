@@ -7,9 +7,10 @@ use hol_base::Duration;
 use hol_quic::Tls;
 use hol_sctp::Scheduler;
 use hol_stack::{
-    DEFAULT_STACK, Kind, MetricsCache, Protocol, SocketStyle, TransportSpec, linux_version, stack_of_linux,
+    DEFAULT_STACK, MetricsCache, Protocol, ProtocolKind, SocketStyle, TransportSpec, linux_version,
+    stack_of_linux,
 };
-use hol_tcp::{Nagle, Recovery};
+use hol_tcp::{LossDetection, Nagle};
 use hol_transport::Reliability;
 use hol_workloads::WorkloadSpec;
 use toml::Value;
@@ -320,7 +321,8 @@ fn nanoseconds(value: &Value) -> Option<String> {
 /// including defaults. An option that the kernel of release `kernel` does not support is an error. A kernel
 /// without one of the settings is older than the option.
 pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
-    let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_userspace();
+    let is_of_a_kernel =
+        !matches!(transport.kind(), ProtocolKind::Udp | ProtocolKind::Unix) && !transport.is_userspace();
     let own = stack_of_linux(kernel).name;
     if transport.stack() != DEFAULT_STACK && transport.stack() != own && is_of_a_kernel {
         let option = format!("stack={}", transport.stack());
@@ -382,7 +384,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                     "in Linux this is also the minimum of the RTO's variance term; set rto_variance_floor to the same value",
                 );
             }
-            if config.recovery != Recovery::Rack && linux_version(kernel) >= ONLY_RACK_VERSION {
+            if config.recovery != LossDetection::Rack && linux_version(kernel) >= ONLY_RACK_VERSION {
                 return refuse(
                     "recovery",
                     "this version of Linux has only RACK; remove the option or use --world kernel:6.12",
@@ -452,8 +454,8 @@ pub fn check_workload(transport: &TransportSpec, workload: &WorkloadSpec) -> Res
         let why = "only a one-to-one socket can change the addresses of its association; omit the option";
         return Err(Unsupported { option: "socket=one-to-many".to_owned(), why });
     }
-    match workload.longest() {
-        Some(size) if transport.kind() == Kind::Udp && size > Udp::MAX_MESSAGE => {
+    match workload.longest_message() {
+        Some(size) if transport.kind() == ProtocolKind::Udp && size > Udp::MAX_MESSAGE => {
             let option = format!("size={size}");
             Err(Unsupported {
                 option,
@@ -482,7 +484,7 @@ fn is_longer_than_buffer(transport: &TransportSpec, size: u64) -> bool {
 fn host_sysctls(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
     let mut settings = Vec::new();
-    if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
+    if matches!(transport.kind(), ProtocolKind::Tcp | ProtocolKind::Mptcp) {
         let octets = |key| own.option_values()[key].as_str().unwrap_or_default().trim_end_matches('B');
         let sizes = |[default, max]: [_; 2]| format!("{MIN_BUFFER} {} {}", octets(default), octets(max));
         settings.extend(BUFFER_SYSCTLS.map(|(name, keys)| set(name, &sizes(keys))));
@@ -496,10 +498,10 @@ fn host_sysctls(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
             MetricsCache::Ssthresh => settings.push(set("net/ipv4/tcp_no_ssthresh_metrics_save", "0")),
         }
     }
-    if transport.kind() == Kind::Mptcp {
+    if transport.kind() == ProtocolKind::Mptcp {
         settings.push(set("net/mptcp/enabled", "1"));
     }
-    if transport.kind() == Kind::Sctp && !transport.is_userspace() {
+    if transport.kind() == ProtocolKind::Sctp && !transport.is_userspace() {
         let none = transport.has_no_checksums();
         settings.push(set("module/sctp/parameters/no_checksums", if none { "Y" } else { "N" }));
     }
@@ -547,14 +549,14 @@ fn unsupported(key: &str, value: &Value, why: &'static str) -> Unsupported {
 }
 
 fn method(transport: &TransportSpec, key: &str) -> SettingMethod {
-    let own: &[_] = if transport.kind() == Kind::Mptcp { MPTCP_OPTIONS } else { &[] };
+    let own: &[_] = if transport.kind() == ProtocolKind::Mptcp { MPTCP_OPTIONS } else { &[] };
     let (table, otherwise): (&[_], _) = match transport.kind() {
         _ if transport.is_userspace() => (USERSPACE_OPTIONS, Socket),
         // A new option that is missing in a table is not passed to the kernel.
-        Kind::Tcp | Kind::Mptcp => (TCP_OPTIONS, Fixed(BUILT_IN)),
-        Kind::Sctp => (SCTP_OPTIONS, Fixed(BUILT_IN)),
-        Kind::Udp => (UDP_OPTIONS, Fixed(BUILT_IN)),
-        Kind::Quic | Kind::Unix => (&[], Fixed(BUILT_IN)),
+        ProtocolKind::Tcp | ProtocolKind::Mptcp => (TCP_OPTIONS, Fixed(BUILT_IN)),
+        ProtocolKind::Sctp => (SCTP_OPTIONS, Fixed(BUILT_IN)),
+        ProtocolKind::Udp => (UDP_OPTIONS, Fixed(BUILT_IN)),
+        ProtocolKind::Quic | ProtocolKind::Unix => (&[], Fixed(BUILT_IN)),
     };
     own.iter().chain(table).find(|(known, _)| *known == key).map_or(otherwise, |(_, method)| *method)
 }
@@ -606,10 +608,10 @@ mod tests {
     #[test]
     fn the_option_tables_list_exactly_the_options_of_the_stacks() {
         for (kind, table) in [
-            (Kind::Tcp, TCP_OPTIONS),
-            (Kind::Mptcp, TCP_OPTIONS),
-            (Kind::Sctp, SCTP_OPTIONS),
-            (Kind::Udp, UDP_OPTIONS),
+            (ProtocolKind::Tcp, TCP_OPTIONS),
+            (ProtocolKind::Mptcp, TCP_OPTIONS),
+            (ProtocolKind::Sctp, SCTP_OPTIONS),
+            (ProtocolKind::Udp, UDP_OPTIONS),
         ] {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();

@@ -3,14 +3,14 @@
 use crate::transceiver::ConnectionFault;
 
 /// Maximum number of messages that an end sends, or of reads from its sockets, per turn in real time.
-pub(crate) const MAX_AT_ONCE: usize = 64;
+pub(crate) const MAX_PER_TURN: usize = 64;
 
 /// Octets of the largest datagram, the size of the buffer for reads.
 pub(crate) const BUFFER_SIZE: usize = 1 << 16;
 
 /// Returns the number of reads from a socket per turn.
 pub(crate) const fn reads_per_turn(is_batching: bool) -> usize {
-    if is_batching { MAX_AT_ONCE } else { 1 }
+    if is_batching { MAX_PER_TURN } else { 1 }
 }
 
 /// Reads until nothing is left, at most `max` times.

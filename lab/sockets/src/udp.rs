@@ -9,9 +9,9 @@ use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::Socket;
 
-use crate::datagrams::Datagrams;
+use crate::datagrams::DatagramSocket;
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
+use crate::flow_parameters::{EndAddresses, SocketCounters};
 use crate::receive_timestamps::{self, TimestampedReader};
 use crate::transceiver::{
     ConnectionFault, Opener, SendOutcome, SocketEvent, Transceiver, complete_or_blocked,
@@ -32,7 +32,7 @@ impl Udp {
     pub(crate) const MAX_MESSAGE: u64 = 65_507;
 
     fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = Datagrams::FAMILY.open_socket(site)?;
+        let socket = DatagramSocket::PROTOCOL.open_socket(site)?;
         if self.reports_receive_time {
             receive_timestamps::enable(&socket);
         }
@@ -46,7 +46,7 @@ impl Opener for Udp {
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        Datagrams::connect(self.open_socket(client)?, server)
+        DatagramSocket::connect(self.open_socket(client)?, server)
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
@@ -56,7 +56,7 @@ impl Opener for Udp {
             reader: TimestampedReader::new(self.reports_receive_time),
             early_datagrams: VecDeque::new(),
             received: BTreeSet::new(),
-            counts: Counts::default(),
+            counts: SocketCounters::default(),
         })
     }
 
@@ -76,7 +76,7 @@ struct Messages {
     /// The first octets of received messages, which identify them in every workload: the network may
     /// duplicate a datagram, but an application expects it once.
     received: BTreeSet<[u8; 8]>,
-    counts: Counts,
+    counts: SocketCounters,
 }
 
 impl Transceiver for Messages {
@@ -112,7 +112,7 @@ impl Transceiver for Messages {
         self.early_datagrams.push_back(octets);
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> SocketCounters {
         self.counts
     }
 }

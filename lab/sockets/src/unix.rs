@@ -7,7 +7,7 @@ use hol_workloads::FramingFn;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
+use crate::flow_parameters::{EndAddresses, SocketCounters};
 use crate::stream::{Connection, Stream, StreamKind};
 use crate::tcp::Tcp;
 use crate::transceiver::{self, ConnectionFault, Opener, Transceiver, failed_to};
@@ -78,8 +78,8 @@ impl StreamKind for Kind {
     }
 
     /// Returns zero, because the kernel has no counters.
-    fn counts(&self, _: &Socket) -> Counts {
-        Counts::default()
+    fn counts(&self, _: &Socket) -> SocketCounters {
+        SocketCounters::default()
     }
 }
 

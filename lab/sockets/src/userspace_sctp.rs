@@ -16,9 +16,9 @@ use hol_wire::{Address, Ecn, Transport};
 use hol_workloads::{DeliveryOptions, Outgoing};
 use socket2::Socket;
 
-use crate::datagrams::Datagrams;
+use crate::datagrams::DatagramSocket;
 use crate::error::SocketsError;
-use crate::flow_parameters::{Counts, EndAddresses};
+use crate::flow_parameters::{EndAddresses, SocketCounters};
 use crate::ip_options::unspecified;
 use crate::over_udp;
 use crate::transceiver::{SenderState, failed_to};
@@ -59,7 +59,7 @@ impl over_udp::UserspaceTransport for UserspaceSctp {
     type Endpoint = Association;
 
     fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
-        let socket = Datagrams::open(site, self.config.ecn)?;
+        let socket = DatagramSocket::open(site, self.config.ecn)?;
         // Room for the peer's whole window and the kernel's overhead, as far as the system allows.
         let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);
         socket.set_recv_buffer_size(room.min(1 << 26)).map_err(failed_to("set SO_RCVBUF"))?;
@@ -167,9 +167,9 @@ impl over_udp::Endpoint for Association {
         self.answers_until.is_some()
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> SocketCounters {
         let counted = self.endpoint.statistics();
-        Counts {
+        SocketCounters {
             packets_sent: counted.packets_sent,
             packets_received: counted.packets_received,
             retransmissions: self.retransmissions(),

@@ -30,7 +30,7 @@ impl WallClockOffset {
     }
 
     /// Converts a wall-clock time to the monotonic clock; `None` before the zero of that clock.
-    pub(crate) fn monotonic(self, shown: u64) -> Option<u64> {
+    pub(crate) fn to_monotonic(self, shown: u64) -> Option<u64> {
         shown.checked_add_signed(-self.min.midpoint(self.max))
     }
 
@@ -48,12 +48,12 @@ mod tests {
     fn a_wall_clock_time_is_converted_to_the_monotonic_clock() {
         // The offset is 5,000,000 to 5,000,020 ns.
         let offset = WallClockOffset::between(1000, 5_001_020, 1020);
-        assert_eq!(offset.monotonic(5_001_010), Some(1000));
-        assert_eq!(offset.monotonic(5_007_010), Some(7000));
-        assert_eq!(offset.monotonic(4_000_000), None, "before the machine was up");
+        assert_eq!(offset.to_monotonic(5_001_010), Some(1000));
+        assert_eq!(offset.to_monotonic(5_007_010), Some(7000));
+        assert_eq!(offset.to_monotonic(4_000_000), None, "before the machine was up");
         // A negative offset, as on a machine whose wall clock shows 1970.
         let behind = WallClockOffset::between(9000, 2000, 9000);
-        assert_eq!((behind.monotonic(2500), behind.monotonic(u64::MAX)), (Some(9500), None));
+        assert_eq!((behind.to_monotonic(2500), behind.to_monotonic(u64::MAX)), (Some(9500), None));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The commands of agents, and the commands that attach and connect agents.
 
 use crate::agents::{ATTRIBUTES_WITHOUT_EFFECT, COUNTER_ATTRIBUTES, Class, packets};
-use crate::application::{Application, Kind, Produced, WRITER_CLASS};
+use crate::application::{Application, Kind, ScriptedPackets, WRITER_CLASS};
 use crate::new::unknown_class;
 use crate::ns_defaults::default_of;
 use crate::quantity::positive;
@@ -86,7 +86,7 @@ impl Simulator<'_> {
 
     /// Notes that an agent sends. FullTcp draws a random number before its first packet: tcp/tcp-full.cc,
     /// `FullTcpAgent::advance_bytes`.
-    pub(crate) fn open(&mut self, agent: usize) {
+    pub(crate) fn note_sending(&mut self, agent: usize) {
         let own = &mut self.traffic.agents[agent];
         let draws = own.is_full_tcp() && !own.is_open && !self.is_emulab;
         own.is_open = true;
@@ -125,8 +125,8 @@ impl Simulator<'_> {
             return error_at(method.at, problem);
         };
         if more > 0 {
-            application.produce(Produced { at: now, count: more, octets: None });
-            self.open(agent);
+            application.produce(ScriptedPackets { at: now, count: more, octets: None });
+            self.note_sending(agent);
         }
         Ok(String::new())
     }
@@ -158,7 +158,7 @@ impl Simulator<'_> {
                 let index = self.application_over(agent, method.at, FTP_APPLICATION, |own| own.greedy)?;
                 let now = self.schedule.now.unwrap_or_default();
                 self.traffic.applications[index].start(now);
-                self.open(agent);
+                self.note_sending(agent);
                 Ok(String::new())
             }
             // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp and SCTP count octets.
@@ -168,11 +168,12 @@ impl Simulator<'_> {
             }
             Class::Udp | Class::Tcp { .. } | Class::Sctp => {
                 let octets = Some(positive(octets)?);
-                let produced = Produced { at: self.schedule.now.unwrap_or_default(), count: 1, octets };
+                let produced =
+                    ScriptedPackets { at: self.schedule.now.unwrap_or_default(), count: 1, octets };
                 let kind = (WRITER_CLASS, Kind::Counted);
                 let index = self.application_over(agent, method.at, kind, |own| own.class == WRITER_CLASS)?;
                 self.traffic.applications[index].produce(produced);
-                self.open(agent);
+                self.note_sending(agent);
                 Ok(String::new())
             }
             Class::Sink { .. } => self.unknown(method.at, "this agent cannot send by itself".to_owned()),

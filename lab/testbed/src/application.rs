@@ -36,7 +36,7 @@ pub(crate) struct Application {
     /// The periods that have ended.
     pub periods: Vec<SendingPeriod>,
     /// The packets that commands of the script send: `produce`, `send`.
-    pub produced: Vec<Produced>,
+    pub produced: Vec<ScriptedPackets>,
     /// The number of all packets in `produced`.
     pub produced_packets: u64,
     /// The bursts of the application, if its times are random.
@@ -64,7 +64,7 @@ pub(crate) struct SendingPeriod {
 
 /// Packets that a script sends at one time, in addition to the packets that applications schedule themselves.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Produced {
+pub(crate) struct ScriptedPackets {
     /// When the script requests the packets.
     pub at: Duration,
     /// Number of packets.
@@ -125,7 +125,7 @@ pub(crate) const ATTRIBUTES: [&str; 17] = [
     "enableRecv_",
 ];
 
-pub(crate) fn no_agent(at: usize) -> WordError {
+pub(crate) fn no_agent_error(at: usize) -> WordError {
     WordError { at, problem: "this application has no agent; add $ftp attach-agent $tcp".to_owned() }
 }
 
@@ -199,7 +199,7 @@ impl Simulator<'_> {
             ("start", []) => self.start_application(index, now),
             ("stop", []) => self.stop_application(index, method.at)?,
             ("produce" | "producemore", [count]) if application.greedy => {
-                let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
+                let agent = application.agent.ok_or_else(|| no_agent_error(application.at))?;
                 if self.traffic.agents[agent].class == Class::Sctp {
                     let problem =
                         "ns's SCTP cannot send a number of packets; use send with a number of octets";
@@ -208,7 +208,7 @@ impl Simulator<'_> {
                 return self.produce(agent, Some(index), method, packets(count)?);
             }
             ("send", [octets]) if application.greedy => {
-                let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
+                let agent = application.agent.ok_or_else(|| no_agent_error(application.at))?;
                 return self.send_octets(agent, method, octets);
             }
             // CBR and Telnet have no such command.
@@ -383,7 +383,7 @@ impl Application {
     }
 
     /// Adds packets that the script requests.
-    pub(crate) fn produce(&mut self, produced: Produced) {
+    pub(crate) fn produce(&mut self, produced: ScriptedPackets) {
         self.produced_packets = self.produced_packets.saturating_add(produced.count);
         self.produced.push(produced);
     }
@@ -409,7 +409,7 @@ impl Application {
         self.running_since.is_some() || !self.periods.is_empty()
     }
 
-    pub(crate) fn starts(&self) -> Option<Duration> {
+    pub(crate) fn start_time(&self) -> Option<Duration> {
         let first = self.periods.first().map(|period| period.start).or(self.running_since);
         first.or(self.produced.first().map(|own| own.at))
     }

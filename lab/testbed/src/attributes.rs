@@ -98,7 +98,7 @@ impl Simulator<'_> {
     }
 
     /// Executes `$node set attribute value`.
-    pub(crate) fn set_node(&mut self, attribute: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn set_node_attribute(&mut self, attribute: &Word, words: &[Word]) -> Outcome {
         match attribute.text.as_str() {
             "X_" | "Y_" | "Z_" => self.ignore(words, "it is the position of a node in drawings"),
             "multiPath_" => Ok(self.set_multipath(attribute, &words[words.len() - 1])),
@@ -138,7 +138,7 @@ impl Simulator<'_> {
     }
 
     /// Executes a command of the class `Node` or `Simulator`; `None` for another class or command.
-    pub(crate) fn of_class(&mut self, words: &[Word]) -> Option<Outcome> {
+    pub(crate) fn class_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let [class, method, rest @ ..] = words else { return None };
         if !matches!(class.text.as_str(), "Node" | "Simulator") {
             return None;
@@ -161,7 +161,7 @@ impl Simulator<'_> {
 }
 
 /// Returns the value of a node's attribute, as a script reads it.
-pub(crate) fn of_node(node: usize, attribute: &str) -> String {
+pub(crate) fn node_attribute(node: usize, attribute: &str) -> String {
     match attribute {
         "id_" | "address_" => node.to_string(),
         _ => MEASURED_VALUE.to_owned(),

@@ -69,12 +69,15 @@ impl Simulator<'_> {
         at: usize,
     ) -> Result<BTreeMap<String, Word>, WordError> {
         let own = self.defaults.for_class(class);
-        self.hold(at, own.iter().map(|(name, value)| ENTRY_OCTETS + name.len() + value.text.len()).sum())?;
+        self.charge_memory(
+            at,
+            own.iter().map(|(name, value)| ENTRY_OCTETS + name.len() + value.text.len()).sum(),
+        )?;
         Ok(own)
     }
 
     /// Executes `CLASS set attribute value`, or the form without the value; `None` for an unknown class.
-    pub(crate) fn class(&mut self, words: &[Word]) -> Option<Outcome> {
+    pub(crate) fn class_attribute(&mut self, words: &[Word]) -> Option<Outcome> {
         let [class, set, attribute, value @ ..] = words else { return None };
         if set.text != "set" || value.len() > 1 {
             return None;

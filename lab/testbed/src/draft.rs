@@ -20,7 +20,7 @@ pub(crate) const MAX_EVENTS: usize = 200_000;
 
 /// The nodes and links so far, in the order of the script.
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct NetworkBuilder {
     pub nodes: Vec<Node>,
     pub segments: Vec<Segment>,
     /// For two nodes, the last link from the first to the second: its segment, and the index of the direction that
@@ -68,14 +68,14 @@ pub(crate) struct Segment {
     /// Addresses of the members, if the script gives them.
     pub addresses: Vec<Option<Ipv4Addr>>,
     /// A link's two directions, the first away from its first member; or the single direction of a LAN.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SegmentDirection>,
     /// Position in the script of the link's only direction so far.
     pub single_direction_at: Option<usize>,
 }
 
 /// One direction of a link, or a LAN.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct SegmentDirection {
     pub rate: BitRate,
     pub delay: Duration,
     pub loss: LossSpec,
@@ -96,14 +96,14 @@ impl Segment {
     }
 }
 
-impl Draft {
+impl NetworkBuilder {
     /// Notes an error that only matters if there is more than one route between two nodes.
     pub fn refuse_if_several_routes(&mut self, at: usize, problem: &str) {
         self.several_routes_error.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
     }
 
     /// Adds a segment, and returns its index.
-    pub fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> usize {
+    pub fn add_segment(&mut self, members: Vec<usize>, lines: Vec<SegmentDirection>) -> usize {
         let index = self.segments.len();
         for member in &members {
             self.segments_by_node.entry(*member).or_default().push(index);
@@ -356,7 +356,7 @@ fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, overrides
     lan
 }
 
-impl Line {
+impl SegmentDirection {
     /// Returns the rate, the delay, and all other settings that differ from the defaults.
     fn overrides(&self, is_emulab: bool) -> Overrides {
         let discipline = self.queue.discipline(is_emulab, self.rate, self.delay);

@@ -47,9 +47,9 @@ impl Simulator<'_> {
             ("tb-set-link-simplex-params", [link, from, time, speed, share]) => {
                 let segment = self.segment(link, true)?;
                 let line = Some(self.member(segment, from)?);
-                self.change(segment, line, LinkChange::Delay(delay(time)?));
-                self.change(segment, line, LinkChange::Rate(rate(speed)?.into()));
-                self.change(segment, line, LinkChange::Loss(LossSpec::Independent(loss(share)?)));
+                self.change_link(segment, line, LinkChange::Delay(delay(time)?));
+                self.change_link(segment, line, LinkChange::Rate(rate(speed)?.into()));
+                self.change_link(segment, line, LinkChange::Loss(LossSpec::Independent(loss(share)?)));
                 Ok(String::new())
             }
             ("tb-set-ip", [node, own]) => self.set_only_address(node, own),
@@ -73,14 +73,14 @@ impl Simulator<'_> {
             (name, _) if name.starts_with("tb-set-node-lan-") || name == "tb-set-lan-simplex-params" => {
                 error_at(words[0].at, format!("{name}: {ONE_MEMBER}"))
             }
-            ("tb-set-node-tarfiles", [node, rest @ ..]) => self.archives(node, rest),
+            ("tb-set-node-tarfiles", [node, rest @ ..]) => self.set_archives(node, rest),
             _ => error_at(words[0].at, format!("the syntax is {form}")),
         }
     }
 
     fn lose(&mut self, segment: usize, share: &Word) -> Outcome {
         let loss = LossSpec::Independent(loss(share)?);
-        self.change(segment, None, LinkChange::Loss(loss));
+        self.change_link(segment, None, LinkChange::Loss(loss));
         Ok(String::new())
     }
 

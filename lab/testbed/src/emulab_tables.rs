@@ -5,7 +5,7 @@ use hol_network::{Discipline, LinkId, Medium, RedSpec, Segment, Settings, Topolo
 
 /// A table with its title; the first row names the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct EmulabTable {
     /// Title of the table, as in Emulab.
     pub title: &'static str,
     /// Rows of cells; a row may end early.
@@ -18,12 +18,12 @@ pub struct Section {
 /// Emulab gives each member of a link or LAN two halves, to the switch and from it. Each half has half of the path's
 /// delay, and a loss so that both halves together have the path's loss. The link that carries packets has the whole
 /// delay and loss.
-pub fn emulab_tables(topology: &Topology) -> [Section; 4] {
+pub fn emulab_tables(topology: &Topology) -> [EmulabTable; 4] {
     [
-        Section { title: "Virtual Node Info", rows: nodes(topology) },
-        Section { title: "Virtual Lan/Link Info", rows: halves(topology) },
-        Section { title: "Virtual Queue Info", rows: queues(topology) },
-        Section { title: "Physical Lan/Link Info", rows: lines(topology) },
+        EmulabTable { title: "Virtual Node Info", rows: nodes(topology) },
+        EmulabTable { title: "Virtual Lan/Link Info", rows: halves(topology) },
+        EmulabTable { title: "Virtual Queue Info", rows: queues(topology) },
+        EmulabTable { title: "Physical Lan/Link Info", rows: lines(topology) },
     ]
 }
 

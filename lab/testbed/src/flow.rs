@@ -6,7 +6,7 @@ use hol_base::{BitRate, Duration, QueueLimit};
 use hol_network::{LinkDirectionSettings, NetworkSpec, Topology};
 
 use crate::agents::{Agent, Class};
-use crate::application::{Application, Produced, SendingPeriod, no_agent};
+use crate::application::{Application, ScriptedPackets, SendingPeriod, no_agent_error};
 use crate::tcl::{WordError, error_at};
 use crate::traffic::Traffic;
 
@@ -65,7 +65,7 @@ const UDP_HEADER_OCTETS: u64 = 28;
 const TCP_HEADER_OCTETS: u64 = 40;
 
 /// Maximum number of packets of a scripted flow.
-pub(crate) const MAX_SCRIPTED: usize = 100_000;
+pub(crate) const MAX_SCRIPTED_PACKETS: usize = 100_000;
 
 /// Maximum number of packets of all scripted flows.
 const MAX_SCRIPTED_IN_TOTAL: usize = 1_000_000;
@@ -109,7 +109,7 @@ impl Traffic {
         let mut flows = Vec::new();
         let (mut packets, mut countable) = (0, MAX_COUNTABLE);
         let mut busy = BTreeSet::new();
-        for application in self.applications.iter().filter(|application| application.starts().is_some()) {
+        for application in self.applications.iter().filter(|application| application.start_time().is_some()) {
             let flow = self.flow(application, network, topology, &mut countable, is_emulab, &place)?;
             if flow.transport != "udp" && !busy.insert(application.agent) {
                 let problem = "another application sends over the same agent, but a flow has its own connection; create another agent";
@@ -143,7 +143,7 @@ impl Traffic {
     ) -> Result<Flow, WordError> {
         let wrong = |problem: &str| WordError { at: application.at, problem: problem.to_owned() };
         let agent = application.agent.map(|agent| &self.agents[agent]);
-        let agent = agent.ok_or_else(|| no_agent(application.at))?;
+        let agent = agent.ok_or_else(|| no_agent_error(application.at))?;
         let peer = agent.peer.map(|peer| &self.agents[peer]);
         let peer = peer.ok_or_else(|| {
             wrong("this application's agent is not connected to another one; add $ns connect $tcp $sink")
@@ -199,7 +199,7 @@ impl Traffic {
         let load = match application.produced[..] {
             [] if application.greedy => FlowLoad::Greedy { size: size()?, packets: application.max_packets },
             [] => paced_load(application, &periods, agent, is_emulab)?,
-            [Produced { count, octets: None, .. }] => {
+            [ScriptedPackets { count, octets: None, .. }] => {
                 FlowLoad::Greedy { size: size()?, packets: Some(count) }
             }
             _ => counted(application, size()?, Division::of(agent, is_emulab)?)?,
@@ -301,14 +301,14 @@ fn paced_load(
                 "Application/Telnet" => Some(agent.write_size()?),
                 _ => None,
             };
-            let writes = bursts.packets(stop, MAX_SCRIPTED);
+            let writes = bursts.packets(stop, MAX_SCRIPTED_PACKETS);
             writes.map(|writes| writes.into_iter().map(|(at, own)| (at, size.unwrap_or(own))).collect())
         }
     };
     let writes: Vec<(Duration, u64)> = writes.ok_or_else(|| too_many(application.at))?;
     check_writes(application.at, division, writes.iter().map(|(_, octets)| *octets))?;
     let count = writes.iter().map(|(_, octets)| division.count(*octets)).fold(0, u64::saturating_add);
-    if count > MAX_SCRIPTED as u64 {
+    if count > MAX_SCRIPTED_PACKETS as u64 {
         return Err(too_many(application.at));
     }
     let origin = periods.first().map_or(Duration::ZERO, |period| period.start);
@@ -323,7 +323,7 @@ fn counted(application: &Application, size: u64, division: Division) -> Result<F
     let all = &application.produced;
     check_writes(application.at, division, all.iter().filter_map(|own| own.octets))?;
     let count = all.iter().map(|own| own.octets.map_or(own.count, |octets| division.count(octets)));
-    if count.fold(0, u64::saturating_add) > MAX_SCRIPTED as u64 {
+    if count.fold(0, u64::saturating_add) > MAX_SCRIPTED_PACKETS as u64 {
         return Err(too_many(application.at));
     }
     let mut packets = Vec::new();
@@ -341,7 +341,7 @@ fn counted(application: &Application, size: u64, division: Division) -> Result<F
 fn writes_of(periods: &[SendingPeriod]) -> Option<Vec<(Duration, u64)>> {
     let mut writes = Vec::new();
     for period in periods {
-        if period.packets > (MAX_SCRIPTED - writes.len()) as u64 {
+        if period.packets > (MAX_SCRIPTED_PACKETS - writes.len()) as u64 {
             return None;
         }
         let time = |packet: u64| period.start + period.interval.saturating_mul(packet);
@@ -372,7 +372,7 @@ fn check_writes(
 
 fn too_many(at: usize) -> WordError {
     let problem = format!(
-        "this application sends more than {MAX_SCRIPTED} packets at irregular times; let it end earlier"
+        "this application sends more than {MAX_SCRIPTED_PACKETS} packets at irregular times; let it end earlier"
     );
     WordError { at, problem }
 }

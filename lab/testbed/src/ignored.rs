@@ -1,6 +1,6 @@
 //! Commands that matter only on a physical testbed, and are ignored.
 
-use crate::script::Ignored;
+use crate::script::IgnoredCommand;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at};
 
@@ -76,7 +76,7 @@ impl Simulator<'_> {
         let command = self.text_of(words).to_owned();
         let place = self.sources.line(words[0].at);
         if self.ignored_texts.insert((place.clone(), command.clone())) {
-            self.ignored.push(Ignored { place, command, reason });
+            self.ignored.push(IgnoredCommand { place, command, reason });
         }
         Ok(String::new())
     }

@@ -49,8 +49,8 @@ mod tcl;
 mod traffic;
 mod unsupported;
 
-pub use emulab_tables::{Section, emulab_tables};
+pub use emulab_tables::{EmulabTable, emulab_tables};
 pub use flow::{Flow, FlowLoad};
 pub use programs::Program;
-pub use script::{CheckNetwork, Ignored, ReadFile, Script, ScriptError};
+pub use script::{CheckNetwork, IgnoredCommand, ReadFile, Script, ScriptError};
 pub use script_writer::{write, write_with_addresses};

@@ -3,12 +3,12 @@
 use hol_base::Duration;
 use hol_network::{EventRate, LinkChange, LinkSpec, LossSpec};
 
-use crate::draft::{Event, Line, MAX_EVENTS};
+use crate::draft::{Event, MAX_EVENTS, SegmentDirection};
 use crate::quantity::{delay, event_time, link_delay, link_rate, rate, seconds};
 use crate::queue::Queue;
 use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, list_of};
-use crate::unsupported::Cause;
+use crate::unsupported::UnsupportedFeature;
 
 /// Classes of the layers of a wired LAN.
 const LAN_LAYERS: [&str; 8] =
@@ -16,7 +16,7 @@ const LAN_LAYERS: [&str; 8] =
 
 impl Simulator<'_> {
     /// Changes one or all directions of a segment: before the run, or as an event at the current time of the run.
-    pub(crate) fn change(&mut self, segment: usize, line: Option<usize>, change: LinkChange) {
+    pub(crate) fn change_link(&mut self, segment: usize, line: Option<usize>, change: LinkChange) {
         let now = self.schedule.now.unwrap_or_default();
         let is_event = now > Duration::ZERO || matches!(change, LinkChange::Up | LinkChange::Down);
         if is_event {
@@ -61,7 +61,7 @@ impl Simulator<'_> {
             [node] => self.draft.segments_of(self.node(node)?).to_vec(),
             _ => return error_at(verb.at, "the syntax is $ns rtmodel-at 1.0 down $from $to"),
         };
-        self.hold(time.at, segments.len() * ENTRY_OCTETS)?;
+        self.charge_memory(time.at, segments.len() * ENTRY_OCTETS)?;
         for segment in segments {
             self.add_event(Event { at, segment, line: None, change: change.clone() });
         }
@@ -74,12 +74,12 @@ impl Simulator<'_> {
         speed: &Word,
         time: &Word,
         discipline: &Word,
-    ) -> Result<([usize; 2], Line), WordError> {
+    ) -> Result<([usize; 2], SegmentDirection), WordError> {
         let members = [self.node(from)?, self.node(to)?];
         if members[0] == members[1] {
             return error_at(to.at, "both ends are the same node; a link needs two");
         }
-        if let Some(cause) = Cause::of_word(&discipline.text, discipline.at) {
+        if let Some(cause) = UnsupportedFeature::of_word(&discipline.text, discipline.at) {
             self.refuse(cause);
         }
         let mut queue = Queue::of(discipline)?;
@@ -87,11 +87,19 @@ impl Simulator<'_> {
             queue.set(&Word { text: attribute, ..value.clone() }, &value, self.is_emulab)?;
         }
         let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
-        Ok((members, Line { rate, delay, loss: LossSpec::default(), queue, has_error_model: false }))
+        Ok((
+            members,
+            SegmentDirection { rate, delay, loss: LossSpec::default(), queue, has_error_model: false },
+        ))
     }
 
     /// Adds one direction of a link; another command adds the other direction.
-    pub(crate) fn simplex(&mut self, members: [usize; 2], line: Line, at: usize) -> Outcome {
+    pub(crate) fn add_direction(
+        &mut self,
+        members: [usize; 2],
+        line: SegmentDirection,
+        at: usize,
+    ) -> Outcome {
         if let Some((segment, 1)) = self.draft.find_link(members)
             && self.draft.segments[segment].single_direction_at.take().is_some()
         {
@@ -122,10 +130,10 @@ impl Simulator<'_> {
             return self.unknown(layer.at, problem);
         }
         self.ignore(words, "a LAN sends one packet at a time, in turns and without collisions")?;
-        self.lan(members, speed, time)
+        self.make_lan(members, speed, time)
     }
 
-    pub(crate) fn lan(&mut self, list: &Word, speed: &Word, time: &Word) -> Outcome {
+    pub(crate) fn make_lan(&mut self, list: &Word, speed: &Word, time: &Word) -> Outcome {
         let (mut members, all) = (Vec::new(), list_of(list)?);
         if !(2..=250).contains(&all.len()) {
             return error_at(list.at, format!("this LAN has {} nodes; it needs 2 to 250", all.len()));
@@ -138,15 +146,27 @@ impl Simulator<'_> {
             members.push(node);
         }
         let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
-        let line =
-            Line { rate, delay, loss: LossSpec::default(), queue: Queue::default(), has_error_model: false };
+        let line = SegmentDirection {
+            rate,
+            delay,
+            loss: LossSpec::default(),
+            queue: Queue::default(),
+            has_error_model: false,
+        };
         self.add_segment(list.at, members, vec![line])
     }
 
-    pub(crate) fn add_segment(&mut self, at: usize, members: Vec<usize>, lines: Vec<Line>) -> Outcome {
-        self.hold(
+    pub(crate) fn add_segment(
+        &mut self,
+        at: usize,
+        members: Vec<usize>,
+        lines: Vec<SegmentDirection>,
+    ) -> Outcome {
+        self.charge_memory(
             at,
-            members.len() * ENTRY_OCTETS + lines.len() * size_of::<Line>() + size_of::<LinkSpec>(),
+            members.len() * ENTRY_OCTETS
+                + lines.len() * size_of::<SegmentDirection>()
+                + size_of::<LinkSpec>(),
         )?;
         let segment = self.draft.add_segment(members, lines);
         Ok(self.add(Object::Segment(segment, None)))
@@ -170,21 +190,21 @@ impl Simulator<'_> {
         match (method.text.as_str(), arguments) {
             ("queue", []) => return Ok(self.add(Object::Queue(segment, first))),
             ("link", []) if is_link => return Ok(self.add(Object::Line(segment, first))),
-            ("up", []) => self.change(segment, failing, LinkChange::Up),
-            ("down", []) => self.change(segment, failing, LinkChange::Down),
+            ("up", []) => self.change_link(segment, failing, LinkChange::Up),
+            ("down", []) => self.change_link(segment, failing, LinkChange::Down),
             ("modify", settings @ [_, ..]) => {
                 for setting in modifications(settings)? {
-                    self.change(segment, None, modification(&setting)?);
+                    self.change_link(segment, None, modification(&setting)?);
                 }
             }
             ("bandwidth", [value, ..]) => {
-                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?.into()));
+                self.change_link(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?.into()));
             }
             ("delay", [value, ..]) => {
-                self.change(segment, None, LinkChange::Delay(link_delay(value, self.is_emulab)?));
+                self.change_link(segment, None, LinkChange::Delay(link_delay(value, self.is_emulab)?));
             }
             ("plr", [value, ..]) => {
-                self.change(
+                self.change_link(
                     segment,
                     None,
                     LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(value)?)),
@@ -250,11 +270,15 @@ impl Simulator<'_> {
             ("bandwidth_", []) => Ok(own.rate.bits_per_second().to_string()),
             ("delay_", []) => Ok(own.delay.as_secs_f64().to_string()),
             ("bandwidth_", [value]) => {
-                self.change(segment, Some(line), LinkChange::Rate(link_rate(value, self.is_emulab)?.into()));
+                self.change_link(
+                    segment,
+                    Some(line),
+                    LinkChange::Rate(link_rate(value, self.is_emulab)?.into()),
+                );
                 Ok(value.text.clone())
             }
             ("delay_", [value]) => {
-                self.change(segment, Some(line), LinkChange::Delay(seconds(value)?));
+                self.change_link(segment, Some(line), LinkChange::Delay(seconds(value)?));
                 Ok(value.text.clone())
             }
             _ => error_at(attribute.at, "only bandwidth_ and delay_ of a link are supported"),

@@ -6,7 +6,7 @@ use hol_base::Ratio;
 use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
 use crate::quantity::{any_number, whole_number};
-use crate::random_variables::Randoms;
+use crate::random_variables::RandomObjects;
 use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at, list_of};
 
@@ -27,12 +27,12 @@ pub(crate) struct ErrorModel {
 
 impl ErrorModel {
     /// Returns whether the model draws a number from ns's default generator for each packet of a link.
-    pub fn draws_random_numbers(&self, randoms: &Randoms) -> bool {
+    pub fn draws_random_numbers(&self, randoms: &RandomObjects) -> bool {
         let is_default = self.variable.is_none_or(|variable| randoms.generator_of(variable) == 0);
         self.line.is_some() && self.list.is_none() && is_default
     }
 
-    fn spec(&self, randoms: &Randoms) -> Result<LossSpec, WordError> {
+    fn spec(&self, randoms: &RandomObjects) -> Result<LossSpec, WordError> {
         let wrong = |problem: String| WordError { at: self.at, problem };
         if !matches!(self.unit.as_str(), "pkt" | "packet" | "EU_PKT") {
             let unit = &self.unit;
@@ -111,7 +111,7 @@ impl Simulator<'_> {
                     return error_at(variable.at, problem);
                 };
                 let former = self.error_models[index].variable.replace(variable);
-                self.randoms.use_in(index, former, variable);
+                self.randoms.note_use(index, former, variable);
             }
             // The object that gets the lost packets has no effect.
             ("drop-target" | "target", _) => {
@@ -154,7 +154,7 @@ impl Simulator<'_> {
 
     /// Applies a changed random variable to the error models that draw from it.
     pub(crate) fn apply_variable(&mut self, variable: usize, at: usize) -> Result<(), WordError> {
-        self.hold(at, self.randoms.error_models_of(variable).len() * ENTRY_OCTETS)?;
+        self.charge_memory(at, self.randoms.error_models_of(variable).len() * ENTRY_OCTETS)?;
         for model in self.randoms.error_models_of(variable).clone() {
             self.apply_error_model(model)?;
         }
@@ -189,8 +189,8 @@ impl Simulator<'_> {
             let (at, loss) = (model.at, model.spec(&self.randoms)?);
             // Each change of a link has its own copy of the list.
             let listed = model.list.as_ref().map_or(0, Vec::len);
-            self.hold(at, ENTRY_OCTETS + listed * size_of::<u64>())?;
-            self.change(segment, Some(line), LinkChange::Loss(loss));
+            self.charge_memory(at, ENTRY_OCTETS + listed * size_of::<u64>())?;
+            self.change_link(segment, Some(line), LinkChange::Loss(loss));
         }
         Ok(String::new())
     }

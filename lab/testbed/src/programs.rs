@@ -58,7 +58,7 @@ impl Simulator<'_> {
     }
 
     /// Executes `tb-set-node-tarfiles $node /usr/local tools.tar /srv pages.tar.gz`.
-    pub(crate) fn archives(&mut self, node: &Word, rest: &[Word]) -> Outcome {
+    pub(crate) fn set_archives(&mut self, node: &Word, rest: &[Word]) -> Outcome {
         let index = self.node(node)?;
         let (pairs, []) = rest.as_chunks() else {
             return error_at(node.at, "the syntax is tb-set-node-tarfiles $node DIRECTORY FILE …");

@@ -35,7 +35,7 @@ const SUBSTREAM_STEP: [Matrix; 2] = [
     ],
 ];
 
-/// The largest number that [`Stream::next`] returns: `MAXINT`.
+/// The largest number that [`RngStream::next`] returns: `MAXINT`.
 pub(crate) const MAX_RANDOM: u64 = 2_147_483_647;
 
 /// The state of the two components.
@@ -43,14 +43,14 @@ type State = [[u64; 3]; 2];
 
 /// The state at which the next stream begins.
 #[derive(Debug)]
-pub(crate) struct Streams {
+pub(crate) struct RngStreams {
     /// The state at which the next stream begins.
     next: State,
 }
 
 /// One stream: an `RNG` of ns.
 #[derive(Debug, Clone)]
-pub(crate) struct Stream {
+pub(crate) struct RngStream {
     state: State,
     /// The state at the beginning of the current substream.
     substream: State,
@@ -58,28 +58,28 @@ pub(crate) struct Stream {
     start: State,
 }
 
-impl Default for Streams {
+impl Default for RngStreams {
     fn default() -> Self {
         Self { next: [[12345; 3]; 2] }
     }
 }
 
-impl Streams {
+impl RngStreams {
     /// Returns the next random stream.
-    pub fn stream(&mut self) -> Stream {
+    pub fn stream(&mut self) -> RngStream {
         let start = self.next;
         self.next = advance(start, &STREAM_STEP);
-        Stream { state: start, substream: start, start }
+        RngStream { state: start, substream: start, start }
     }
 
     /// Returns the stream of a seed. All streams that are created later follow this stream, as in `RNG::set_seed`.
-    pub fn seeded(&mut self, seed: u64) -> Stream {
+    pub fn seeded(&mut self, seed: u64) -> RngStream {
         self.next = [[seed; 3]; 2];
         self.stream()
     }
 }
 
-impl Stream {
+impl RngStream {
     /// Returns a number above 0 and below 1.
     pub fn uniform(&mut self) -> f64 {
         let [first, second] = &mut self.state;
@@ -180,7 +180,7 @@ mod tests {
     /// The expected values are those of `ns-random`, `new RNG` and `$rng seed 7` in Debian's ns 2.35.
     #[test]
     fn the_streams_are_those_of_ns() {
-        let mut streams = Streams::default();
+        let mut streams = RngStreams::default();
         let mut usual = streams.seeded(1);
         assert_eq!([(); 4].map(|()| usual.next()), [729_236, 1_193_744_747, 30_504_276, 189_241_995]);
         let mut first = streams.stream();

@@ -8,7 +8,7 @@
 use hol_base::Duration;
 
 use crate::application::Application;
-use crate::flow::MAX_SCRIPTED;
+use crate::flow::MAX_SCRIPTED_PACKETS;
 use crate::ns_defaults::read_default;
 use crate::quantity::{positive, seconds};
 use crate::simulator::Simulator;
@@ -179,7 +179,7 @@ impl Simulator<'_> {
         let application = &self.traffic.applications[index];
         let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
         if let Some(agent) = application.agent.filter(|_| is_current) {
-            self.open(agent);
+            self.note_sending(agent);
         }
     }
 
@@ -191,7 +191,7 @@ impl Simulator<'_> {
         let agent = application.agent;
         let pattern = application.bursts.as_ref().map(|bursts| bursts.pattern);
         if let (None | Some(Pattern::JitteredCbr), Some(agent)) = (pattern, agent) {
-            self.open(agent);
+            self.note_sending(agent);
         }
         let application = &mut self.traffic.applications[index];
         let Some(bursts) = &mut application.bursts else { return };
@@ -220,7 +220,7 @@ impl Simulator<'_> {
         let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
         let packet_count = application.bursts.as_ref().map_or(0, |bursts| bursts.packet_count);
         // A source with more packets is refused later.
-        if is_current && application.running_since.is_some() && packet_count <= MAX_SCRIPTED as u64 {
+        if is_current && application.running_since.is_some() && packet_count <= MAX_SCRIPTED_PACKETS as u64 {
             let (count, pause) = self.draw_burst(index);
             self.begin_burst(index, start, now + pause, count);
         }

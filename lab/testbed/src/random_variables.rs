@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ns_defaults::defaults;
 use crate::quantity::{any_number, seconds};
-use crate::random::{MAX_RANDOM, Stream, Streams};
+use crate::random::{MAX_RANDOM, RngStream, RngStreams};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, general, scientific};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, format_general, format_scientific};
 
 /// The generators and random variables of a script; the first generator is ns's default.
 #[derive(Debug)]
-pub(crate) struct Randoms {
-    streams: Streams,
-    pub generators: Vec<Stream>,
+pub(crate) struct RandomObjects {
+    streams: RngStreams,
+    pub generators: Vec<RngStream>,
     variables: Vec<RandomVariable>,
     spare: Option<f64>,
 }
@@ -51,9 +51,9 @@ const CLASSES: [&str; 10] = [
 /// HyperExponentialRandomVariable's `alpha_`, which no script sets.
 const ALPHA: f64 = 0.95;
 
-impl Default for Randoms {
+impl Default for RandomObjects {
     fn default() -> Self {
-        let mut streams = Streams::default();
+        let mut streams = RngStreams::default();
         // ns-random.tcl: `$defaultRNG seed 1`.
         let usual = streams.seeded(1);
         Self { streams, generators: vec![usual], variables: Vec::new(), spare: None }
@@ -99,14 +99,14 @@ impl RandomVariable {
     }
 }
 
-impl Randoms {
+impl RandomObjects {
     /// Returns whether a variable has this attribute.
     pub fn has(&self, variable: usize, attribute: &str) -> bool {
         self.variables.get(variable).is_some_and(|own| own.has(attribute))
     }
 
     /// Notes that an error model draws from a variable, and no longer from its former one.
-    pub fn use_in(&mut self, error_model: usize, former: Option<usize>, variable: usize) {
+    pub fn note_use(&mut self, error_model: usize, former: Option<usize>, variable: usize) {
         if let Some(former) = former {
             self.variables[former].error_models.remove(&error_model);
         }
@@ -245,10 +245,10 @@ impl Simulator<'_> {
             ("exponential", []) => text(-((generator.next() as f64 + 1.0) / (largest + 1.0)).ln()),
             ("exponential", [mean]) => text(-mean * ((generator.next() as f64 + 1.0) / (largest + 1.0)).ln()),
             ("normal", [mean, deviation]) => {
-                Ok(general(generator.normal(&mut self.randoms.spare, *mean, *deviation), 6))
+                Ok(format_general(generator.normal(&mut self.randoms.spare, *mean, *deviation), 6))
             }
             ("lognormal", [mean, deviation]) => {
-                Ok(general(generator.normal(&mut self.randoms.spare, *mean, *deviation).exp(), 6))
+                Ok(format_general(generator.normal(&mut self.randoms.spare, *mean, *deviation).exp(), 6))
             }
             _ => {
                 let problem = format!(
@@ -284,7 +284,7 @@ impl Simulator<'_> {
     /// Executes a command of a random variable.
     pub(crate) fn variable_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
-            ("value", []) => Ok(scientific(self.randoms.value(index), 6)),
+            ("value", []) => Ok(format_scientific(self.randoms.value(index), 6)),
             ("set", [name]) => Ok(format!("{:?}", self.randoms.variables[index].get(&name.text))),
             ("set", [name, value]) => {
                 self.set_variable(index, name, value)?;
@@ -310,7 +310,7 @@ impl Simulator<'_> {
     fn distribution(&mut self, file: &Word) -> Result<Vec<[f64; 2]>, WordError> {
         let wrong = |why: &str| WordError { at: file.at, problem: format!("loadCDF {}: {why}", file.text) };
         let text = (self.read_file)(&file.text).map_err(|why| wrong(&why))?;
-        self.hold(file.at, text.len())?;
+        self.charge_memory(file.at, text.len())?;
         let entry = |line: &str| {
             let numbers: Vec<f64> =
                 line.split_whitespace().map_while(|word| word.parse().ok()).take(3).collect();

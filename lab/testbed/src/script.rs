@@ -17,13 +17,13 @@ pub struct Script {
     /// Programs that the script starts.
     pub programs: Vec<Program>,
     /// Ignored commands, in order.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredCommand>,
 }
 
 /// A command that has no effect, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {command}: {reason}")]
-pub struct Ignored {
+pub struct IgnoredCommand {
     /// Position of the command: `file:line`.
     pub place: String,
     /// The command as written.
@@ -95,7 +95,7 @@ impl Script {
         let Simulator { draft, ignored, traffic, programs, mut unknown, sources, is_emulab, .. } =
             interpreter.host;
         let explain = |WordError { at, problem }: WordError| {
-            let (name, line, column) = sources.place(at);
+            let (name, line, column) = sources.locate(at);
             ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };
         if stated_cause.is_some() {

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use crate::attributes;
 use crate::defaults::Defaults;
-use crate::draft::{Draft, plain_name};
+use crate::draft::{NetworkBuilder, plain_name};
 use crate::emulab::COMMANDS;
 use crate::ignored;
 use crate::loss::ErrorModel;
 use crate::programs::Programs;
-use crate::random_variables::Randoms;
+use crate::random_variables::RandomObjects;
 use crate::schedule::Schedule;
-use crate::script::{Ignored, ReadFile};
+use crate::script::{IgnoredCommand, ReadFile};
 use crate::sources::Sources;
-use crate::tcl::{Host, MEASURED_VALUE, Word, WordError, error_at};
+use crate::tcl::{MEASURED_VALUE, ScriptHost, Word, WordError, error_at};
 use crate::traffic::Traffic;
-use crate::unsupported::{self, Cause};
+use crate::unsupported::{self, UnsupportedFeature};
 
 /// The object of a handle such as `_o3`.
 #[derive(Debug, Clone, Copy)]
@@ -48,20 +48,20 @@ pub(crate) struct Simulator<'t> {
     pub sources: Sources,
     pub read_file: ReadFile<'t>,
     objects: Vec<Object>,
-    pub draft: Draft,
+    pub draft: NetworkBuilder,
     pub traffic: Traffic,
     pub programs: Programs,
     pub error_models: Vec<ErrorModel>,
     pub defaults: Defaults,
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredCommand>,
     /// Errors so far.
     pub unknown: Vec<WordError>,
     /// The most serious feature so far that hol does not model. The whole script is refused because of it.
-    pub cause: Option<Cause>,
+    pub cause: Option<UnsupportedFeature>,
     /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
     pub is_emulab: bool,
     pub schedule: Schedule,
-    pub randoms: Randoms,
+    pub randoms: RandomObjects,
     pub has_simulator: bool,
     /// Octets that the script has made hol keep: all commands with their texts, and the copies that they make.
     octets: usize,
@@ -82,9 +82,11 @@ pub(crate) const ENTRY_OCTETS: usize = 128;
 /// What a command returns, or the error that it causes.
 pub(crate) type Outcome = Result<String, WordError>;
 
-impl Host for Simulator<'_> {
+impl ScriptHost for Simulator<'_> {
     fn command(&mut self, words: &[Word]) -> Option<Outcome> {
-        if let Err(complaint) = self.hold(words[0].at, words.iter().map(|word| word.text.len()).sum()) {
+        if let Err(complaint) =
+            self.charge_memory(words[0].at, words.iter().map(|word| word.text.len()).sum())
+        {
             return Some(Err(complaint));
         }
         if words.iter().any(|word| matches!(self.object(&word.text), Some(Object::Unknown))) {
@@ -92,7 +94,7 @@ impl Host for Simulator<'_> {
         }
         // Printed text does not indicate an unsupported feature.
         if ignored::reason(&words[0].text).is_none() {
-            self.look_for_causes(words);
+            self.find_unsupported_features(words);
         }
         if self.is_refused() {
             return Some(Ok(String::new()));
@@ -121,10 +123,10 @@ impl Host for Simulator<'_> {
         if let Some(object) = self.object(&words[0].text) {
             return Some(self.method(object, words));
         }
-        if let Some(done) = self.random_command(words).or_else(|| self.of_class(words)) {
+        if let Some(done) = self.random_command(words).or_else(|| self.class_command(words)) {
             return Some(done);
         }
-        if let Some(done) = self.class(words) {
+        if let Some(done) = self.class_attribute(words) {
             return Some(done);
         }
         if words[0].text == "new" {
@@ -163,7 +165,7 @@ impl Host for Simulator<'_> {
     fn note_unseeded(&mut self, at: usize) {
         let (place, command) = (self.sources.line(at), "rand()".to_owned());
         let reason = "Tcl takes the seed from the clock; here it is 1, unless srand() sets one";
-        self.ignored.push(Ignored { place, command, reason });
+        self.ignored.push(IgnoredCommand { place, command, reason });
     }
 
     fn note_script_variable(&mut self, words: &[Word]) {
@@ -173,7 +175,7 @@ impl Host for Simulator<'_> {
     }
 
     fn check_method(&mut self, class: &Word, method: &Word, extends: bool) {
-        if let Some(cause) = unsupported::method(class, method, extends) {
+        if let Some(cause) = unsupported::unsupported_method(class, method, extends) {
             self.refuse(cause);
         }
     }
@@ -218,7 +220,7 @@ impl<'t> Simulator<'t> {
             sources: Sources::new(name, text),
             read_file,
             objects: Vec::new(),
-            draft: Draft::default(),
+            draft: NetworkBuilder::default(),
             traffic: Traffic::default(),
             programs: Programs::default(),
             error_models: Vec::new(),
@@ -228,7 +230,7 @@ impl<'t> Simulator<'t> {
             cause: None,
             is_emulab: false,
             schedule: Schedule::default(),
-            randoms: Randoms::default(),
+            randoms: RandomObjects::default(),
             has_simulator: false,
             octets: 0,
             opened: 0,
@@ -248,7 +250,7 @@ impl<'t> Simulator<'t> {
             return error_at(words[0].at, "the command of an object is missing, as in $ns node");
         };
         match (object, method.text.as_str(), &words[2..]) {
-            (Object::Simulator, ..) => self.simulate(method, words),
+            (Object::Simulator, ..) => self.simulator_command(method, words),
             (Object::Agent(agent), ..) => self.agent_command(agent, method, words),
             (Object::Application(application), ..) => self.application_command(application, method, words),
             (Object::Program(program), ..) => self.program_command(program, method, words),
@@ -278,8 +280,8 @@ impl<'t> Simulator<'t> {
             }
             (Object::Node(node), "program-agent", _) => self.program_agent(method.at, Some(node), words),
             (Object::Node(node), "id" | "node-addr", []) => Ok(node.to_string()),
-            (Object::Node(node), "set", [attribute]) => Ok(attributes::of_node(node, &attribute.text)),
-            (Object::Node(_), "set", [attribute, _]) => self.set_node(attribute, words),
+            (Object::Node(node), "set", [attribute]) => Ok(attributes::node_attribute(node, &attribute.text)),
+            (Object::Node(_), "set", [attribute, _]) => self.set_node_attribute(attribute, words),
             (
                 Object::Node(_),
                 "color" | "shape" | "label" | "label-color" | "label-at" | "dlabel-color" | "add-mark"
@@ -298,7 +300,7 @@ impl<'t> Simulator<'t> {
 
     /// Counts the octets that a command makes hol keep or copy. They are limited because servers read scripts of
     /// strangers.
-    pub(crate) fn hold(&mut self, at: usize, octets: usize) -> Result<(), WordError> {
+    pub(crate) fn charge_memory(&mut self, at: usize, octets: usize) -> Result<(), WordError> {
         self.octets = self.octets.saturating_add(octets);
         if self.octets > MAX_OCTETS {
             let problem = "commands, defaults, links and lists of this script take more than 64 MiB; use fewer or shorter ones";

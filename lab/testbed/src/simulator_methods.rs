@@ -68,7 +68,7 @@ const RECORDING_METHODS: [&str; 25] = [
 ];
 
 impl Simulator<'_> {
-    pub(crate) fn simulate(&mut self, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn simulator_command(&mut self, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("node", [] | [_]) => {
                 self.draft.nodes.push(Node { name: None, at: method.at });
@@ -80,13 +80,13 @@ impl Simulator<'_> {
             }
             ("simplex-link", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
-                self.simplex(members, line, method.at)
+                self.add_direction(members, line, method.at)
             }
             ("make-lan", [members, speed, time, layers @ ..]) => {
                 if !layers.is_empty() {
                     self.ignore(words, "LANs of hol have no layers; use only the first three arguments")?;
                 }
-                self.lan(members, speed, time)
+                self.make_lan(members, speed, time)
             }
             ("newLan", [members, speed, time, layers @ ..]) => {
                 self.new_lan(members, speed, time, layers, words)
@@ -117,7 +117,7 @@ impl Simulator<'_> {
                 } else {
                     LinkChange::Rate(link_rate(value, self.is_emulab)?.into())
                 };
-                self.change(segment, Some(line).filter(|_| !is_duplex), change);
+                self.change_link(segment, Some(line).filter(|_| !is_duplex), change);
                 Ok(String::new())
             }
             ("lossmodel" | "link-lossmodel", [model, from, to]) => self.lossmodel(model, from, to),

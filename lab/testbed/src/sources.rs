@@ -58,7 +58,7 @@ impl Sources {
     }
 
     /// Returns the name of the file that contains the offset, and its line and column, both from 1.
-    pub fn place(&self, at: usize) -> (&str, usize, usize) {
+    pub fn locate(&self, at: usize) -> (&str, usize, usize) {
         let source = self.source_at(at);
         let (line, Source { name, text, base, lines }) = (source.line(at), source);
         let at = (at - base).min(text.len());

@@ -28,7 +28,7 @@ enum Kind {
 
 /// Why a script cannot be run.
 #[derive(Debug, Clone)]
-pub(crate) struct Cause {
+pub(crate) struct UnsupportedFeature {
     kind: Kind,
     error: WordError,
 }
@@ -69,7 +69,7 @@ impl Kind {
     }
 }
 
-impl Cause {
+impl UnsupportedFeature {
     fn new(kind: Kind, what: &str, at: usize) -> Self {
         Self { kind, error: WordError { at, problem: format!("{what:?}: {}", kind.reason()) } }
     }
@@ -178,18 +178,20 @@ const REVEALING_WORDS: [(&str, Kind); 67] = [
 ];
 
 /// Returns the unsupported feature that a command as a whole indicates.
-pub(crate) fn of_command(words: &[Word]) -> Option<Cause> {
+pub(crate) fn of_command(words: &[Word]) -> Option<UnsupportedFeature> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     match texts[..] {
         [_, "node-config", ..] => node_config(words),
-        [_, "rtmodel", ..] => Some(Cause::routing(
+        [_, "rtmodel", ..] => Some(UnsupportedFeature::routing(
             words[1].at,
             "\"rtmodel\": links that fail by a model are not supported; write the times with rtmodel-at",
         )),
-        [_, "rtproto", kind @ ("DV" | "LS" | "Manual" | "Algorithmic"), ..] => Some(Cause::routing(
-            words[2].at,
-            &format!("\"rtproto {kind}\": only static routes are supported; use Static"),
-        )),
+        [_, "rtproto", kind @ ("DV" | "LS" | "Manual" | "Algorithmic"), ..] => {
+            Some(UnsupportedFeature::routing(
+                words[2].at,
+                &format!("\"rtproto {kind}\": only static routes are supported; use Static"),
+            ))
+        }
         _ => None,
     }
 }
@@ -201,12 +203,14 @@ pub(crate) fn is_on(value: &str) -> bool {
 
 /// Returns the feature that `$ns node-config -option value …` indicates: the nodes are wireless unless an option
 /// indicates another kind. Wired nodes need no such command.
-fn node_config(words: &[Word]) -> Option<Cause> {
-    let known = words[2..].iter().find_map(|word| Cause::of_word(&word.text, word.at));
+fn node_config(words: &[Word]) -> Option<UnsupportedFeature> {
+    let known = words[2..].iter().find_map(|word| UnsupportedFeature::of_word(&word.text, word.at));
     let is_wired = |word: &Word| matches!(word.text.as_str(), "-wiredRouting" | "-addressType" | "-reset");
     let unknown = words[2..].iter().find(|word| word.text.starts_with('-') && !is_wired(word));
     known.or_else(|| {
-        unknown.map(|word| Cause::new(Kind::Wireless, &format!("node-config {}", word.text), word.at))
+        unknown.map(|word| {
+            UnsupportedFeature::new(Kind::Wireless, &format!("node-config {}", word.text), word.at)
+        })
     })
 }
 
@@ -239,15 +243,16 @@ const NS_METHODS: &str = include_str!("ns-methods.txt");
 
 /// Returns why a script may not define this method for a class of ns; `None` if it may. With `extends`, the
 /// method is for a subclass or an object of that class.
-pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause> {
+pub(crate) fn unsupported_method(class: &Word, method: &Word, extends: bool) -> Option<UnsupportedFeature> {
     let what = || format!("{} of {}", method.text, class.text);
     if CALLBACKS.contains(&method.text.as_str()) {
-        return Some(Cause::new(Kind::Callback, &what(), method.at));
+        return Some(UnsupportedFeature::new(Kind::Callback, &what(), method.at));
     }
     // Old scripts define these two as ns does, and ns itself never calls them.
     let is_of_scripts = matches!(method.text.as_str(), "get-link" | "get-queue");
     let is_free = is_of_scripts || extends && CALLED_BY_SCRIPTS.contains(&method.text.as_str());
-    (!is_free && is_of_ns(&class.text, &method.text)).then(|| Cause::new(Kind::Replaced, &what(), method.at))
+    (!is_free && is_of_ns(&class.text, &method.text))
+        .then(|| UnsupportedFeature::new(Kind::Replaced, &what(), method.at))
 }
 
 /// Returns whether ns has a method of this name for a class or one of its superclasses.
@@ -278,18 +283,18 @@ pub(crate) const LIBRARY_FILES: [&str; 11] = [
 impl Simulator<'_> {
     /// Returns whether the script is refused no matter what its other commands are.
     pub(crate) fn is_refused(&self) -> bool {
-        self.cause.as_ref().is_some_and(Cause::outranks_all_others)
+        self.cause.as_ref().is_some_and(UnsupportedFeature::outranks_all_others)
     }
 
     /// Notes a feature that hol does not model; the most serious one is reported.
-    pub(crate) fn refuse(&mut self, cause: Cause) {
+    pub(crate) fn refuse(&mut self, cause: UnsupportedFeature) {
         if self.cause.as_ref().is_none_or(|known| cause.is_graver_than(known)) {
             self.cause = Some(cause);
         }
     }
 
     /// Notes the features of a command that hol does not model.
-    pub(crate) fn look_for_causes(&mut self, words: &[Word]) {
+    pub(crate) fn find_unsupported_features(&mut self, words: &[Word]) {
         let checked = match words[0].text.as_str() {
             "new" => words,
             _ => &words[..words.len().min(2)],
@@ -297,7 +302,7 @@ impl Simulator<'_> {
         if let Some(cause) = of_command(words) {
             self.refuse(cause);
         }
-        for cause in checked.iter().filter_map(|word| Cause::of_word(&word.text, word.at)) {
+        for cause in checked.iter().filter_map(|word| UnsupportedFeature::of_word(&word.text, word.at)) {
             self.refuse(cause);
         }
     }
@@ -305,14 +310,19 @@ impl Simulator<'_> {
     /// Returns the most serious cause in the executed commands; `None` if there is none. If the script is
     /// refused anyway (`is_refused`), the other commands are searched for a more serious one.
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
-        let unreached =
-            self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));
-        let all =
-            unreached.filter(Cause::outranks_all_others).fold(self.cause.clone(), |best, cause| match best {
+        let unreached = self
+            .sources
+            .words()
+            .filter(|_| is_refused)
+            .filter_map(|(word, at)| UnsupportedFeature::of_word(word, at));
+        let all = unreached.filter(UnsupportedFeature::outranks_all_others).fold(
+            self.cause.clone(),
+            |best, cause| match best {
                 Some(best) if !cause.is_graver_than(&best) => Some(best),
                 _ => Some(cause),
-            });
-        all.map(Cause::into_error)
+            },
+        );
+        all.map(UnsupportedFeature::into_error)
     }
 
     /// Returns whether no command of the script, executed or not, creates a simulator.

@@ -4,7 +4,7 @@ use hol_base::{BitRate, Duration};
 
 /// Messages of one size, sent at equal intervals through one bottleneck.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stream {
+pub struct ConstantRateFlow {
     /// Number of messages.
     pub messages: u64,
     /// Octets of each message.
@@ -20,7 +20,7 @@ pub struct Stream {
     pub delay: Duration,
 }
 
-impl Stream {
+impl ConstantRateFlow {
     /// Returns the goodput from the first message sent to the last delivered, in kbit/s.
     pub fn ceiling_kbps(&self) -> f64 {
         let serialization = self.wire_octets * 8.0 / self.rate.bits_per_second() as f64;
@@ -38,7 +38,7 @@ mod tests {
     fn kbps(messages: u64, wire_octets: f64, interval_ms: u64, delay_ms: u64) -> f64 {
         let rate = BitRate::from_bits_per_second(400_000).unwrap();
         let [interval, delay] = [interval_ms, delay_ms].map(Duration::from_millis);
-        Stream { messages, size: 500, wire_octets, interval, rate, delay }.ceiling_kbps()
+        ConstantRateFlow { messages, size: 500, wire_octets, interval, rate, delay }.ceiling_kbps()
     }
 
     // Eklund 2004, 400 kbit/s and messages of 500 octets: in packets without headers, with SCTP's headers (548), and in TCP segments of

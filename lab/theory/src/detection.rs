@@ -5,7 +5,7 @@ use hol_base::Duration;
 use crate::{Recovery, Transfer};
 
 /// The distribution of the time between two transmissions of a packet.
-pub(crate) struct Detection {
+pub(crate) struct RetransmissionDelay {
     /// Times in ns until later packets reveal that a packet's first transmission is lost, each with its probability.
     first_loss: Vec<(u64, f64)>,
     /// Times in ns until later packets reveal the loss of a retransmission; empty if only the timer does.
@@ -33,7 +33,7 @@ const NEVER: u64 = u64::MAX / 4;
 /// The probability at which distributions are truncated; the remainder is attributed to the timer.
 const TRUNCATION_PROBABILITY: f64 = 1e-12;
 
-impl Detection {
+impl RetransmissionDelay {
     /// Returns the distribution for a transfer.
     pub fn new(transfer: &Transfer) -> Self {
         let arrives = 1.0 - transfer.loss.value();

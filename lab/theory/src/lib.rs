@@ -1,7 +1,7 @@
 //! Closed-form models to compare with measurements, and their limits.
 //!
 //! [`Transfer`] describes requests and replies on a path with independent losses. Its methods are the closed form,
-//! [`mechanistic::simulate`] simulates the same rules event by event, and [`applies`] checks whether the closed form is
+//! [`mechanistic::simulate`] simulates the same rules event by event, and [`check_applicability`] checks whether the closed form is
 //! expected to hold. Means are in ms.
 
 mod ceiling;
@@ -16,6 +16,6 @@ pub mod queueing;
 mod resequencing;
 mod transfer;
 
-pub use ceiling::Stream;
-pub use limits::{NotApplicable, applies};
+pub use ceiling::ConstantRateFlow;
+pub use limits::{NotApplicable, check_applicability};
 pub use transfer::{Arrivals, Recovery, Transfer};

@@ -39,7 +39,7 @@ const MAX_OVERLAP: f64 = 0.08;
 const DAY_NS: u64 = 86_400_000_000_000;
 
 /// Checks whether the closed form is expected to describe `transfer`; returns the reason if it is not.
-pub fn applies(transfer: &Transfer) -> Result<(), NotApplicable> {
+pub fn check_applicability(transfer: &Transfer) -> Result<(), NotApplicable> {
     if transfer.loss.value() > 0.5 {
         return Err(NotApplicable::Loss);
     }

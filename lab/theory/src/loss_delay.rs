@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use hol_base::Duration;
 
-use crate::detection::Detection;
+use crate::detection::RetransmissionDelay;
 use crate::{Recovery, Transfer};
 
 /// A step in the distribution of `X`, the delay that a packet suffers from losses of its own transmissions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Level {
+pub(crate) struct LossDelayStep {
     /// Delay in addition to the one-way delay, in ns.
     pub delay: u64,
     /// Probability that the delay is at least this long.
@@ -20,19 +20,19 @@ pub(crate) struct Level {
 const MAX_LOSSES: u32 = 32;
 
 /// Returns the distribution of `X`, ascending; empty without loss.
-pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
+pub(crate) fn loss_delay_steps(transfer: &Transfer) -> Vec<LossDelayStep> {
     let mut delays: Vec<(u64, f64)> = delays(transfer).into_iter().collect();
     let mut reached = 0.0;
     for (_, probability) in delays.iter_mut().rev() {
         reached += *probability;
         *probability = reached;
     }
-    delays.into_iter().map(|(delay, reached)| Level { delay, reached }).collect()
+    delays.into_iter().map(|(delay, reached)| LossDelayStep { delay, reached }).collect()
 }
 
 /// Returns the probability of each delay above zero. A packet is delayed if one or more of its transmissions are lost.
 fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
-    let (loss, detection) = (transfer.loss.value(), Detection::new(transfer));
+    let (loss, detection) = (transfer.loss.value(), RetransmissionDelay::new(transfer));
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
     let mut arrived = BTreeMap::new();
     // For each delay of the next transmission and number of timeouts before it: the probability.
@@ -69,7 +69,7 @@ fn is_negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
 
 /// Returns the mean number of timeouts that begin during another one, on one connection.
 pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
-    let (loss, detection) = (transfer.loss.value(), Detection::new(transfer));
+    let (loss, detection) = (transfer.loss.value(), RetransmissionDelay::new(transfer));
     let by_timer = |first| -> f64 {
         let steps = detection.steps(first, 0);
         steps.iter().filter(|step| step.timeouts > 0).map(|step| step.probability).sum()
@@ -86,7 +86,7 @@ impl Transfer {
     /// With [`Recovery::Ideal`] no message waits longer, so this is then also an upper bound of the mean
     /// resequencing delay.
     pub fn loss_delay(&self) -> Duration {
-        Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
+        Duration::from_nanos(loss_delay_steps(self).first().map_or(0, |level| level.delay))
     }
 
     /// Returns the smallest number of streams for which a message that is late by [`Self::loss_delay`] delays

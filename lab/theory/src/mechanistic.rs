@@ -176,7 +176,7 @@ impl<'a> Transmission<'a> {
 
     /// Adds an event for the current timer. Events of earlier timers stay in the queue; the sender ignores them.
     fn set_timer(&mut self, channel: Channel) {
-        if let Some(deadline) = self.directions[channel.0].senders[channel.1].newly_set() {
+        if let Some(deadline) = self.directions[channel.0].senders[channel.1].take_new_deadline() {
             self.schedule(deadline, Event::Timer(channel));
         }
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use hol_base::Duration;
 
-use crate::loss_delay::{Level, levels};
+use crate::loss_delay::{LossDelayStep, loss_delay_steps};
 use crate::{Arrivals, Transfer};
 
 /// The smallest number of parts into which a delay is divided to sample the distribution, if this is continuous or has
@@ -20,7 +20,7 @@ const MIN_PARTS: u64 = 256;
 /// The distribution of the resequencing delay of one direction, in ns. A message is delayed because it was
 /// lost, or because it waits for another one.
 pub(crate) struct DelayDistribution {
-    levels: Vec<Level>,
+    levels: Vec<LossDelayStep>,
     /// Mean time between two messages of a stream.
     spacing: u64,
     arrivals: Arrivals,
@@ -30,7 +30,7 @@ impl DelayDistribution {
     /// Computes the distribution for a transfer.
     pub fn new(transfer: &Transfer) -> Self {
         let spacing = transfer.period().saturating_mul(transfer.streams.into());
-        Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }
+        Self { levels: loss_delay_steps(transfer), spacing, arrivals: transfer.arrivals }
     }
 
     /// Returns the probability that a message waits no longer than `x`.
@@ -46,7 +46,7 @@ impl DelayDistribution {
     fn cdf_periodic(&self, x: u64) -> f64 {
         let mut counted = 0;
         let mut log = 0.0;
-        for Level { delay, reached } in &self.levels {
+        for LossDelayStep { delay, reached } in &self.levels {
             let messages = delay.saturating_sub(x).div_ceil(self.spacing);
             if messages > counted {
                 log += (messages - counted) as f64 * (-reached).ln_1p();
@@ -60,7 +60,7 @@ impl DelayDistribution {
     /// which messages still wait are a Poisson process, too.
     fn cdf_poisson(&self, x: u64) -> f64 {
         let (mut below, mut integral, mut lost) = (0, 0.0, None);
-        for Level { delay, reached } in &self.levels {
+        for LossDelayStep { delay, reached } in &self.levels {
             integral += reached * (delay - x.clamp(below, *delay)) as f64;
             below = *delay;
             if x < *delay && lost.is_none() {
@@ -77,7 +77,7 @@ impl DelayDistribution {
         let remainders: BTreeSet<u64> = self.levels.iter().map(|level| level.delay % self.spacing).collect();
         let mut values = vec![0];
         let mut below = 0;
-        for Level { delay, .. } in &self.levels {
+        for LossDelayStep { delay, .. } in &self.levels {
             let parts = (MIN_PARTS * (delay - below)).div_ceil(*delay);
             let steps = (delay - below) / self.spacing * remainders.len() as u64;
             if self.arrivals == Arrivals::Poisson || steps > parts {

@@ -11,7 +11,7 @@ pub const TCA_KIND: u16 = 1;
 /// The attribute with the options of a kind. linux/rtnetlink.h
 pub const TCA_OPTIONS: u16 = 2;
 /// The parent of an interface's root discipline. linux/pkt_sched.h
-pub const ROOT: u32 = u32::MAX;
+pub const TC_H_ROOT: u32 = u32::MAX;
 /// Octets of `struct tcmsg`, with which each message starts.
 const HEADER_LENGTH: usize = 20;
 
@@ -31,7 +31,7 @@ pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
 /// Returns the message that replaces the root discipline of an interface with the default one, if the root
 /// discipline has this handle.
 pub fn remove(interface: u32, handle: u32) -> Message {
-    Message::new(RTM_DELQDISC, 0, &encode_position(interface, handle, ROOT, 0))
+    Message::new(RTM_DELQDISC, 0, &encode_position(interface, handle, TC_H_ROOT, 0))
 }
 
 /// Returns the message that lists all disciplines of all interfaces: see [`Discipline::read`].
@@ -107,7 +107,7 @@ impl Discipline {
 
     /// Returns whether this is the root discipline of its interface.
     pub fn is_root(&self) -> bool {
-        self.parent == ROOT
+        self.parent == TC_H_ROOT
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
 
     /// Returns an entry of a list: a discipline with these statistics.
     fn entry(statistics: impl FnOnce(Message) -> Message) -> Vec<u8> {
-        let message = set(3, 0x7640_0000, ROOT, "netem").with_nested(7, &[], statistics);
+        let message = set(3, 0x7640_0000, TC_H_ROOT, "netem").with_nested(7, &[], statistics);
         messages(&message.finish(0)).next().unwrap().body.to_vec()
     }
 
@@ -137,7 +137,7 @@ mod tests {
         let expected = Discipline {
             interface: 3,
             handle: 0x7640_0000,
-            parent: ROOT,
+            parent: TC_H_ROOT,
             kind: "netem".to_owned(),
             passed: 9,
             packets: 2,

@@ -15,6 +15,6 @@ mod shaper;
 pub use discipline::Discipline;
 pub use red::{IdleAverageDecay, RedParameters};
 pub use shaped_link::{
-    ChangingSettings, Emulator, Filter, Gate, Loss, ShapedLink, Stage, Unsupported, apply,
+    ChangingSettings, DropFilter, Emulator, Gate, Loss, ShapedLink, Stage, Unsupported, apply,
 };
 pub use shaper::{Shaper, ShaperQueue};

@@ -6,7 +6,7 @@
 use hol_base::{QueueLimit, Ratio};
 use hol_network::{RedSpec, Settings};
 
-use crate::shaper::Refusal;
+use crate::shaper::UnsupportedKey;
 
 /// The parameters of a RED queue, as Linux expects them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +43,7 @@ const MAX_HALVINGS: f64 = 31.0;
 
 impl RedParameters {
     /// Converts `spec` on a link with `settings`, if the kernel supports it.
-    pub(crate) fn from_spec(spec: &RedSpec, settings: &Settings) -> Result<Self, Refusal> {
+    pub(crate) fn from_spec(spec: &RedSpec, settings: &Settings) -> Result<Self, UnsupportedKey> {
         if spec.gentle {
             let why = "Linux's RED drops every packet from `max` on; remove `gentle`";
             return Err(("network.discipline: gentle", why.to_owned()));
@@ -66,7 +66,7 @@ impl RedParameters {
             let why = format!("with this weight Linux supports at most {limit}B; lower the threshold");
             return Err(("network.discipline: max", why));
         }
-        let transmission = settings.rate.serialization(spec.packet.0, 0).0;
+        let transmission = settings.rate.serialization_time(spec.packet.0, 0).0;
         let idle_decay = IdleAverageDecay::with_time_constant(transmission.as_secs_f64() * 1e6 / nearest);
         Ok(Self { min: min as u32, max: max as u32, weight_log, drop: spec.drop, ecn: spec.ecn, idle_decay })
     }
@@ -91,7 +91,7 @@ mod tests {
         RedSpec { min: QueueLimit::Bytes(7500), max: QueueLimit::Bytes(22_500), ..RedSpec::default() }
     }
 
-    fn of(spec: &RedSpec) -> Result<RedParameters, Refusal> {
+    fn of(spec: &RedSpec) -> Result<RedParameters, UnsupportedKey> {
         RedParameters::from_spec(spec, &Settings::default())
     }
 

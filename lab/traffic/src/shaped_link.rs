@@ -14,7 +14,7 @@ use hol_network::{
     Topology,
 };
 
-use crate::shaper::{Refusal, Shaper, ShaperQueue};
+use crate::shaper::{Shaper, ShaperQueue, UnsupportedKey};
 
 /// One direction of a link, or a LAN.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +48,7 @@ pub enum Stage {
     /// Delays, loses or transmits.
     Emulator(Emulator),
     /// Drops packets by number, beyond a limit of octets, or beyond a token rate; or frames that are not packets of the network.
-    Filter(Filter),
+    Filter(DropFilter),
     /// Releases packets at the rate of the link.
     Shaper(Shaper),
     /// Queues packets.
@@ -96,7 +96,7 @@ pub enum Gate {
 
 /// Filters for decisions to drop a packet that emulators do not support.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Filter {
+pub enum DropFilter {
     /// Admits a packet only if the IP octets of all admitted and not yet released packets remain within this limit.
     Admit(u64),
     /// Releases the octets of a packet that `Admit` has counted; drops nothing.
@@ -210,14 +210,14 @@ impl ShapedLink {
         let distribution = settings.jitter_distribution.table();
         let delay = Emulator { delay: *delay, jitter: *jitter, distribution, rate, ..IDLE_EMULATOR };
         // The first stage on an interface: a frame that passed would count as a packet, and occupy the transmitter.
-        let wake = self.changing.stops.then_some(Stage::Filter(Filter::Wake));
+        let wake = self.changing.stops.then_some(Stage::Filter(DropFilter::Wake));
         let mut stages: Vec<Stage> = wake.iter().cloned().chain([Stage::Emulator(delay)]).collect();
         let octets = match queue {
             QueueLimit::Packets(_) => None,
             // A discipline with early drops precedes the transmitter and has its own limit.
             QueueLimit::Bytes(octets) => (*discipline == Discipline::DropTail).then_some(*octets),
         };
-        stages.extend(octets.map(|octets| Stage::Filter(Filter::Admit(octets))));
+        stages.extend(octets.map(|octets| Stage::Filter(DropFilter::Admit(octets))));
         match self.paced(settings) {
             Some(Ok((pace, waiting))) => {
                 stages.push(Stage::Shaper(pace));
@@ -234,15 +234,15 @@ impl ShapedLink {
                 stages.push(Stage::Emulator(Emulator { limit, ..self.transmitter(settings) }));
             }
         }
-        stages.extend(octets.map(|_| Stage::Filter(Filter::Release)));
+        stages.extend(octets.map(|_| Stage::Filter(DropFilter::Release)));
         if let LossSpec::Packets(explicit) = loss {
-            stages.push(Stage::Filter(Filter::Drop(explicit.drop.clone())));
+            stages.push(Stage::Filter(DropFilter::Drop(explicit.drop.clone())));
         }
         let loss = random_loss(loss);
         if loss != IDLE_EMULATOR.loss || !corrupt.is_zero() || self.changing.loss {
             stages.push(Stage::Emulator(Emulator { loss, corrupt: *corrupt, ..IDLE_EMULATOR }));
         }
-        stages.extend(police.0.map(|bucket| Stage::Filter(Filter::Police(bucket))));
+        stages.extend(police.0.map(|bucket| Stage::Filter(DropFilter::Police(bucket))));
         if !reorder.is_zero() {
             // This stage is the last: a packet that overtakes is not passed to the stages inside (`netem_dequeue`),
             // so it would overtake the packets there, and a policer would not count it.
@@ -283,7 +283,7 @@ impl ShapedLink {
     /// Returns how long a packet with `octets` of IP occupies the transmitter.
     pub fn serialization(&self, octets: u64) -> Duration {
         let Settings { rate, overhead, .. } = &self.settings;
-        rate.serialization(octets + overhead.0, 0).0
+        rate.serialization_time(octets + overhead.0, 0).0
     }
 
     /// Returns the share of packets lost at random; `None` if it changes or is not random.
@@ -302,10 +302,12 @@ impl ShapedLink {
 
     /// Returns the shaper for `settings` and the queues behind it, if a queue inside the transmitter is not
     /// enough: an emulator fixes a packet's departure on arrival, whatever the rate is by then.
-    fn paced(&self, settings: &Settings) -> Option<Result<(Shaper, Vec<ShaperQueue>), Refusal>> {
+    fn paced(&self, settings: &Settings) -> Option<Result<(Shaper, Vec<ShaperQueue>), UnsupportedKey>> {
         let is_paced = self.changing.rate || self.settings.discipline != Discipline::DropTail;
-        let paced =
-            || ShaperQueue::nested(&self.settings).and_then(|waiting| Ok((Shaper::new(settings)?, waiting)));
+        let paced = || {
+            ShaperQueue::nested_queues(&self.settings)
+                .and_then(|waiting| Ok((Shaper::new(settings)?, waiting)))
+        };
         is_paced.then(paced)
     }
 
@@ -427,9 +429,9 @@ mod tests {
     #[test]
     fn queue_in_octets_is_limited_around_the_transmitter() {
         let [_, admit, rate, release] = &stages("queue = '64KiB'")[..] else { panic!("four stages") };
-        assert_eq!(*admit, Stage::Filter(Filter::Admit(65_536)));
+        assert_eq!(*admit, Stage::Filter(DropFilter::Admit(65_536)));
         assert_eq!(*rate, Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE_EMULATOR }));
-        assert_eq!(*release, Stage::Filter(Filter::Release));
+        assert_eq!(*release, Stage::Filter(DropFilter::Release));
     }
 
     #[test]
@@ -473,12 +475,12 @@ mod tests {
         let (open, stopped) = (link.stages(&settings), link.stopped_stages(&settings));
         // A frame that wakes the stages of an interface enters none of them.
         let [
-            Stage::Filter(Filter::Wake),
+            Stage::Filter(DropFilter::Wake),
             Stage::Emulator(_),
             Stage::Shaper(shaper),
             Stage::Queue(_),
             Stage::Transit,
-            Stage::Filter(Filter::Wake),
+            Stage::Filter(DropFilter::Wake),
             Stage::Emulator(transmitter),
         ] = &stopped[..]
         else {
@@ -489,7 +491,7 @@ mod tests {
         let is_open = |stage: &Stage| matches!(stage, Stage::Emulator(Emulator { gate: Gate::Open, .. }));
         assert_eq!(open.iter().filter(|stage| is_open(stage)).count(), 1);
         let never_stops = stages("rate = '5Mbit'\nevents = [{ at = '2s', rate = '1Mbit' }]");
-        assert!(!never_stops.iter().any(|stage| is_open(stage) || *stage == Stage::Filter(Filter::Wake)));
+        assert!(!never_stops.iter().any(|stage| is_open(stage) || *stage == Stage::Filter(DropFilter::Wake)));
     }
 
     #[test]
@@ -497,7 +499,7 @@ mod tests {
         let all = "reorder = '5%'\nreorder_by = '3ms'\nloss = '1%'\ncorrupt = '1%'\nqueue = '9kB'
             police = { rate = '1Mbit', burst = '10kB' }";
         let stages = stages(all);
-        assert!(stages.iter().any(|stage| matches!(stage, Stage::Filter(Filter::Police(_)))));
+        assert!(stages.iter().any(|stage| matches!(stage, Stage::Filter(DropFilter::Police(_)))));
         assert!(matches!(stages.last(), Some(Stage::Emulator(Emulator { overtaking: Some(_), .. }))));
     }
 }

@@ -59,14 +59,14 @@ pub enum ShaperQueue {
 }
 
 /// A key that the kernel does not support, and the remedy.
-pub(crate) type Refusal = (&'static str, String);
+pub(crate) type UnsupportedKey = (&'static str, String);
 
 impl ShaperQueue {
     const UNLIMITED_QUEUE: QueueLimit = QueueLimit::Packets(1_000_000);
 
     /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average decays at
     /// the initial rate of the link, because Linux would restart the average after a change of the rate.
-    pub(crate) fn nested(start: &Settings) -> Result<Vec<Self>, Refusal> {
+    pub(crate) fn nested_queues(start: &Settings) -> Result<Vec<Self>, UnsupportedKey> {
         Ok(match (&start.discipline, start.queue) {
             // Filters count the queued octets before the shaper, and release them after the transmitter.
             (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::UNLIMITED_QUEUE)],
@@ -85,7 +85,7 @@ impl ShaperQueue {
 }
 
 /// Returns the maximum number of queued packets, without the one in transmission.
-fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
+fn packets(queue: QueueLimit) -> Result<u32, UnsupportedKey> {
     match queue {
         QueueLimit::Packets(packets) => Ok(queue_without_transmission(packets)),
         QueueLimit::Bytes(_) => {
@@ -114,7 +114,7 @@ impl Shaper {
     const MAX_RATE_SHORTFALL: f64 = 0.001;
 
     /// Returns the shaper of a link, if the kernel supports it.
-    pub(crate) fn new(settings: &Settings) -> Result<Self, Refusal> {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, UnsupportedKey> {
         let (rate, port) =
             (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::INTERFACE_RATE_KBPS));
         let exact = rate * port / (port - rate);
@@ -163,7 +163,10 @@ mod tests {
             queue,
             ..Settings::default()
         };
-        assert!(ShaperQueue::nested(&settings(QueueLimit::Packets(50))).is_ok());
-        assert_eq!(ShaperQueue::nested(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0, "network.queue");
+        assert!(ShaperQueue::nested_queues(&settings(QueueLimit::Packets(50))).is_ok());
+        assert_eq!(
+            ShaperQueue::nested_queues(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0,
+            "network.queue"
+        );
     }
 }

@@ -31,7 +31,7 @@ impl Batches {
 
     /// Returns the number of the current batch, which contains the message that comes due now. Starts a batch
     /// if none has begun; `None` if the workload has no batches.
-    pub(crate) fn number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
+    pub(crate) fn batch_number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.current.get_or_insert_with(|| {
             let first = ledger.messages_due() as u32 + 1;
@@ -68,7 +68,7 @@ impl Batches {
         let of_current = left % messages;
         if of_current == 0 {
             self.current = None;
-            self.number(ledger, now, now);
+            self.batch_number(ledger, now, now);
         }
         Some(if of_current == 0 { messages } else { of_current })
     }

@@ -9,15 +9,15 @@ use hol_transport::DeliveryTimes;
 use serde::{Deserialize, Serialize};
 
 use crate::ENDLESS;
-use crate::window::Window;
+use crate::window::EntryWindow;
 
 /// The notes of one application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     #[serde(rename = "asked")]
-    pub(crate) sent_messages: Window<SentEntry>,
+    pub(crate) sent_messages: EntryWindow<SentEntry>,
     #[serde(rename = "answered")]
-    pub(crate) received_messages: Window<Option<ReceivedEntry>>,
+    pub(crate) received_messages: EntryWindow<Option<ReceivedEntry>>,
     /// Records that consist of several messages, by entry number.
     #[serde(default, rename = "wholes")]
     pub(crate) composites: BTreeMap<u32, CompositeEntry>,
@@ -127,8 +127,8 @@ impl Ledger {
     /// Creates an empty ledger of an end that receives at most `expected` messages.
     pub(crate) fn new(expected: u64) -> Self {
         Self {
-            sent_messages: Window::default(),
-            received_messages: Window::default(),
+            sent_messages: EntryWindow::default(),
+            received_messages: EntryWindow::default(),
             composites: BTreeMap::new(),
             reply_starts: BTreeMap::new(),
             expected,
@@ -166,14 +166,14 @@ impl Ledger {
 
     /// Reserves room for this many sent and received messages. A run in real time settles messages only at its end, and
     /// reallocation would delay it.
-    pub fn make_room(&mut self, sent: u64, received: u64) {
+    pub fn reserve(&mut self, sent: u64, received: u64) {
         /// Maximum number of messages for which room is reserved.
         const MAX_RESERVED_MESSAGES: u64 = 1 << 20;
         let room = |messages: u64| {
             if messages == ENDLESS { 0 } else { messages.min(MAX_RESERVED_MESSAGES) as usize }
         };
-        self.sent_messages.make_room(room(sent));
-        self.received_messages.make_room(room(received));
+        self.sent_messages.reserve(room(sent));
+        self.received_messages.reserve(room(received));
     }
 
     /// Returns the number of messages that came due.
@@ -315,7 +315,7 @@ impl Ledger {
 
     /// Notes a request as [`Self::note_request`] does. A client whose connection failed may repeat a
     /// request; the first one counts.
-    pub fn note_request_again(&mut self, number: u32, request: MessageArrival) -> EntryId {
+    pub fn note_repeatable_request(&mut self, number: u32, request: MessageArrival) -> EntryId {
         match self.received_messages.get_mut(number) {
             Some(Some(_)) => EntryId(number),
             _ => self.note_request(number, request),

@@ -14,7 +14,7 @@ pub struct LedgerJoin {
     /// Whether a message is done only when it is answered.
     pub has_replies: bool,
     /// Whether the transport may abandon messages, so that a missing one counts as abandoned.
-    pub gives_up: bool,
+    pub may_lose_messages: bool,
 }
 
 impl LedgerJoin {
@@ -28,7 +28,7 @@ impl LedgerJoin {
                 server.received_messages.first().is_some_and(Option::is_some)
             };
             let done = if self.has_replies { client.done } else { server.done };
-            let is_overtaken = !is_done && self.gives_up && done > MAX_OVERTAKING_MESSAGES;
+            let is_overtaken = !is_done && self.may_lose_messages && done > MAX_OVERTAKING_MESSAGES;
             if is_overtaken {
                 (client.gave_up, server.gave_up) = (true, true);
             } else if !is_done {
@@ -68,7 +68,7 @@ impl LedgerJoin {
             Some(_) if refused => Outcome::Refused,
             Some(received) if received.is_late => Outcome::Late,
             Some(_) if reply.is_some() || !self.has_replies => Outcome::Completed,
-            _ if self.gives_up => Outcome::Abandoned,
+            _ if self.may_lose_messages => Outcome::Abandoned,
             _ => Outcome::Unfinished,
         };
         Some(Record {
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn ledgers_of_two_hosts_give_the_records_of_one_host() {
         let (client, server) = both();
-        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let reading = LedgerJoin { has_replies: true, may_lose_messages: false };
         let here = records(client.clone(), server.clone(), reading);
         let [client, server] =
             [client, server].map(|ledger| serde_json::to_string(&ledger).expect("it is plain data"));
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn clock_conversion_converts_all_times_and_drops_packet_times() {
         let (client, mut server) = both();
-        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let reading = LedgerJoin { has_replies: true, may_lose_messages: false };
         let by_one = records(client.clone(), server.clone(), reading);
         server.convert_times(|time| time + Duration::from_millis(2));
         let by_two = records(client, server, reading);
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn remote_ledger_is_recounted_and_refused_if_it_settled_a_message() {
         let (client, server) = both();
-        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let reading = LedgerJoin { has_replies: true, may_lose_messages: false };
         let text = serde_json::to_string(&server).unwrap();
         let altered = |from: &str, to: &str| {
             assert!(text.contains(from), "{text}");
@@ -181,7 +181,8 @@ mod tests {
     fn missing_message_is_abandoned_if_the_transport_may_abandon_it() {
         let (client, server) = both();
         let abandoned = |has_replies| {
-            let records = records(client.clone(), server.clone(), LedgerJoin { has_replies, gives_up: true });
+            let records =
+                records(client.clone(), server.clone(), LedgerJoin { has_replies, may_lose_messages: true });
             records.iter().filter(|record| record.outcome == Outcome::Abandoned).count()
         };
         assert_eq!((abandoned(true), abandoned(false)), (2, 1));
@@ -198,7 +199,7 @@ mod tests {
         server.note_request(0, arrived(30));
         let late = server.note_request(1, arrived(60));
         server.note_late(late);
-        let records = records(client, server, LedgerJoin { has_replies: false, gives_up: false });
+        let records = records(client, server, LedgerJoin { has_replies: false, may_lose_messages: false });
         assert_eq!([records[0].outcome, records[1].outcome], [Outcome::Completed, Outcome::Late]);
         for (record, ms) in records.iter().zip([10, 20]) {
             let split = record.breakdown().expect("it came");
@@ -216,7 +217,7 @@ mod tests {
     #[test]
     fn settled_messages_are_removed_in_the_order_of_the_schedule() {
         let (mut client, mut server) = both();
-        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let reading = LedgerJoin { has_replies: true, may_lose_messages: false };
         let mut left = Vec::new();
         let mut settle = |client: &mut Ledger, server: &mut Ledger| {
             reading.settle(client, server, |record| left.push(record.id));
@@ -235,7 +236,7 @@ mod tests {
     #[test]
     fn silently_lost_message_is_settled_after_262144_later_ones() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
-        let reading = LedgerJoin { has_replies: false, gives_up: true };
+        let reading = LedgerJoin { has_replies: false, may_lose_messages: true };
         let mut outcomes = Vec::new();
         for number in 0..MAX_OVERTAKING_MESSAGES as u32 + 2 {
             client.note_due(Time::ZERO, due(0));
@@ -259,7 +260,7 @@ mod tests {
     #[should_panic(expected = "message 0 was delivered twice")]
     fn a_settled_message_cannot_arrive_again() {
         let (mut client, mut server) = both();
-        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let reading = LedgerJoin { has_replies: true, may_lose_messages: false };
         reading.settle(&mut client, &mut server, |_| {});
         server.note_request(0, arrived(50));
     }
@@ -297,10 +298,10 @@ mod tests {
         fn records_do_not_depend_on_when_they_are_settled(
             mut lives: Vec<(Option<u8>, Option<u8>)>,
             has_replies: bool,
-            gives_up: bool,
+            may_lose_messages: bool,
         ) {
             lives.iter_mut().for_each(|(_, reply)| *reply = reply.filter(|_| has_replies));
-            let reading = LedgerJoin { has_replies, gives_up };
+            let reading = LedgerJoin { has_replies, may_lose_messages };
             let mut leaving = Vec::new();
             let (mut client, mut server) = play(&lives, |client, server| {
                 reading.settle(client, server, |record| leaving.push(record));

@@ -65,7 +65,7 @@ pub use pending_requests::{OnwardClient, PendingRequests, WakeCallback};
 pub use pingpong::Pingpong;
 pub use processor::Processor;
 pub use programs::{Measure, Programs};
-pub use registry::Kind;
+pub use registry::WorkloadKind;
 pub use replay::Replay;
 pub use rpc::Rpc;
 pub use simco::{RequestMix, Simco};

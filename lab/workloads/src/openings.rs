@@ -25,7 +25,7 @@ impl ConnectionOpenings {
     }
 
     /// Records an open connection; returns whether it was the last one.
-    pub(crate) fn opened(&mut self) -> bool {
+    pub(crate) fn note_opened(&mut self) -> bool {
         self.missing_count = self.missing_count.saturating_sub(1);
         self.missing_count == 0
     }

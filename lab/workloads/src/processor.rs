@@ -157,8 +157,13 @@ mod tests {
 
     fn echo(processor: &Processor) -> Box<dyn Application> {
         let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"echo\"}").unwrap();
-        let lanes =
-            StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
+        let lanes = StreamLayout {
+            streams: 1,
+            connections: 1,
+            may_lose_messages: false,
+            is_stream: true,
+            handshake: None,
+        };
         processor.clone().run(spec.server(lanes, 10, Host::default()))
     }
 

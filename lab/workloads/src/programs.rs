@@ -21,7 +21,7 @@ pub struct Programs {
 
 impl Programs {
     /// Returns how long the programs may take.
-    pub fn limit(&self) -> Duration {
+    pub fn time_limit(&self) -> Duration {
         self.limit.unwrap_or(Duration::from_secs(600))
     }
 }
@@ -53,7 +53,7 @@ impl Workload for Programs {
     }
 
     fn set_defaults(&mut self) {
-        self.limit = Some(self.limit());
+        self.limit = Some(self.time_limit());
     }
 
     fn check_own(&self) -> Result<(), WorkloadError> {

@@ -199,7 +199,13 @@ mod tests {
         let spec: WorkloadSpec =
             serde_json::from_str(&format!("{{\"kind\":\"{kind}\"}}")).expect("a workload");
         spec.server(
-            StreamLayout { streams: 8, connections: 1, gives_up: false, is_stream: false, handshake: None },
+            StreamLayout {
+                streams: 8,
+                connections: 1,
+                may_lose_messages: false,
+                is_stream: false,
+                handshake: None,
+            },
             10,
             Host::default(),
         )

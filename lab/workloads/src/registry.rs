@@ -10,11 +10,11 @@ macro_rules! registry {
         /// A workload with its keys; the key `kind` selects the workload.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "lowercase")]
-        pub enum Kind {
+        pub enum WorkloadKind {
             $(#[doc = concat!("See [`", stringify!($workload), "`].")] $workload($workload),)*
         }
 
-        impl Kind {
+        impl WorkloadKind {
             /// Returns each workload with no keys set.
             pub fn all() -> Vec<Self> {
                 vec![$(Self::$workload($workload::default())),*]
@@ -31,7 +31,7 @@ macro_rules! registry {
             }
         }
 
-        $(impl From<$workload> for Kind {
+        $(impl From<$workload> for WorkloadKind {
             fn from(workload: $workload) -> Self {
                 Self::$workload(workload)
             }
@@ -42,7 +42,7 @@ macro_rules! registry {
 /// The keys that every workload has besides `kind`.
 const COMMON_KEYS: [&str; 6] = ["from", "to", "start", "spread", "connect_timeout", "listens"];
 
-impl Kind {
+impl WorkloadKind {
     /// Returns every key that may be given with `kind`.
     pub fn keys(&self) -> Vec<&'static str> {
         let load = if self.workload().load().is_some() { Load::KEYS.as_slice() } else { &[] };
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn workload_is_serialized_with_its_kind() {
-        for kind in Kind::all() {
+        for kind in WorkloadKind::all() {
             let json = serde_json::to_value(&kind).expect("it is plain data");
             assert_eq!(json["kind"], kind.workload().name());
         }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn listed_keys_are_exactly_the_known_keys() {
-        for kind in Kind::all() {
+        for kind in WorkloadKind::all() {
             let refused = |key: &str| {
                 let json = format!("{{\"kind\":\"{}\",\"{key}\":[[]]}}", kind.workload().name());
                 let problem = serde_json::from_str::<crate::WorkloadSpec>(&json).unwrap_err().to_string();

@@ -77,7 +77,7 @@ impl Workload for Replay {
         None
     }
 
-    fn longest(&self) -> Option<u64> {
+    fn longest_message(&self) -> Option<u64> {
         let sizes = self
             .exchanges
             .0
@@ -179,8 +179,8 @@ mod tests {
             serde_json::from_value::<WorkloadSpec>(serde_json::to_value(&spec).unwrap()).unwrap(),
             spec
         );
-        assert_eq!((spec.check(), spec.longest(), spec.has_replies()), (Ok(()), Some(2000), true));
-        let crate::Kind::Replay(replay) = &spec.kind else { panic!("{spec:?}") };
+        assert_eq!((spec.check(), spec.longest_message(), spec.has_replies()), (Ok(()), Some(2000), true));
+        let crate::WorkloadKind::Replay(replay) = &spec.kind else { panic!("{spec:?}") };
         let due: Vec<u64> = (0..5).map(|number| replay.exchanges.due_time(number).as_millis()).collect();
         assert_eq!(due, [0, 30, 60, 90, 120]);
     }

@@ -164,7 +164,7 @@ impl Workload for Rpc {
         vec![("request", &mut self.request), ("reply", &mut self.reply)]
     }
 
-    fn longest(&self) -> Option<u64> {
+    fn longest_message(&self) -> Option<u64> {
         let max = |sizes: &Sizes| sizes.largest().unwrap_or(WorkloadError::MAX_SIZE);
         Some(max(&self.request).max(max(&self.reply)))
     }
@@ -308,8 +308,13 @@ mod tests {
     use hol_transport::DeliveryTimes;
     use proptest::prelude::*;
 
-    const ONE: StreamLayout =
-        StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
+    const ONE: StreamLayout = StreamLayout {
+        streams: 1,
+        connections: 1,
+        may_lose_messages: false,
+        is_stream: true,
+        handshake: None,
+    };
 
     fn spec(keys: &str) -> WorkloadSpec {
         serde_json::from_str(&format!("{{\"kind\":\"rpc\"{keys}}}")).unwrap()

@@ -119,7 +119,7 @@ impl<R: RequestSource> Sender<R> {
     }
 
     fn opened(&mut self, now: Time) {
-        if !self.openings.opened() {
+        if !self.openings.note_opened() {
             return;
         }
         if self.requests.session_setup(ConnectionId(0), 0).is_some() {
@@ -166,7 +166,7 @@ impl<R: RequestSource> Sender<R> {
 
     fn next_message(&mut self, now: Time) -> Outgoing {
         let scheduled = self.pacer.advance(now);
-        let parent = self.batches.number(&mut self.ledger, now, scheduled);
+        let parent = self.batches.batch_number(&mut self.ledger, now, scheduled);
         let number = self.ledger.messages_due() as u32;
         let (turn, payload) = self.requests.next(now, number);
         let head = self.requests.head(number);
@@ -334,8 +334,13 @@ mod tests {
     use hol_base::Seed;
     use hol_transport::DeliveryTimes;
 
-    const ONE: StreamLayout =
-        StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
+    const ONE: StreamLayout = StreamLayout {
+        streams: 1,
+        connections: 1,
+        may_lose_messages: false,
+        is_stream: false,
+        handshake: None,
+    };
 
     fn client_of(workload: &str, lanes: StreamLayout, messages: u64) -> Box<dyn Application> {
         let spec: WorkloadSpec = serde_json::from_str(workload).expect("a workload");
@@ -357,8 +362,13 @@ mod tests {
     }
 
     fn opened(kind: &str, streams: u16, messages: u64) -> Box<dyn Application> {
-        let lanes =
-            StreamLayout { streams, connections: 1, gives_up: false, is_stream: false, handshake: None };
+        let lanes = StreamLayout {
+            streams,
+            connections: 1,
+            may_lose_messages: false,
+            is_stream: false,
+            handshake: None,
+        };
         let mut client = client(kind, lanes, messages);
         open(client.as_mut(), ms(0), lanes);
         client
@@ -405,8 +415,13 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_before_every_connection_is_open() {
-        let lanes =
-            StreamLayout { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes = StreamLayout {
+            streams: 2,
+            connections: 2,
+            may_lose_messages: false,
+            is_stream: false,
+            handshake: None,
+        };
         let mut client = client("echo", lanes, 3);
         assert_eq!(wait(client.as_mut(), ms(500)), Time::MAX);
         client.handle(ms(500), Input::Opened(ConnectionId(1)));
@@ -471,8 +486,13 @@ mod tests {
 
     #[test]
     fn full_connection_does_not_block_a_greedy_client_on_another() {
-        let lanes =
-            StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes = StreamLayout {
+            streams: 4,
+            connections: 2,
+            may_lose_messages: false,
+            is_stream: false,
+            handshake: None,
+        };
         let mut client = client("bulk", lanes, ENDLESS);
         open(client.as_mut(), ms(0), lanes);
         let first = send(client.as_mut(), ms(0));

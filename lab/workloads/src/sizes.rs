@@ -171,7 +171,7 @@ impl SizeClass {
     }
 
     /// Returns whether a record belongs to the class.
-    pub fn has(&self, record: &Record) -> bool {
+    pub fn contains(&self, record: &Record) -> bool {
         let size = if self.is_reply_size { record.reply_size } else { record.size };
         (self.min..=self.max).contains(&u64::from(size))
     }

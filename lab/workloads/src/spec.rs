@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::WorkloadError;
 use crate::tls;
 use crate::{
-    Application, Arrivals, FramingFn, Host, Kind, LedgerJoin, Load, OnwardClient, Pace, SizeClass, Sizes,
-    StreamLayout,
+    Application, Arrivals, FramingFn, Host, LedgerJoin, Load, OnwardClient, Pace, SizeClass, Sizes,
+    StreamLayout, WorkloadKind,
 };
 
 /// The application, its nodes and its start; the keys of its kind are in the same table.
@@ -19,7 +19,7 @@ use crate::{
 pub struct WorkloadSpec {
     /// The application, with its own settings.
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: WorkloadKind,
     /// Node of the client. Default `client`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
@@ -50,7 +50,7 @@ const fn yes() -> bool {
 
 impl WorkloadSpec {
     /// Creates a workload with all common keys left out.
-    pub fn new(kind: impl Into<Kind>) -> Self {
+    pub fn new(kind: impl Into<WorkloadKind>) -> Self {
         let kind = kind.into();
         let (start, spread) = (Duration::ZERO, Duration::ZERO);
         Self { kind, from: None, to: None, start, spread, connect_timeout: None, listens: true }
@@ -72,9 +72,9 @@ impl WorkloadSpec {
     }
 
     /// Returns how long after its connections open the workload stops sending; `None` if it has no such limit.
-    pub fn lasts(&self) -> Option<Duration> {
+    pub fn sending_duration(&self) -> Option<Duration> {
         match &self.kind {
-            Kind::Bulk(bulk) => bulk.lasts,
+            WorkloadKind::Bulk(bulk) => bulk.lasts,
             _ => None,
         }
     }
@@ -115,8 +115,8 @@ impl WorkloadSpec {
     }
 
     /// Returns the number of octets of the longest message; `None` if it is unknown.
-    pub fn longest(&self) -> Option<u64> {
-        self.kind.workload().longest()
+    pub fn longest_message(&self) -> Option<u64> {
+        self.kind.workload().longest_message()
     }
 
     /// Returns the classes of sizes that are also reported separately; empty if all sizes are the same.
@@ -130,8 +130,8 @@ impl WorkloadSpec {
     }
 
     /// Returns whether the workload runs the user's own programs.
-    pub const fn is_programs(&self) -> bool {
-        matches!(self.kind, Kind::Programs(_))
+    pub const fn runs_programs(&self) -> bool {
+        matches!(self.kind, WorkloadKind::Programs(_))
     }
 
     /// Returns whether each message is answered.
@@ -155,9 +155,9 @@ impl WorkloadSpec {
         tls::framing_fn(lanes.handshake, self.kind.workload().framing_fn())
     }
 
-    /// Returns how the ledgers of both ends are joined; `gives_up` is whether the transport may abandon messages.
-    pub fn ledger_join(&self, gives_up: bool) -> LedgerJoin {
-        LedgerJoin { has_replies: self.has_replies(), gives_up }
+    /// Returns how the ledgers of both ends are joined; `may_lose_messages` is whether the transport may abandon messages.
+    pub fn ledger_join(&self, may_lose_messages: bool) -> LedgerJoin {
+        LedgerJoin { has_replies: self.has_replies(), may_lose_messages }
     }
 
     /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn table_with_defaults_names_every_key_and_stays_valid() {
-        for kind in Kind::all() {
+        for kind in WorkloadKind::all() {
             let (name, workload) = (kind.workload().name(), WorkloadSpec::new(kind));
             let settled = workload.with_defaults();
             assert_eq!((settled.check(), settled.kind.workload().name()), (Ok(()), name));

@@ -11,7 +11,7 @@ pub struct StreamLayout {
     /// Connections or associations; each is a session if the application has sessions.
     pub connections: u16,
     /// Whether the transport may lose a message for good.
-    pub gives_up: bool,
+    pub may_lose_messages: bool,
     /// Whether the transport is a byte stream, in which the application must mark message boundaries.
     pub is_stream: bool,
     /// The handshake of TLS on each connection, if it is used.
@@ -22,7 +22,7 @@ impl StreamLayout {
     /// Returns the maximum number of attempts to set up a session. If the message may be lost, as many
     /// attempts as fit into about two minutes, otherwise one.
     pub(crate) fn max_setup_attempts(self) -> u32 {
-        if self.gives_up { 7 } else { 1 }
+        if self.may_lose_messages { 7 } else { 1 }
     }
 
     /// Returns the connection of a lane.
@@ -53,16 +53,26 @@ mod tests {
 
     #[test]
     fn streams_of_all_associations_are_used_in_turn() {
-        let lanes =
-            StreamLayout { streams: 6, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes = StreamLayout {
+            streams: 6,
+            connections: 2,
+            may_lose_messages: false,
+            is_stream: false,
+            handshake: None,
+        };
         let all: Vec<_> = (0..6).map(|lane| (lanes.connection(lane).0, lanes.stream(lane))).collect();
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
     }
 
     #[test]
     fn connections_without_room_are_skipped() {
-        let lanes =
-            StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes = StreamLayout {
+            streams: 4,
+            connections: 2,
+            may_lose_messages: false,
+            is_stream: false,
+            handshake: None,
+        };
         assert_eq!(lanes.lane_of_turn(9, |_| true), 1);
         assert_eq!(lanes.lane_of_turn(9, |connection| connection.0 != 1), 2);
         assert_eq!(lanes.lane_of_turn(9, |_| false), 1);
@@ -72,8 +82,13 @@ mod tests {
     #[test]
     fn each_connection_is_asked_once() {
         for (streams, connections) in [(1024, 1), (24, 3), (4, 4)] {
-            let lanes =
-                StreamLayout { streams, connections, gives_up: false, is_stream: false, handshake: None };
+            let lanes = StreamLayout {
+                streams,
+                connections,
+                may_lose_messages: false,
+                is_stream: false,
+                handshake: None,
+            };
             for turn in 0..2 * u32::from(streams) {
                 let asked = std::cell::RefCell::new(Vec::new());
                 let lane = lanes.lane_of_turn(turn, |ConnectionId(connection)| {

@@ -325,7 +325,8 @@ mod tests {
 
     /// Connects two applications; each message arrives `each` ms after it was sent.
     fn exchange(handshake: Option<Handshake>, kind: &str, each: u64) -> (Vec<usize>, Time) {
-        let lanes = StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake };
+        let lanes =
+            StreamLayout { streams: 1, connections: 1, may_lose_messages: false, is_stream: true, handshake };
         let spec: WorkloadSpec = serde_json::from_str(kind).unwrap();
         let mut sides = [spec.client(lanes, 1, Seed(1)), spec.server(lanes, 1, Host::default())];
         let id = ConnectionId(0);
@@ -385,7 +386,7 @@ mod tests {
         ) {
             let handshake = Handshake { hello: 500, answer: 171, finished: 90, is_early };
             let lanes =
-                StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: Some(handshake) };
+                StreamLayout { streams: 1, connections: 1, may_lose_messages: false, is_stream: true, handshake: Some(handshake) };
             let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"bulk\",\"size\":\"300B\"}").unwrap();
             let (mut client, id) = (spec.client(lanes, crate::ENDLESS, Seed(1)), ConnectionId(0));
             let mut transport = PartialTransport::new(returns_rest);

@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 /// Consecutive notes from a message number on; notes on settled messages are removed at the front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Window<T> {
+pub(crate) struct EntryWindow<T> {
     start: u32,
     notes: VecDeque<T>,
 }
 
-impl<T> Default for Window<T> {
+impl<T> Default for EntryWindow<T> {
     fn default() -> Self {
         Self { start: 0, notes: VecDeque::new() }
     }
 }
 
-impl<T> Window<T> {
+impl<T> EntryWindow<T> {
     /// Reserves room for this many notes.
-    pub(crate) fn make_room(&mut self, notes: usize) {
+    pub(crate) fn reserve(&mut self, notes: usize) {
         self.notes.reserve(notes);
     }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn numbers_continue_after_removals() {
-        let mut window = Window::default();
+        let mut window = EntryWindow::default();
         assert_eq!((window.push('a'), window.push('b'), window.pop()), (0, 1, Some((0, 'a'))));
         assert_eq!((window.get(0), window.get(1), window.get(2)), (None, Some(&'b'), None));
         assert_eq!((window.skip(), window.skip(), window.pop()), (Some('b'), None, None));

@@ -47,7 +47,7 @@ pub trait Workload {
     /// Returns the number of octets per message; `None` if sizes differ.
     fn size(&self) -> Option<u64>;
     /// Returns the number of octets of the longest message; `None` if it is unknown.
-    fn longest(&self) -> Option<u64> {
+    fn longest_message(&self) -> Option<u64> {
         self.size()
     }
     /// Returns the classes of sizes that are also reported separately; empty if all sizes are the same.

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
-use hol_sctp_udp::{Association, End, Path, parse};
+use hol_sctp_udp::{Association, AssociationEnd, UdpPath, parse};
 use hol_simco::{PAYLOAD_PROTOCOL, PORT};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -26,7 +26,7 @@ use crate::deadline::{Deadline, to_std};
 pub(crate) struct SctpOverUdp {
     program_end: Socket,
     /// The thread, which returns how the association has ended.
-    thread: Option<JoinHandle<Option<End>>>,
+    thread: Option<JoinHandle<Option<AssociationEnd>>>,
 }
 
 impl SctpOverUdp {
@@ -65,8 +65,8 @@ impl SctpOverUdp {
     /// Returns the reason why the association has ended.
     fn end_error(&mut self) -> io::Error {
         match self.thread.take().and_then(|thread| thread.join().ok()).flatten() {
-            Some(End::Failed(reason)) => io::Error::other(reason.text()),
-            Some(End::Closed) | None => io::ErrorKind::UnexpectedEof.into(),
+            Some(AssociationEnd::Failed(reason)) => io::Error::other(reason.text()),
+            Some(AssociationEnd::Closed) | None => io::ErrorKind::UnexpectedEof.into(),
         }
     }
 }
@@ -110,7 +110,7 @@ impl Runner {
         let udp = Socket::new(Domain::for_address(address), Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
         udp.connect(&address.into())?;
         let local = udp.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
-        let path = Path { peer: address, local: local.ip() };
+        let path = UdpPath { peer: address, local: local.ip() };
         let mut runner = Self {
             udp,
             association: Association::connect(Time::ZERO, path, PORT),
@@ -124,7 +124,7 @@ impl Runner {
         };
         while !runner.association.is_established() {
             runner.transmit();
-            if let Some(End::Failed(reason)) = runner.association.end() {
+            if let Some(AssociationEnd::Failed(reason)) = runner.association.end() {
                 return Err(io::Error::other(reason.text()));
             }
             if runner.deadline.has_passed() {
@@ -139,7 +139,7 @@ impl Runner {
     }
 
     /// Runs the association until it ends.
-    fn run(&mut self, program: Socket) -> Option<End> {
+    fn run(&mut self, program: Socket) -> Option<AssociationEnd> {
         self.program = Some(program);
         loop {
             if let Some(program) = self.program.take() {

@@ -121,7 +121,7 @@ impl Audit {
             if let Change { before: Some(rule), after: None } = change
                 && self.account(now, rule.owner, policy, log).may_log_end(max_burst)
             {
-                write_end(now, rule, policy.agent_name(rule.owner), cause(now, rule), log);
+                write_end(now, rule, policy.agent_name(rule.owner), end_cause(now, rule), log);
             }
         }
     }
@@ -155,7 +155,7 @@ impl Audit {
 }
 
 /// Returns why a rule ends now.
-pub(crate) fn cause(now: Time, rule: &Rule) -> &'static str {
+pub(crate) fn end_cause(now: Time, rule: &Rule) -> &'static str {
     if rule.is_in_force(now) { "request" } else { "lifetime" }
 }
 
@@ -191,7 +191,7 @@ fn write(now: Time, answered: &AnsweredRequest<'_>, peer: Option<SocketAddr>, ag
 
 impl Record {
     fn of(rule: &Rule) -> Self {
-        let (internal, external) = rule.ends().unzip();
+        let (internal, external) = rule.address_tuples().unzip();
         let direction = match rule.action {
             Action::Enable { parameters, .. } => Some(parameters.direction),
             Action::Reserve { .. } | Action::Disable { .. } => None,

@@ -33,7 +33,7 @@ impl Clock {
 
     /// Returns the clock that shows `now` at this moment, for example the clock of a middlebox whose rules
     /// are copied.
-    pub fn showing(now: Time) -> Self {
+    pub fn starting_at(now: Time) -> Self {
         Self { epoch: now.as_nanos().saturating_sub(nanos(ClockId::Monotonic)) }
     }
 

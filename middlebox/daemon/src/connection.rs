@@ -5,19 +5,19 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_base::{Duration, Time};
-use hol_sctp_udp::{Packet, Path};
+use hol_sctp_udp::{Packet, UdpPath};
 use hol_simco::Message;
 use hol_system::Interest;
 
 use crate::limits::Limits;
-use crate::line::{Line, ReadOutcome};
+use crate::line::{MessageTransport, ReadOutcome};
 use crate::log::Level;
 use crate::turns::AgentOrAnonymous;
 
 /// A connection to an agent.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    line: Box<dyn Line>,
+    line: Box<dyn MessageTransport>,
     pub peer: SocketAddr,
     /// The agent of the connection. Agents take turns, however many connections one has.
     pub agent: AgentOrAnonymous,
@@ -89,7 +89,7 @@ impl Connection {
     /// How long to wait for the peer to close.
     const LINGER_TIME: Duration = Duration::from_secs(2);
 
-    pub fn new(line: Box<dyn Line>, peer: SocketAddr) -> Self {
+    pub fn new(line: Box<dyn MessageTransport>, peer: SocketAddr) -> Self {
         Self {
             line,
             peer,
@@ -136,17 +136,17 @@ impl Connection {
     }
 
     /// Returns true if there is something to send: messages, or data of the transport such as a handshake.
-    pub fn is_to_write(&self) -> bool {
-        self.line.is_to_write()
+    pub fn needs_write(&self) -> bool {
+        self.line.needs_write()
     }
 
     /// Returns the number of octets queued for the agent.
-    pub fn waiting(&self) -> usize {
-        self.line.waiting()
+    pub fn unsent_octets(&self) -> usize {
+        self.line.unsent_octets()
     }
 
     /// Returns the octets that the connection holds, and when its transport acts next.
-    pub fn account(&self) -> (usize, Time) {
+    pub fn held_octets_and_wake_at(&self) -> (usize, Time) {
         (self.line.held(), self.line.wake_at())
     }
 
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     /// Handles a packet that has arrived at a shared socket.
-    pub fn receive(&mut self, now: Time, path: Path, packet: Packet) {
+    pub fn receive(&mut self, now: Time, path: UdpPath, packet: Packet) {
         self.peer = path.peer;
         self.line.receive(now, path, packet);
     }
@@ -179,11 +179,11 @@ impl Connection {
         }
         self.line.advance(now);
         let flushed = self.line.flush()?;
-        let waiting = self.waiting();
+        let waiting = self.unsent_octets();
         if waiting > limits.agent_backlog {
             return Err(EndReason::Flooded(waiting));
         }
-        self.interest = if self.line.is_to_write() { Interest::Write } else { Interest::Read };
+        self.interest = if self.line.needs_write() { Interest::Write } else { Interest::Read };
         if waiting == 0 {
             self.deadline = None;
         } else if flushed > 0 || self.deadline.is_none() {

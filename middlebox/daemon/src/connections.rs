@@ -6,14 +6,14 @@ use std::io;
 use std::net::SocketAddr;
 
 use hol_base::Time;
-use hol_sctp_udp::{Packet, Path};
+use hol_sctp_udp::{Packet, UdpPath};
 use hol_simco::{AgentId, Body, Message, Notification, SessionId};
 use hol_system::{Interest, Poller};
 
 use crate::connection::{Connection, EndReason};
 use crate::event_source::Token;
 use crate::limits::Limits;
-use crate::turns::Turns;
+use crate::turns::ReadQueue;
 
 /// All connections, by their sessions.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Connections {
     /// of sockets takes too long.
     notified: VecDeque<SessionId>,
     /// Connections to read.
-    turns: Turns,
+    turns: ReadQueue,
     /// Octets that all connections hold.
     queued_octets: usize,
     /// When the transports of connections act next.
@@ -64,7 +64,7 @@ impl Connections {
     /// Updates the sum of held octets and the timers after a change of the connection.
     fn account(&mut self, id: SessionId) {
         let Some(connection) = self.all.get_mut(&id) else { return };
-        let (held, wake_at) = connection.account();
+        let (held, wake_at) = connection.held_octets_and_wake_at();
         let (held_before, woke_at) = std::mem::replace(&mut connection.accounted, (held, wake_at));
         self.queued_octets = self.queued_octets + held - held_before;
         if wake_at != woke_at {
@@ -74,7 +74,7 @@ impl Connections {
     }
 
     /// Passes a packet that has arrived at a shared socket to its connection.
-    pub fn receive(&mut self, now: Time, id: SessionId, path: Path, packet: Packet) {
+    pub fn receive(&mut self, now: Time, id: SessionId, path: UdpPath, packet: Packet) {
         let Some(connection) = self.all.get_mut(&id) else { return };
         connection.receive(now, path, packet);
         self.note_changed(id);
@@ -107,7 +107,7 @@ impl Connections {
 
     /// Queues the connection for sending if it has something to send, such as data of the transport itself.
     fn note_to_write(&mut self, id: SessionId) {
-        if self.all.get(&id).is_some_and(Connection::is_to_write) {
+        if self.all.get(&id).is_some_and(Connection::needs_write) {
             self.to_flush.insert(id);
         }
     }
@@ -250,7 +250,7 @@ impl Connections {
     }
 }
 
-fn queue_up(turns: &mut Turns, id: SessionId, connection: &mut Connection) {
+fn queue_up(turns: &mut ReadQueue, id: SessionId, connection: &mut Connection) {
     if !std::mem::replace(&mut connection.is_queued, true) {
         turns.push(connection.agent, id);
     }

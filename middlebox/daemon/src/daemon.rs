@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 
 use hol_base::{Duration, Time};
 use hol_filter::Corrections;
-use hol_simco::{Batch, Middlebox, Notice, Output, SessionId};
+use hol_simco::{Batch, Middlebox, OperatorEvent, Output, SessionId};
 use hol_system::{Events, Interest, Poller};
 
 use crate::audit::Audit;
@@ -27,7 +27,7 @@ use crate::port_mapping::PortMapper;
 use crate::rule_store::RuleStore;
 use crate::sctp_port::SctpPort;
 use crate::standby::Event;
-use crate::systemd::Supervisor;
+use crate::systemd::ServiceManager;
 use crate::unauthenticated_connections::UnauthenticatedConnections;
 use crate::{DaemonError, ListenAddress, RuleStoreError};
 use reload::Reload;
@@ -58,7 +58,7 @@ pub struct Daemon {
     metrics: Metrics,
     /// The endpoint for metrics, until the daemon runs.
     endpoint: Option<Endpoint>,
-    supervisor: Supervisor,
+    supervisor: ServiceManager,
     reload: Option<Reload>,
     /// The service for port mappings, if enabled.
     mapper: Option<PortMapper>,
@@ -92,7 +92,7 @@ impl Daemon {
     /// rules allow.
     pub fn run(&mut self, stop: impl AsFd, on_ready: impl FnOnce(&Self)) -> Result<(), DaemonError> {
         self.poller.add(&stop, Token::Stop, Interest::Read)?;
-        self.begin()?;
+        self.become_ready()?;
         // The log's thread is started after privileges were dropped, so it does not have them either.
         self.log.write_in_background()?;
         on_ready(self);
@@ -117,7 +117,7 @@ impl Daemon {
     }
 
     /// Creates a middlebox with open sockets. The packet filter is unchanged until the daemon
-    /// [begins](Self::begin).
+    /// [begins](Self::become_ready).
     #[expect(clippy::too_many_arguments, reason = "each is a part of the daemon")]
     pub(crate) fn new(
         clock: Clock,
@@ -130,13 +130,13 @@ impl Daemon {
         log: Log,
     ) -> Result<Self, DaemonError> {
         let gauges_at = endpoint.as_ref().map(|_| Time::ZERO);
-        rule_store.metrics().numbers().rules = middlebox.rules(Time::ZERO).count() as u64;
+        rule_store.metrics().lock().rules = middlebox.rules(Time::ZERO).count() as u64;
         Ok(Self {
             clock,
             log,
             metrics: rule_store.metrics().clone(),
             endpoint,
-            supervisor: Supervisor::from_environment()?,
+            supervisor: ServiceManager::from_environment()?,
             reload: None,
             mapper: None,
             readable_mappers: BTreeSet::new(),
@@ -163,7 +163,7 @@ impl Daemon {
     /// Makes the packet filter contain exactly the rules of the middlebox, where missing rules are added
     /// gradually; then reports that agents can connect. From now on a firewall drops packets that neither a rule
     /// nor `masquerade` lets pass.
-    pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
+    pub(crate) fn become_ready(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
         let Corrections { missing, surplus } = self.rule_store.repair(now, &self.middlebox)?;
         self.log.write(now, Level::Info, "repaired", &[("missing", &missing), ("surplus", &surplus)]);
@@ -216,7 +216,7 @@ impl Daemon {
         self.supervisor.report_alive(now);
         self.retry_failed(now)?;
         self.update_gauges(now);
-        let mut numbers = self.metrics.numbers();
+        let mut numbers = self.metrics.lock();
         numbers.connections = self.connections.len() as u64;
         numbers.dropped_lines = self.log.dropped_lines();
         numbers.count_turn(self.clock.now().since(now));
@@ -229,7 +229,7 @@ impl Daemon {
         *at = Time::MAX;
         let policy = self.middlebox.policy();
         let usage = self.middlebox.usage().map(|(agent, usage)| (policy.agent_name(agent).to_owned(), usage));
-        let mut numbers = self.metrics.numbers();
+        let mut numbers = self.metrics.lock();
         numbers.usage = usage.collect();
         numbers.ports = self.middlebox.ports() as u64;
         if let Some(mapper) = &self.mapper {
@@ -284,7 +284,7 @@ impl Daemon {
             self.failure = Some(failure);
             self.stop(now);
         }
-        if self.log.writes(Level::Debug) {
+        if self.log.is_enabled(Level::Debug) {
             for change in self.batch.changes() {
                 let (event, rule) = match (&change.before, &change.after) {
                     (None, Some(rule)) => ("rule-begun", rule),
@@ -323,7 +323,7 @@ impl Daemon {
     }
 
     fn count_answers(&mut self) {
-        let mut numbers = self.metrics.numbers();
+        let mut numbers = self.metrics.lock();
         self.batch.answers().for_each(|answered| numbers.count_answer(answered.request, answered.answer));
         numbers.sent += self.batch.octets() as u64;
         numbers.count_work(self.batch.work());
@@ -331,22 +331,22 @@ impl Daemon {
 
     /// Logs sessions, refusals, shortages, and requests.
     fn log_notices(&mut self, now: Time) {
-        for notice in self.batch.notices() {
+        for notice in self.batch.operator_events() {
             match *notice {
-                Notice::Opened(id, agent) => {
+                OperatorEvent::Opened(id, agent) => {
                     self.without_session.remove(id);
                     self.connections.set_agent(id, agent);
                 }
-                Notice::NotOpened(id, refusal) => {
-                    self.metrics.numbers().count_refused_session(refusal);
+                OperatorEvent::NotOpened(id, refusal) => {
+                    self.metrics.lock().count_refused_session(refusal);
                     let Some(peer) = self.connections.get_mut(id).map(|connection| connection.peer) else {
                         continue;
                     };
                     let fields: [Field<'_>; 2] = [("peer", &peer.ip()), ("reason", &refusal)];
                     self.log.write_limited(now, Level::Warn, "session-refused", &fields);
                 }
-                Notice::Exhausted(agent, shortage) => {
-                    self.metrics.numbers().count_shortage(shortage);
+                OperatorEvent::Exhausted(agent, shortage) => {
+                    self.metrics.lock().count_shortage(shortage);
                     let name = self.middlebox.policy().agent_name(agent);
                     let fields: [Field<'_>; 2] = [("agent", &name), ("what", &shortage.name())];
                     self.log.write_limited(now, Level::Warn, "quota", &fields);
@@ -416,7 +416,7 @@ impl Daemon {
     /// Logs changes of the standby.
     fn log_standby_events(&mut self, now: Time) {
         let Some(standby) = self.rule_store.standby() else { return };
-        self.metrics.numbers().standbys = standby.is_synchronized().into();
+        self.metrics.lock().standbys = standby.is_synchronized().into();
         for event in standby.take_events() {
             // The last line of the log shows the current state, so every change is logged.
             match event {
@@ -430,7 +430,7 @@ impl Daemon {
                     self.log.write_limited(now, Level::Warn, "standby-lost", &[("reason", &reason)]);
                 }
                 Event::Refused { peer, reason } => {
-                    self.metrics.numbers().refused_handshakes += 1;
+                    self.metrics.lock().refused_handshakes += 1;
                     let fields: [Field<'_>; 2] = [("peer", &peer), ("reason", &reason)];
                     self.log.write_limited(now, Level::Warn, "standby-refused", &fields);
                 }

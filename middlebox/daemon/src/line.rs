@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_sctp_udp::{Packet, Path};
+use hol_sctp_udp::{Packet, UdpPath};
 use hol_simco::{Framing, Message};
 
 /// One end of a connection that carries messages.
-pub(crate) trait Line: AsFd + fmt::Debug + Send {
+pub(crate) trait MessageTransport: AsFd + fmt::Debug + Send {
     /// Returns how messages are framed.
     fn framing(&self) -> Framing;
 
@@ -26,11 +26,11 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     fn push(&mut self, message: &Message);
 
     /// Returns the number of queued octets.
-    fn waiting(&self) -> usize;
+    fn unsent_octets(&self) -> usize;
 
     /// Returns true if there is something to send, including data of the transport itself.
-    fn is_to_write(&self) -> bool {
-        self.waiting() > 0
+    fn needs_write(&self) -> bool {
+        self.unsent_octets() > 0
     }
 
     /// Sends as many octets as the kernel accepts; returns their number.
@@ -42,7 +42,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     /// Returns how many octets of memory the connection needs for data in either direction. The memory of the
     /// kernel does not count.
     fn held(&self) -> usize {
-        self.waiting()
+        self.unsent_octets()
     }
 
     /// Returns true if the socket belongs to a port with many connections. The poller then watches the port as a
@@ -60,7 +60,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     }
 
     /// Handles a packet that has arrived at a shared socket.
-    fn receive(&mut self, _now: Time, _path: Path, _packet: Packet) {
+    fn receive(&mut self, _now: Time, _path: UdpPath, _packet: Packet) {
         unreachable!("only connections with a shared socket are given packets")
     }
 }

@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::DaemonError;
 use crate::event_source::Token;
-use crate::line::Line;
+use crate::line::MessageTransport;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 use crate::tls::Tls;
@@ -48,7 +48,7 @@ pub enum Transport {
 pub(crate) struct NewConnection {
     /// The listening socket that accepted the connection.
     pub listen: ListenAddress,
-    pub line: Box<dyn Line>,
+    pub line: Box<dyn MessageTransport>,
     pub peer: SocketAddr,
 }
 
@@ -169,7 +169,7 @@ impl Listeners {
         if self.paused_until == Time::ZERO { Time::MAX } else { self.paused_until }
     }
 
-    fn line(&self, transport: Transport, socket: Socket) -> io::Result<Box<dyn Line>> {
+    fn line(&self, transport: Transport, socket: Socket) -> io::Result<Box<dyn MessageTransport>> {
         socket.set_nonblocking(true)?;
         Ok(match (transport, &self.tls) {
             (Transport::Tcp, _) => Box::new(Tcp::new(socket)?),

@@ -73,7 +73,7 @@ impl Log {
     }
 
     /// Changes the level and the format from now on.
-    pub(crate) fn change(&mut self, max_level: Level, format: Format) {
+    pub(crate) fn reconfigure(&mut self, max_level: Level, format: Format) {
         (self.max_level, self.format) = (max_level, format);
     }
 
@@ -90,13 +90,13 @@ impl Log {
         if let Outlet::Background(writer) = &self.out { writer.dropped_lines() } else { 0 }
     }
 
-    pub(crate) fn writes(&self, level: Level) -> bool {
+    pub(crate) fn is_enabled(&self, level: Level) -> bool {
         level <= self.max_level
     }
 
     /// Writes an event. Failures are ignored, because the log is where they would be reported.
     pub(crate) fn write(&mut self, now: Time, level: Level, event: &str, fields: &[Field<'_>]) {
-        if !self.writes(level) {
+        if !self.is_enabled(level) {
             return;
         }
         self.write_line(now, None, level, event, fields);
@@ -143,7 +143,8 @@ impl Log {
         event: &'static str,
         fields: &[Field<'_>],
     ) {
-        if let Some(times) = self.repeated.count_occurrence(now, event, fields).filter(|_| self.writes(level))
+        if let Some(times) =
+            self.repeated.count_occurrence(now, event, fields).filter(|_| self.is_enabled(level))
         {
             let times: Field<'_> = ("times", &times);
             self.write(now, level, event, &[fields, &[times]].concat());
@@ -300,6 +301,6 @@ mod tests {
     #[test]
     fn events_below_the_log_level_are_not_written() {
         let log = Log::new(Level::Info, Box::new(std::io::sink()));
-        assert!(log.writes(Level::Error) && log.writes(Level::Info) && !log.writes(Level::Debug));
+        assert!(log.is_enabled(Level::Error) && log.is_enabled(Level::Info) && !log.is_enabled(Level::Debug));
     }
 }

@@ -16,25 +16,25 @@ pub(crate) use text::MIME_TYPE;
 
 /// The metrics of a daemon: written by the event loop, read by the [endpoint](crate::metrics_endpoint).
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Metrics(Arc<Mutex<Numbers>>);
+pub(crate) struct Metrics(Arc<Mutex<MetricValues>>);
 
 impl Metrics {
     /// Locks the metrics for access.
-    pub fn numbers(&self) -> MutexGuard<'_, Numbers> {
+    pub fn lock(&self) -> MutexGuard<'_, MetricValues> {
         // Counters are consistent at any time, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns all metrics as text for Prometheus.
     pub fn text(&self) -> String {
-        let numbers = self.numbers().clone();
+        let numbers = self.lock().clone();
         text::format_numbers(&numbers)
     }
 }
 
 /// Counters increase from the start of the daemon; gauges are current values.
 #[derive(Debug, Clone)]
-pub(crate) struct Numbers {
+pub(crate) struct MetricValues {
     /// Requests about rules, by type and by the sub-type of a negative reply.
     requests: BTreeMap<(&'static str, Option<u8>), u64>,
     /// Refused sessions, by the sub-type of the negative reply.
@@ -81,7 +81,7 @@ pub(crate) struct Numbers {
     pub max_work: u64,
 }
 
-impl Default for Numbers {
+impl Default for MetricValues {
     fn default() -> Self {
         Self {
             requests: BTreeMap::new(),
@@ -110,7 +110,7 @@ impl Default for Numbers {
     }
 }
 
-impl Numbers {
+impl MetricValues {
     /// Counts a session that was refused.
     pub fn count_refused_session(&mut self, refusal: Refusal) {
         *self.refused_sessions.entry(refusal.code()).or_default() += 1;

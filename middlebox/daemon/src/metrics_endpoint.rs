@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn only_requests_for_metrics_are_served() {
         let metrics = Metrics::default();
-        metrics.numbers().rules = 42;
+        metrics.lock().rules = 42;
         let endpoint = Endpoint::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let at = endpoint.address().unwrap();
         endpoint.serve(metrics).unwrap();

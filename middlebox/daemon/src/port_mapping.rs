@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_base::Time;
-use hol_pcp::{DatagramRequest, Refusal, nat_pmp, parse, reply};
+use hol_pcp::{DatagramRequest, ResultCode, nat_pmp, parse, reply};
 use hol_simco::{
     AgentId, Batch, Body, Capabilities, ConnectionInfo, Framing, Lifetime, Message, Middlebox, Notification,
     Pid, Reply, Request, SessionId, Tid, Version,
@@ -101,7 +101,7 @@ impl PortMapper {
         self.start = now;
         let policy = middlebox.policy();
         for rule in middlebox.rules(now) {
-            let host = rule.ends().and_then(|(internal, _)| host_of(&internal));
+            let host = rule.address_tuples().and_then(|(internal, _)| host_of(&internal));
             if host.and_then(|host| policy.agent_at(host.ip())) == Some(rule.owner) {
                 self.table.restore(rule);
             }
@@ -163,13 +163,13 @@ impl PortMapper {
         octets: &[u8],
         middlebox: &mut Middlebox,
         batch: &mut Batch,
-    ) -> Result<Option<Outcome>, Refusal> {
+    ) -> Result<Option<Outcome>, ResultCode> {
         let epoch = self.epoch(now);
         let mapping_request = match parse(octets)? {
             None => return Ok(None),
             Some(DatagramRequest::NatPmp(nat_pmp::Request::Address)) => {
-                let address = self.address.ok_or(Refusal::NetworkFailure)?;
-                return Ok(Some(Outcome::Answer(nat_pmp::address(address, epoch))));
+                let address = self.address.ok_or(ResultCode::NetworkFailure)?;
+                return Ok(Some(Outcome::Answer(nat_pmp::address_response(address, epoch))));
             }
             Some(DatagramRequest::NatPmp(nat_pmp::Request::Map { protocol, port, external, lifetime })) => {
                 MappingRequest::from_nat_pmp(ip, protocol, port, external, lifetime)
@@ -177,11 +177,15 @@ impl PortMapper {
             Some(DatagramRequest::Pcp(request)) => match MappingRequest::from_pcp(request, ip)? {
                 Some(mapping_request) => mapping_request,
                 None => {
-                    return Ok(Some(Outcome::Answer(reply::grant(&hol_pcp::Operation::Announce, 0, epoch))));
+                    return Ok(Some(Outcome::Answer(reply::success_response(
+                        &hol_pcp::Operation::Announce,
+                        0,
+                        epoch,
+                    ))));
                 }
             },
         };
-        let agent = middlebox.policy().agent_at(ip).ok_or(Refusal::NotAuthorized)?;
+        let agent = middlebox.policy().agent_at(ip).ok_or(ResultCode::NotAuthorized)?;
         if self
             .pending
             .values()
@@ -201,7 +205,7 @@ impl PortMapper {
         pending: PendingRequest,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, ResultCode> {
         let (mapping_request, epoch) = (&pending.mapping_request, self.epoch(now));
         let key = mapping_request.key;
         if mapping_request.lifetime == 0 && (key.port == 0 || key.protocol == 0) {
@@ -209,14 +213,14 @@ impl PortMapper {
             self.delete_mappings(now, &pending, middlebox, batch)?;
             return Ok(Outcome::Answer(answer));
         }
-        if !mapping_request.is_one_port() {
-            return Err(Refusal::UnsupportedProtocol);
+        if !mapping_request.is_single_port() {
+            return Err(ResultCode::UnsupportedProtocol);
         }
         let existing = self.table.get(&key).copied();
         if existing
             .is_some_and(|existing| existing.nonce.is_some() && existing.nonce != mapping_request.nonce)
         {
-            return Err(Refusal::NotAuthorized);
+            return Err(ResultCode::NotAuthorized);
         }
         match existing {
             None if mapping_request.lifetime == 0 => {
@@ -230,7 +234,7 @@ impl PortMapper {
                 if mapping_request.outside.is_exact
                     && differs(mapping_request.outside.outside, existing.outside) =>
             {
-                Err(Refusal::CannotProvideExternal)
+                Err(ResultCode::CannotProvideExternal)
             }
             Some(existing) if existing.filter == mapping_request.filter => {
                 let lifetime = mapping_request.seconds();
@@ -260,7 +264,7 @@ impl PortMapper {
         pending: PendingRequest,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, ResultCode> {
         let (mapping_request, key) = (&pending.mapping_request, pending.mapping_request.key);
         // A port that is mapped for all hosts already passes this flow. RFC 6887 section 12.3.
         if key.remote.is_some()
@@ -272,10 +276,10 @@ impl PortMapper {
             self.pending.values().filter(|other| other.mapping_request.key.host == key.host).count();
         let count = self.table.mappings_of(key.host).count() + pending_count;
         if count >= self.max_mappings {
-            return Err(Refusal::UserExceedsQuota);
+            return Err(ResultCode::UserExceedsQuota);
         }
         if count >= Self::MAPPINGS_WHEN_SCARCE && self.is_scarce(pending.agent, middlebox) {
-            return Err(Refusal::NoResources);
+            return Err(ResultCode::NoResources);
         }
         check_rights(&pending, middlebox)?;
         self.enable(now, pending, middlebox, batch)
@@ -287,11 +291,11 @@ impl PortMapper {
         pending: PendingRequest,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, ResultCode> {
         let (enable, mapping) = (pending.mapping_request.enable(), pending.mapping_request.outside);
         let session = self.session(now, pending.agent, middlebox, batch)?;
         let tid = self.add_pending(pending);
-        middlebox.ask(now, session, tid, Request::Per { enable, gid: None }, Some(mapping), batch);
+        middlebox.handle_request(now, session, tid, Request::Per { enable, gid: None }, Some(mapping), batch);
         Ok(Outcome::Pending)
     }
 
@@ -316,10 +320,10 @@ impl PortMapper {
         lifetime: Lifetime,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<Outcome, ResultCode> {
         let session = self.session(now, pending.agent, middlebox, batch)?;
         let tid = self.add_pending(pending);
-        middlebox.ask(now, session, tid, Request::Plc { pid, lifetime }, None, batch);
+        middlebox.handle_request(now, session, tid, Request::Plc { pid, lifetime }, None, batch);
         Ok(Outcome::Pending)
     }
 
@@ -331,7 +335,7 @@ impl PortMapper {
         pending: &PendingRequest,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ResultCode> {
         let mapping_request = &pending.mapping_request;
         let is_to_delete = |(key, granted): &(&Key, &GrantedMapping)| {
             key.remote.is_none()
@@ -363,7 +367,7 @@ impl PortMapper {
         agent: AgentId,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
-    ) -> Result<SessionId, Refusal> {
+    ) -> Result<SessionId, ResultCode> {
         if let Some(session) = self.sessions.get(&agent) {
             return Ok(*session);
         }
@@ -377,7 +381,7 @@ impl PortMapper {
         middlebox.receive(now, session, Message::request(Tid(0), establish).to_bytes(), batch);
         if middlebox.agent(session).is_none() {
             self.close(session);
-            return Err(Refusal::NoResources);
+            return Err(ResultCode::NoResources);
         }
         Ok(session)
     }
@@ -417,17 +421,17 @@ impl PortMapper {
         mapping_request: &MappingRequest,
         agent: AgentId,
         body: &Body,
-    ) -> Result<Vec<u8>, Refusal> {
+    ) -> Result<Vec<u8>, ResultCode> {
         let (key, epoch) = (mapping_request.key, self.epoch(now));
         let granted = match body {
             Body::Reply(Reply::Per(rule)) => {
-                let outside = host_of(&rule.outside).ok_or(Refusal::NetworkFailure)?;
+                let outside = host_of(&rule.outside).ok_or(ResultCode::NetworkFailure)?;
                 let (nonce, filter, until) =
                     (mapping_request.nonce, mapping_request.filter, rule.lifetime.end(now));
                 GrantedMapping { pid: rule.pid, nonce, outside, filter, until, agent }
             }
             Body::Reply(Reply::Plc { lifetime }) => {
-                let existing = self.table.get(&key).ok_or(Refusal::NetworkFailure)?;
+                let existing = self.table.get(&key).ok_or(ResultCode::NetworkFailure)?;
                 GrantedMapping { nonce: mapping_request.nonce, until: lifetime.end(now), ..*existing }
             }
             Body::Reply(_) => {
@@ -440,17 +444,17 @@ impl PortMapper {
                 }
                 return Err(to_pcp(*refusal, mapping_request.outside.is_exact));
             }
-            _ => return Err(Refusal::NetworkFailure),
+            _ => return Err(ResultCode::NetworkFailure),
         };
         self.table.insert(key, granted);
         Ok(mapping_request.grant(&granted, now, epoch))
     }
 
-    fn refuse(&mut self, now: Time, host: Host, octets: &[u8], refusal: Refusal) {
+    fn refuse(&mut self, now: Time, host: Host, octets: &[u8], refusal: ResultCode) {
         let epoch = self.epoch(now);
         let answer = match octets.first() {
-            Some(0) => nat_pmp::refusal(octets, refusal, epoch),
-            _ => reply::refusal(octets, refusal, epoch),
+            Some(0) => nat_pmp::error_response(octets, refusal, epoch),
+            _ => reply::error_response(octets, refusal, epoch),
         };
         self.send(host, &answer);
     }
@@ -483,10 +487,10 @@ impl PortMapper {
 fn check_rights(
     PendingRequest { mapping_request, agent, .. }: &PendingRequest,
     middlebox: &Middlebox,
-) -> Result<(), Refusal> {
+) -> Result<(), ResultCode> {
     let enable = mapping_request.enable();
     let is_covered = middlebox.policy().covers(*agent, &enable.internal, &enable.external);
-    if is_covered { Ok(()) } else { Err(Refusal::NotAuthorized) }
+    if is_covered { Ok(()) } else { Err(ResultCode::NotAuthorized) }
 }
 
 /// Returns true if a requested outside address and port differ from those of a mapping. An unspecified address
@@ -536,14 +540,14 @@ fn open(at: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
 }
 
 /// Converts a SIMCO refusal to PCP.
-fn to_pcp(refusal: hol_simco::Refusal, is_exact: bool) -> Refusal {
+fn to_pcp(refusal: hol_simco::Refusal, is_exact: bool) -> ResultCode {
     use hol_simco::Refusal as Simco;
     match refusal {
-        Simco::LackOfAddresses | Simco::LackOfPorts if is_exact => Refusal::CannotProvideExternal,
-        Simco::LackOfAddresses | Simco::LackOfPorts | Simco::NoResources => Refusal::NoResources,
-        Simco::NotAuthorized | Simco::RuleNotAuthorized | Simco::Conflict => Refusal::NotAuthorized,
-        Simco::ProtocolNotSupported | Simco::IpVersionMismatch => Refusal::UnsupportedProtocol,
-        _ => Refusal::NetworkFailure,
+        Simco::LackOfAddresses | Simco::LackOfPorts if is_exact => ResultCode::CannotProvideExternal,
+        Simco::LackOfAddresses | Simco::LackOfPorts | Simco::NoResources => ResultCode::NoResources,
+        Simco::NotAuthorized | Simco::RuleNotAuthorized | Simco::Conflict => ResultCode::NotAuthorized,
+        Simco::ProtocolNotSupported | Simco::IpVersionMismatch => ResultCode::UnsupportedProtocol,
+        _ => ResultCode::NetworkFailure,
     }
 }
 

@@ -146,7 +146,7 @@ impl RuleStore {
 
     /// Returns the rule store with what could not be written because the disk was full. `unrecorded` are
     /// changes to record, and `unsaved_clock` is the directory in which to store the clock.
-    pub fn with_unrecorded(self, unrecorded: Vec<Change>, unsaved_clock: Option<PathBuf>) -> Self {
+    pub fn with_unrecorded_changes(self, unrecorded: Vec<Change>, unsaved_clock: Option<PathBuf>) -> Self {
         let save_clock_at = if unsaved_clock.is_some() { Time::ZERO } else { Time::MAX };
         Self { unrecorded, unsaved_clock, save_clock_at, ..self }
     }
@@ -171,7 +171,7 @@ impl RuleStore {
         let mut failures: Vec<RuleStoreError> = Vec::new();
         let repeat_until = self.clock.now() + self.max_repeat_time;
         while let Err(failure) = self.apply(now, batch.changes(), middlebox.policy()) {
-            self.metrics.numbers().failures += 1;
+            self.metrics.lock().failures += 1;
             batch.add_work(Self::REJECTED_BATCH_COST);
             let may_repeat = failures.len() < Self::MAX_REPEATS && self.clock.now() < repeat_until;
             let changes = failure.changes(batch.changes());
@@ -223,7 +223,7 @@ impl RuleStore {
             self.mark_at = self.mark_at.min(now + Self::MARK_DELAY);
         }
         let spans = (filtered.since(begin), self.clock.now().since(filtered));
-        self.metrics.numbers().count_batch(changes, spans);
+        self.metrics.lock().count_batch(changes, spans);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use hol_simco::{Framing, Header, Message, PAYLOAD_PROTOCOL};
 use hol_system::Association;
 use socket2::Socket;
 
-use crate::line::{Line, ReadOutcome};
+use crate::line::{MessageTransport, ReadOutcome};
 
 /// An agent's SCTP association.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Sctp {
     }
 }
 
-impl Line for Sctp {
+impl MessageTransport for Sctp {
     fn framing(&self) -> Framing {
         Framing::Messages
     }
@@ -55,7 +55,7 @@ impl Line for Sctp {
         self.waiting.push_back((stream as u16, octets));
     }
 
-    fn waiting(&self) -> usize {
+    fn unsent_octets(&self) -> usize {
         self.octets
     }
 

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_sctp_udp::{Association, End, Packet, Path, PortSocket, Role};
+use hol_sctp_udp::{Association, AssociationEnd, Packet, PortSocket, Role, UdpPath};
 use hol_simco::{Framing, Header, Message, PAYLOAD_PROTOCOL};
 
-use crate::line::{Line, ReadOutcome};
+use crate::line::{MessageTransport, ReadOutcome};
 
 /// An association, which shares its socket with the other associations of the port.
 #[derive(Debug)]
 pub(crate) struct SctpOverUdp {
     association: Association,
     socket: Arc<PortSocket>,
-    path: Path,
+    path: UdpPath,
     /// Messages for which the association has no room, with their streams.
     waiting: VecDeque<(u16, Bytes)>,
     octets: usize,
@@ -37,7 +37,7 @@ impl SctpOverUdp {
     /// Maximum number of octets of memory that a chunk or message needs besides its user data.
     const PIECE_OVERHEAD: usize = 200;
 
-    pub fn new(association: Association, socket: Arc<PortSocket>, path: Path) -> Self {
+    pub fn new(association: Association, socket: Arc<PortSocket>, path: UdpPath) -> Self {
         let mut line = Self {
             association,
             socket,
@@ -69,13 +69,13 @@ impl SctpOverUdp {
 
     fn end_error(&self) -> io::Error {
         match self.association.end() {
-            Some(End::Failed(reason)) => io::Error::other(reason.text()),
-            Some(End::Closed) | None => io::ErrorKind::NotConnected.into(),
+            Some(AssociationEnd::Failed(reason)) => io::Error::other(reason.text()),
+            Some(AssociationEnd::Closed) | None => io::ErrorKind::NotConnected.into(),
         }
     }
 }
 
-impl Line for SctpOverUdp {
+impl MessageTransport for SctpOverUdp {
     fn framing(&self) -> Framing {
         Framing::Messages
     }
@@ -86,8 +86,8 @@ impl Line for SctpOverUdp {
             return Ok(ReadOutcome::Octets(message));
         }
         match self.association.end() {
-            Some(End::Failed(_)) => Err(self.end_error()),
-            Some(End::Closed) => Ok(ReadOutcome::End),
+            Some(AssociationEnd::Failed(_)) => Err(self.end_error()),
+            Some(AssociationEnd::Closed) => Ok(ReadOutcome::End),
             None if self.is_at_end() => Ok(ReadOutcome::End),
             // An endless message is passed on as an empty one: both are invalid.
             None if self.begins_endless_message() => {
@@ -111,11 +111,11 @@ impl Line for SctpOverUdp {
 
     /// Returns the number of octets that the peer has not acknowledged. Unlike with TCP, the kernel buffers none
     /// of them.
-    fn waiting(&self) -> usize {
+    fn unsent_octets(&self) -> usize {
         self.octets + self.association.unacknowledged()
     }
 
-    fn is_to_write(&self) -> bool {
+    fn needs_write(&self) -> bool {
         !self.waiting.is_empty()
     }
 
@@ -145,7 +145,7 @@ impl Line for SctpOverUdp {
 
     fn held(&self) -> usize {
         let held = self.association.held_data();
-        self.waiting() + held.octets + Self::PIECE_OVERHEAD * held.pieces
+        self.unsent_octets() + held.octets + Self::PIECE_OVERHEAD * held.pieces
     }
 
     fn shares_socket(&self) -> bool {
@@ -161,7 +161,7 @@ impl Line for SctpOverUdp {
         self.association.wake_at()
     }
 
-    fn receive(&mut self, now: Time, path: Path, packet: Packet) {
+    fn receive(&mut self, now: Time, path: UdpPath, packet: Packet) {
         // RFC 6951 section 5.4: packets are sent to the port from which the last valid one came.
         self.path = path;
         let before = self.association.unacknowledged();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hol_base::Time;
-use hol_sctp_udp::{Answer, Association, Packet, Path, Port, PortSocket, ReceivedDatagram, parse};
+use hol_sctp_udp::{Association, Packet, Port, PortOutput, PortSocket, ReceivedDatagram, UdpPath, parse};
 use hol_simco::{PORT, SessionId};
 
 use crate::listeners::NewConnection;
@@ -26,9 +26,9 @@ pub(crate) struct SctpPort {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// A packet of this session.
-    Packet(SessionId, Path, Packet),
+    Packet(SessionId, UdpPath, Packet),
     /// A new association.
-    Association(Box<Association>, Path),
+    Association(Box<Association>, UdpPath),
     /// Nothing that concerns a session: the datagram was answered, invalid or not wanted.
     None,
 }
@@ -95,24 +95,24 @@ impl SctpPort {
         }
         self.strangers_left = strangers_left;
         Some(match self.port.answer(now, path, octets, accepts) {
-            Answer::Association(association) => Outcome::Association(association, path),
-            Answer::Datagram(datagram) => {
+            PortOutput::Association(association) => Outcome::Association(association, path),
+            PortOutput::Datagram(datagram) => {
                 self.sockets[queue].send(&datagram, path);
                 Outcome::None
             }
-            Answer::None => Outcome::None,
+            PortOutput::None => Outcome::None,
         })
     }
 
     /// Returns the connection of the agent at the other end of a new association.
-    pub fn new_connection(&self, association: Association, path: Path) -> NewConnection {
+    pub fn new_connection(&self, association: Association, path: UdpPath) -> NewConnection {
         let line = Box::new(SctpOverUdp::new(association, Arc::clone(&self.sockets[0]), path));
         NewConnection { listen: self.listen, line, peer: path.peer }
     }
 
     /// Adds the association of a session, with the peer's SCTP port and our verification tag. Returns the session
     /// that the new association replaces, if any.
-    pub fn add(&mut self, id: SessionId, path: Path, peer_port: u16, tag: u32) -> Option<SessionId> {
+    pub fn add(&mut self, id: SessionId, path: UdpPath, peer_port: u16, tag: u32) -> Option<SessionId> {
         self.port.add(id, path, peer_port, tag)
     }
 

@@ -282,7 +282,7 @@ impl Settings {
     /// Reads the settings from a file.
     pub fn read(path: &Path) -> Result<Self, SetupError> {
         let mut settings: Self =
-            toml::from_str(&read(path)?).map_err(|error| SetupError::syntax(path, &error))?;
+            toml::from_str(&read(path)?).map_err(|error| SetupError::syntax_error(path, &error))?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let TlsSettings { certificate, key, agents } = &mut settings.tls;
         let files =

@@ -10,7 +10,7 @@ use hol_agent::{
     CertificateError, SecretFileError, crypto_provider, nonces, read_authorities, read_certificates,
     read_key, read_secrets,
 };
-use hol_base::{ByteCount, Duration, plain_words};
+use hol_base::{ByteCount, Duration, rewrite_parse_error};
 use hol_filter::{
     DefaultPolicy, Interfaces, MAX_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool, footprint,
 };
@@ -26,7 +26,7 @@ use rustls::ServerConfig;
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::version::TLS13;
 
-use crate::audit::{cause, write_end};
+use crate::audit::{end_cause, write_end};
 use crate::clock::Clock;
 use crate::listeners::{Listeners, is_sctp_missing};
 use crate::metrics_endpoint::Endpoint;
@@ -217,8 +217,9 @@ impl SetupError {
         matches!(self, Self::Clock { source, .. } if is_disk_full(source))
     }
 
-    pub(crate) fn syntax(path: &Path, error: &toml::de::Error) -> Self {
-        let problem = error.to_string().trim_end().replace(error.message(), &plain_words(error.message()));
+    pub(crate) fn syntax_error(path: &Path, error: &toml::de::Error) -> Self {
+        let problem =
+            error.to_string().trim_end().replace(error.message(), &rewrite_parse_error(error.message()));
         Self::Syntax { path: path.to_owned(), problem }
     }
 }
@@ -350,7 +351,8 @@ impl Settings {
         let rule_store = match restored {
             None => RuleStore::new(clock, filter, None),
             Some(RestoredState { journal, unrecorded, unsaved_clock }) => {
-                RuleStore::new(clock, filter, Some(journal)).with_unrecorded(unrecorded, unsaved_clock)
+                RuleStore::new(clock, filter, Some(journal))
+                    .with_unrecorded_changes(unrecorded, unsaved_clock)
             }
         };
         let rule_store = rule_store.with_standby(replicator);
@@ -417,7 +419,7 @@ impl Settings {
             Ok(())
         } else if !self.nat.inside.is_empty() {
             Err(SetupError::MappingsWithTwiceNat)
-        } else if !policy.knows_hosts() {
+        } else if !policy.assigns_hosts() {
             Err(SetupError::NoHosts)
         } else {
             Ok(())
@@ -503,7 +505,7 @@ impl Settings {
         let end = |rule| Change { before: Some(rule), after: None };
         let overruled: Vec<Change> = middlebox.end_overruled(now).into_iter().map(end).collect();
         for rule in overruled.iter().filter_map(|change| change.before.as_ref()).filter(|_| self.audit) {
-            write_end(now, rule, middlebox.policy().agent_name(rule.owner), cause(now, rule), log);
+            write_end(now, rule, middlebox.policy().agent_name(rule.owner), end_cause(now, rule), log);
         }
         ends.extend(overruled);
         log.write(clock.now(), Level::Info, "restored", &[("rules", &rules)]);
@@ -637,7 +639,7 @@ impl Settings {
         // A certificate with the name of an agent authenticates it.
         let are_certified = self.tls.agents.is_some() && policy.names().next().is_some();
         // An agent identified by its address needs no session.
-        let are_hosts = !self.pcp.listen.is_empty() && policy.knows_hosts();
+        let are_hosts = !self.pcp.listen.is_empty() && policy.assigns_hosts();
         if policy.anonymous().is_some() || are_certified || are_hosts || policy.names().any(is_known) {
             return Ok(());
         }

@@ -13,12 +13,12 @@ pub struct Signals(SignalFd);
 
 impl Signals {
     /// Creates the file for SIGTERM and SIGINT, which stop the daemon.
-    pub fn stop() -> io::Result<Self> {
+    pub fn for_stop() -> io::Result<Self> {
         Self::catch([Signal::SIGTERM, Signal::SIGINT])
     }
 
     /// Creates the file for SIGHUP, which reloads policy and secrets.
-    pub fn reload() -> io::Result<Self> {
+    pub fn for_reload() -> io::Result<Self> {
         Self::catch([Signal::SIGHUP])
     }
 

@@ -11,7 +11,7 @@ use hol_base::{Duration, Time};
 
 /// The service manager, if there is one.
 #[derive(Debug)]
-pub(crate) struct Supervisor {
+pub(crate) struct ServiceManager {
     socket: Option<UnixDatagram>,
     /// How long the daemon may be silent before it is considered dead.
     watchdog: Option<Duration>,
@@ -19,7 +19,7 @@ pub(crate) struct Supervisor {
     alive_at: Time,
 }
 
-impl Supervisor {
+impl ServiceManager {
     /// Returns the manager that started this process.
     pub fn from_environment() -> io::Result<Self> {
         let is_ours = env::var("WATCHDOG_PID").map_or(true, |pid| pid == std::process::id().to_string());
@@ -97,7 +97,7 @@ mod tests {
         let path = dir.path().join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
         let mut supervisor =
-            Supervisor::connect(Some(path.as_os_str()), Some(Duration::from_secs(10))).unwrap();
+            ServiceManager::connect(Some(path.as_os_str()), Some(Duration::from_secs(10))).unwrap();
         supervisor.report_ready();
         let start = Time::from_millis(1_800_000_000_000);
         for second in 0..11 {
@@ -112,13 +112,13 @@ mod tests {
     fn a_name_that_begins_with_an_at_sign_is_abstract() {
         let name = format!("hol-test-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        Supervisor::connect(Some(format!("@{name}").as_ref()), None).unwrap().report_ready();
+        ServiceManager::connect(Some(format!("@{name}").as_ref()), None).unwrap().report_ready();
         assert_eq!(received(&socket), ["READY=1"]);
     }
 
     #[test]
     fn without_systemd_nothing_is_sent() {
-        let mut supervisor = Supervisor::connect(None, None).unwrap();
+        let mut supervisor = ServiceManager::connect(None, None).unwrap();
         supervisor.report_ready();
         supervisor.report_alive(Time::ZERO);
         assert_eq!(supervisor.wake_at(), Time::MAX);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hol_simco::{Framing, Message};
 use socket2::{Socket, TcpKeepalive};
 
-use crate::line::{Line, ReadOutcome};
+use crate::line::{MessageTransport, ReadOutcome};
 use crate::outbox::Outbox;
 
 /// An agent's TCP connection.
@@ -20,21 +20,21 @@ pub(crate) struct Tcp {
 
 impl Tcp {
     pub fn new(socket: Socket) -> io::Result<Self> {
-        prepare(&socket)?;
+        set_socket_options(&socket)?;
         Ok(Self { socket, outbox: Outbox::default() })
     }
 }
 
 /// Sets the options of a socket. Replies to pipelined requests are not delayed, and vanished agents are
 /// detected after four minutes; the kernel's default is more than two hours.
-pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
+pub(crate) fn set_socket_options(socket: &Socket) -> io::Result<()> {
     let seconds = std::time::Duration::from_secs;
     socket.set_tcp_nodelay(true)?;
     let keepalive = TcpKeepalive::new().with_time(seconds(120)).with_interval(seconds(30)).with_retries(4);
     socket.set_tcp_keepalive(&keepalive)
 }
 
-impl Line for Tcp {
+impl MessageTransport for Tcp {
     fn framing(&self) -> Framing {
         Framing::Stream
     }
@@ -52,20 +52,20 @@ impl Line for Tcp {
         self.outbox.push(message);
     }
 
-    fn waiting(&self) -> usize {
+    fn unsent_octets(&self) -> usize {
         self.outbox.unsent().len()
     }
 
     fn flush(&mut self) -> io::Result<usize> {
-        let before = self.waiting();
-        while self.waiting() > 0 {
+        let before = self.unsent_octets();
+        while self.unsent_octets() > 0 {
             match self.socket.write(self.outbox.unsent()) {
                 Ok(octets) => self.outbox.consume(octets),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
         }
-        Ok(before - self.waiting())
+        Ok(before - self.unsent_octets())
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -12,7 +12,7 @@ use hol_simco::{Framing, Message};
 use rustls::{ServerConfig, ServerConnection};
 use socket2::Socket;
 
-use crate::line::{Line, ReadOutcome};
+use crate::line::{MessageTransport, ReadOutcome};
 use crate::outbox::Outbox;
 use crate::tcp;
 
@@ -39,7 +39,7 @@ impl Tls {
     const RECORD_OCTETS: usize = 1 << 14;
 
     pub fn new(socket: Socket, config: Arc<ServerConfig>) -> io::Result<Self> {
-        tcp::prepare(&socket)?;
+        tcp::set_socket_options(&socket)?;
         let session = ServerConnection::new(config).map_err(io::Error::other)?;
         Ok(Self {
             socket,
@@ -88,13 +88,13 @@ impl Tls {
 }
 
 /// Returns the DNS names in the authenticated certificate of the peer; `None` if the peer has no certificate.
-pub(crate) fn names_of(session: &ServerConnection) -> Option<Vec<String>> {
+pub(crate) fn peer_dns_names(session: &ServerConnection) -> Option<Vec<String>> {
     let certificate = session.peer_certificates()?.first()?;
     let parsed = webpki::EndEntityCert::try_from(certificate).ok();
     Some(parsed.iter().flat_map(|parsed| parsed.valid_dns_names().map(str::to_owned)).collect())
 }
 
-impl Line for Tls {
+impl MessageTransport for Tls {
     fn framing(&self) -> Framing {
         Framing::Stream
     }
@@ -102,7 +102,7 @@ impl Line for Tls {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         if !self.has_reported_names && !self.session.is_handshaking() {
             self.has_reported_names = true;
-            return Ok(ReadOutcome::Names(names_of(&self.session)));
+            return Ok(ReadOutcome::Names(peer_dns_names(&self.session)));
         }
         match self.session.reader().read(buffer) {
             Ok(0) => return Ok(ReadOutcome::End),
@@ -129,17 +129,17 @@ impl Line for Tls {
         self.outbox.push(message);
     }
 
-    fn waiting(&self) -> usize {
+    fn unsent_octets(&self) -> usize {
         self.outbox.unsent().len()
     }
 
-    fn is_to_write(&self) -> bool {
-        self.waiting() > 0 || self.session.wants_write()
+    fn needs_write(&self) -> bool {
+        self.unsent_octets() > 0 || self.session.wants_write()
     }
 
     /// Sends one record at a time, so that at most one record is stored in addition to the messages.
     fn flush(&mut self) -> io::Result<usize> {
-        let before = self.waiting();
+        let before = self.unsent_octets();
         while self.send_records()? {
             self.outbox.consume(self.octets_in_record);
             let unsent = self.outbox.unsent();
@@ -149,7 +149,7 @@ impl Line for Tls {
                 break;
             }
         }
-        Ok(before - self.waiting())
+        Ok(before - self.unsent_octets())
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -9,13 +9,13 @@ pub(crate) type AgentOrAnonymous = Option<AgentId>;
 
 /// Connections that wait to be read.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct ReadQueue {
     /// Agents with waiting connections, longest waiting first.
     agents: VecDeque<AgentOrAnonymous>,
     waiting_sessions: BTreeMap<AgentOrAnonymous, VecDeque<SessionId>>,
 }
 
-impl Turns {
+impl ReadQueue {
     /// Adds a connection after the other connections of its agent.
     pub fn push(&mut self, agent: AgentOrAnonymous, id: SessionId) {
         let waiting = self.waiting_sessions.entry(agent).or_default();
@@ -54,7 +54,7 @@ mod tests {
     fn agents_take_turns_however_many_connections_they_have() {
         let policy = Policy::of_agents(["one", "other"]).unwrap();
         let [one, other] = ["one", "other"].map(|name| policy.agent(name));
-        let mut turns = Turns::default();
+        let mut turns = ReadQueue::default();
         (0..100).for_each(|id| turns.push(one, SessionId(id)));
         turns.push(other, SessionId(100));
         turns.push(None, SessionId(101));

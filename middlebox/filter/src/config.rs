@@ -122,7 +122,7 @@ impl Config {
     }
 
     /// Lets other programs change the table, which kernels before Linux 6.9 allow in any case. For tests.
-    pub fn unguarded(self) -> Self {
+    pub fn without_protection(self) -> Self {
         Self { is_protected: false, ..self }
     }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use hol_simco::IpVersion;
 
-use crate::ports::Block;
+use crate::ports::PortBlock;
 
 /// The effect of an element on matching packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ pub(crate) struct End {
     /// Length of the prefix in bits.
     pub length: u8,
     /// Port or block of ports; `None`: any port.
-    pub port: Option<Block>,
+    pub port: Option<PortBlock>,
 }
 
 /// The new address and port of an end that a NAT translates. Without a port, the port stays.
@@ -58,7 +58,7 @@ impl Element {
 
 impl End {
     /// Creates an end from a prefix; sets the bits beyond the prefix to zero.
-    pub fn new(address: IpAddr, length: u8, port: Option<Block>) -> Self {
+    pub fn new(address: IpAddr, length: u8, port: Option<PortBlock>) -> Self {
         let address = match address {
             IpAddr::V4(v4) => IpAddr::V4((v4.to_bits() & mask_v4(length)).into()),
             IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & mask_v6(length)).into()),
@@ -73,7 +73,7 @@ impl End {
 
     /// Returns the end that matches one host, and one port if `target` has a port.
     pub fn host(target: Target) -> Self {
-        let port = target.port.map(Block::of_port);
+        let port = target.port.map(PortBlock::of_port);
         Self::new(target.address, IpVersion::of(target.address).address_bits(), port)
     }
 }

@@ -6,7 +6,7 @@ use hol_simco::{Action, AddressTuple, Addresses, Binding, Direction, IpVersion, 
 
 use crate::element::{Element, End, Role, Target};
 use crate::error::Unsupported;
-use crate::ports::Block;
+use crate::ports::PortBlock;
 
 /// Maximum number of elements of one rule, so that no request changes more in the kernel.
 pub(crate) const MAX_ELEMENTS: usize = 512;
@@ -46,7 +46,7 @@ enum Pairs {
     /// This number of pairs: each port is combined with the port at the same position in the other range.
     Parallel(usize),
     /// Each block of one end is combined with each block of the other end.
-    Crossed(Vec<Option<Block>>, Vec<Option<Block>>),
+    Crossed(Vec<Option<PortBlock>>, Vec<Option<PortBlock>>),
 }
 
 /// Returns the elements of a rule; a reservation has none.
@@ -59,7 +59,7 @@ pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Un
 
 /// Returns the number of a rule's elements, and at least one element of each shape, which is less work than
 /// listing all.
-pub(crate) fn sample(rule: &Rule) -> Result<(usize, Vec<Element>), Unsupported> {
+pub(crate) fn sample_elements(rule: &Rule) -> Result<(usize, Vec<Element>), Unsupported> {
     let Some(flows) = Flows::of(rule)? else { return Ok((0, Vec::new())) };
     let mut elements = Vec::new();
     for flow in flows.samples() {
@@ -150,7 +150,8 @@ impl<'a> Flows<'a> {
     fn parallel(&self, n: usize) -> Flow {
         let Self { internal: a0, external: a3, binding, .. } = self;
         let (internal_port, external_port) = (Ports::of(a0).nth(n), Ports::of(a3).nth(n));
-        let (internal, external) = (internal_port.map(Block::of_port), external_port.map(Block::of_port));
+        let (internal, external) =
+            (internal_port.map(PortBlock::of_port), external_port.map(PortBlock::of_port));
         Flow {
             outside: binding.outside.and_then(|a2| target(&a2, n, internal_port)),
             inside: binding.inside.and_then(|a1| target(&a1, n, external_port)),
@@ -158,7 +159,7 @@ impl<'a> Flows<'a> {
         }
     }
 
-    fn crossed(&self, internal: Option<Block>, external: Option<Block>) -> Flow {
+    fn crossed(&self, internal: Option<PortBlock>, external: Option<PortBlock>) -> Flow {
         let Self { internal: a0, external: a3, .. } = self;
         Flow::between(end(a0, internal), end(a3, external), a0.protocol)
     }
@@ -187,9 +188,9 @@ impl Pairs {
     }
 }
 
-fn one_of_each_size(blocks: &[Option<Block>]) -> Vec<Option<Block>> {
-    let bits = |block: &Option<Block>| block.map(Block::prefix_length);
-    let mut some: Vec<Option<Block>> = Vec::new();
+fn one_of_each_size(blocks: &[Option<PortBlock>]) -> Vec<Option<PortBlock>> {
+    let bits = |block: &Option<PortBlock>| block.map(PortBlock::prefix_length);
+    let mut some: Vec<Option<PortBlock>> = Vec::new();
     for block in blocks {
         if !some.iter().any(|other| bits(other) == bits(block)) {
             some.push(*block);
@@ -232,7 +233,7 @@ impl Flow {
     /// the middlebox.
     fn redirect(&self, address: Target, end: End) -> (Element, Option<Target>) {
         let element = self.element(Role::Dnat, End::any(address.address), End::host(address));
-        (element, Some(Target { address: end.address, port: end.port.map(Block::first) }))
+        (element, Some(Target { address: end.address, port: end.port.map(PortBlock::first) }))
     }
 
     fn element(&self, role: Role, source: End, destination: End) -> Element {
@@ -265,8 +266,8 @@ impl Ports {
     }
 
     /// Returns the blocks that cover the ports; the block `None` covers all ports.
-    fn blocks(self) -> Vec<Option<Block>> {
-        let blocks = |first| Block::cover(first, self.count).into_iter().map(Some).collect();
+    fn blocks(self) -> Vec<Option<PortBlock>> {
+        let blocks = |first| PortBlock::cover(first, self.count).into_iter().map(Some).collect();
         self.first.map_or(vec![None], blocks)
     }
 
@@ -276,7 +277,7 @@ impl Ports {
     }
 }
 
-fn end(tuple: &AddressTuple, port: Option<Block>) -> End {
+fn end(tuple: &AddressTuple, port: Option<PortBlock>) -> End {
     match tuple.addresses {
         Addresses::Full { address, .. } => End::new(address, tuple.prefix_length, port),
         Addresses::ProtocolsOnly(IpVersion::V4) => End::any(Ipv4Addr::UNSPECIFIED.into()),
@@ -325,7 +326,7 @@ mod tests {
 
     fn ports(elements: &[(Element, Option<Target>)]) -> Vec<(Option<u16>, Option<u16>, Option<u16>)> {
         let ports = |(element, target): &(Element, Option<Target>)| {
-            let port = |end: &End| end.port.map(Block::first);
+            let port = |end: &End| end.port.map(PortBlock::first);
             (port(&element.source), port(&element.destination), target.and_then(|target| target.port))
         };
         elements.iter().map(ports).collect()
@@ -352,7 +353,7 @@ mod tests {
         assert_eq!(elements(&rule).unwrap().len(), 2 * 3 * 2);
     }
 
-    /// `sample` must agree with the full list of elements.
+    /// `sample_elements` must agree with the full list of elements.
     #[test]
     fn a_sample_has_the_number_and_the_shapes_of_all_elements() {
         let bound = Some(tuple(Location::Outside, "192.0.2.1:40000", 300));
@@ -367,8 +368,8 @@ mod tests {
             let enabled = enable(internal, external, binding);
             let disabled = Rule { action: Action::Disable { internal, external }, ..enabled };
             for rule in [enabled, disabled] {
-                let (Ok(all), Ok((count, some))) = (elements(&rule), sample(&rule)) else {
-                    assert_eq!(elements(&rule).is_err(), sample(&rule).is_err());
+                let (Ok(all), Ok((count, some))) = (elements(&rule), sample_elements(&rule)) else {
+                    assert_eq!(elements(&rule).is_err(), sample_elements(&rule).is_err());
                     continue;
                 };
                 let shapes: BTreeSet<Shape> = all.iter().map(|(element, _)| Shape::of(element)).collect();

@@ -2,7 +2,7 @@
 
 use hol_simco::{Footprint, Refusal, Rule};
 
-use crate::flow::sample;
+use crate::flow::sample_elements;
 use crate::shape::Shape;
 
 /// Maximum number of shapes (combinations of prefix lengths and wildcards). Each shape has its own set, in which
@@ -12,7 +12,7 @@ pub const MAX_SHAPES: usize = 64;
 /// Returns the number of elements of a rule, and their shapes. RFC 4540 section 8.3.2: a rule that cannot be
 /// enforced is refused.
 pub fn footprint(rule: &Rule) -> Result<Footprint, Refusal> {
-    let (elements, some) = sample(rule).map_err(|_| Refusal::ConfigurationFailed)?;
+    let (elements, some) = sample_elements(rule).map_err(|_| Refusal::ConfigurationFailed)?;
     let mut shapes = Vec::new();
     for element in &some {
         let shape = Shape::of(element).id();

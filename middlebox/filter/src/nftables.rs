@@ -18,11 +18,11 @@ use hol_simco::{Change, Rule};
 
 use self::change_detection::Watch;
 use self::element_changes::Steps;
-use self::kernel::{EEXIST, ENOENT, Kernel, Refusal};
+use self::kernel::{EEXIST, ENOENT, Kernel, RejectedMessage};
 use self::ownership::Ownership;
 use self::reconciliation::PendingAddition;
 use self::sets::Sets;
-use self::surplus_search::Survey;
+use self::surplus_search::SurplusSearch;
 use self::transaction::Transaction;
 use crate::required_elements::RequiredElements;
 use crate::{Config, Corrections, FilterError, PacketFilter, Progress};
@@ -44,7 +44,7 @@ pub struct Nftables {
     /// Elements that a reconciliation has not added yet.
     missing: Vec<PendingAddition>,
     /// A search for surplus elements in a large table.
-    survey: Option<Survey>,
+    survey: Option<SurplusSearch>,
 }
 
 impl Nftables {
@@ -137,9 +137,10 @@ impl Nftables {
     }
 
     /// Returns the error for `refusal`, which is one of `all` and would occur in a repetition too.
-    fn reason(&self, refusal: Refusal, all: &[Refusal], steps: &Steps) -> FilterError {
-        let is_avoidable = |one: &Refusal| *one != refusal && matches!(one.error, ENOENT | EEXIST);
-        let unavoidable: Vec<Refusal> = all.iter().copied().filter(|one| !is_avoidable(one)).collect();
+    fn reason(&self, refusal: RejectedMessage, all: &[RejectedMessage], steps: &Steps) -> FilterError {
+        let is_avoidable = |one: &RejectedMessage| *one != refusal && matches!(one.error, ENOENT | EEXIST);
+        let unavoidable: Vec<RejectedMessage> =
+            all.iter().copied().filter(|one| !is_avoidable(one)).collect();
         match (steps.changes_of(&unavoidable), refusal.reason(self.config.table())) {
             (Some(_), _) if refusal.error == ENOENT => self.table_changed_error(),
             (Some(changes), FilterError::MissingFeature(source) | FilterError::Busy(source)) => {
@@ -192,7 +193,7 @@ impl PacketFilter for Nftables {
         }
         if !self.missing.is_empty() {
             Ok(Progress::AddingMissing)
-        } else if self.survey.is_none() || self.finish_survey(now)? {
+        } else if self.survey.is_none() || self.finish_surplus_search(now)? {
             Ok(Progress::Done)
         } else {
             Ok(Progress::SearchingSurplus)

@@ -7,7 +7,7 @@
 /// A block of consecutive ports. Their number is a power of 16 and divides the first port, so all have the same first
 /// bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Block {
+pub(crate) struct PortBlock {
     /// The first port of the block.
     first: u16,
     bits: u8,
@@ -16,7 +16,7 @@ pub(crate) struct Block {
 /// Ranges of at most so many ports are split into single ports, which need no tables of blocks.
 const MAX_SPLIT_RANGE: u32 = 16;
 
-impl Block {
+impl PortBlock {
     /// Number of bits of a port.
     pub const PORT_BITS: u8 = 16;
 
@@ -60,23 +60,23 @@ mod tests {
         #[test]
         fn blocks_have_the_ports_of_the_range_and_no_others(first: u16, count in 0_u16..=u16::MAX) {
             let count = count.min(u16::MAX - first);
-            let blocks = Block::cover(first, count);
-            let ports = |block: &Block| {
-                let size = 1_u32 << (Block::PORT_BITS - block.bits);
+            let blocks = PortBlock::cover(first, count);
+            let ports = |block: &PortBlock| {
+                let size = 1_u32 << (PortBlock::PORT_BITS - block.bits);
                 u32::from(block.first)..u32::from(block.first) + size
             };
             let covered: Vec<u32> = blocks.iter().flat_map(ports).collect();
             prop_assert_eq!(covered, (u32::from(first)..u32::from(first) + u32::from(count)).collect::<Vec<_>>());
-            prop_assert!(blocks.iter().all(|block| block.first.trailing_zeros() >= u32::from(Block::PORT_BITS - block.bits)));
+            prop_assert!(blocks.iter().all(|block| block.first.trailing_zeros() >= u32::from(PortBlock::PORT_BITS - block.bits)));
             prop_assert!(blocks.len() <= 106);
         }
     }
 
     #[test]
     fn short_ranges_are_ports_and_long_ones_are_few_blocks() {
-        assert_eq!(Block::cover(5004, 2), [5004, 5005].map(Block::of_port));
-        assert_eq!(Block::cover(4096, 4096), [Block { first: 4096, bits: 4 }]);
-        assert_eq!(Block::cover(1025, 4096).len(), 46);
-        assert!((0..16).all(|offset| Block::cover(4095 + offset, 4096).len() <= 76));
+        assert_eq!(PortBlock::cover(5004, 2), [5004, 5005].map(PortBlock::of_port));
+        assert_eq!(PortBlock::cover(4096, 4096), [PortBlock { first: 4096, bits: 4 }]);
+        assert_eq!(PortBlock::cover(1025, 4096).len(), 46);
+        assert!((0..16).all(|offset| PortBlock::cover(4095 + offset, 4096).len() <= 76));
     }
 }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use hol_simco::{IpVersion, ShapeId};
 
 use crate::element::{Element, End, Role, Target};
-use crate::ports::Block;
+use crate::ports::PortBlock;
 
 /// The fields of a set's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +91,7 @@ impl Shape {
         };
         translated.into_iter().flat_map(|(side, port)| {
             let address = Field::Address(side, self.version, self.version.address_bits());
-            [Some(address), port.map(|_| Field::Port(side, Block::PORT_BITS))].into_iter().flatten()
+            [Some(address), port.map(|_| Field::Port(side, PortBlock::PORT_BITS))].into_iter().flatten()
         })
     }
 
@@ -113,7 +113,7 @@ impl Shape {
                     write!(name, "_{}addr", side.letter())
                 }
                 Field::Address(side, _, length) => write!(name, "_{}net{length}", side.letter()),
-                Field::Port(side, Block::PORT_BITS) => write!(name, "_{}port", side.letter()),
+                Field::Port(side, PortBlock::PORT_BITS) => write!(name, "_{}port", side.letter()),
                 Field::Port(side, bits) => write!(name, "_{}port{bits}", side.letter()),
             };
             written.expect("writing to a string does not fail");
@@ -148,7 +148,7 @@ impl Field {
 
     /// Returns the number of `nft`'s type `inet_proto`, `ipv4_addr`, `ipv6_addr` or `inet_service`. Only listings
     /// by `nft` use it.
-    pub fn kind(self) -> u32 {
+    pub fn data_type(self) -> u32 {
         match self {
             Self::Protocol => 12,
             Self::Address(_, IpVersion::V4, _) => 7,

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::JournalError;
 use crate::frame::{self, FramePosition};
-use crate::lasting_entries::LastingEntries;
-use crate::segment::{self, Start};
+use crate::lasting_entries::CurrentEntries;
+use crate::segment::{self, SegmentStart};
 
 /// Size in octets at which a frame ends and the next frame starts. Each frame is synced by itself, so that a concurrent
 /// record does not wait for the whole segment.
@@ -17,15 +17,15 @@ const MIN_FRAME_OCTETS: usize = 1 << 18;
 /// new segment replaces the last one; then the others are removed. No thread may write to them meanwhile.
 pub(crate) fn compact(dir: &Path, numbers: &[u64]) -> Result<(), JournalError> {
     let (last, superseded) = numbers.split_last().expect("a compaction needs a segment");
-    let lasting_entries = LastingEntries::of(dir, numbers)?;
-    segment::create(dir, *last, Start::Empty, |file| copy(dir, numbers, &lasting_entries, file))?;
+    let lasting_entries = CurrentEntries::of(dir, numbers)?;
+    segment::create(dir, *last, SegmentStart::Empty, |file| copy(dir, numbers, &lasting_entries, file))?;
     superseded.iter().try_for_each(|number| segment::remove(&segment::path(dir, *number)))
 }
 
 fn copy(
     dir: &Path,
     numbers: &[u64],
-    lasting_entries: &LastingEntries,
+    lasting_entries: &CurrentEntries,
     file: &mut File,
 ) -> Result<(), JournalError> {
     let last = numbers[numbers.len() - 1];

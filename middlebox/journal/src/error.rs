@@ -98,7 +98,7 @@ impl JournalError {
     }
 
     /// Returns the error of a record for which no segment could begin.
-    pub(crate) fn into_refusal(self) -> Self {
+    pub(crate) fn into_refused(self) -> Self {
         match self {
             Self::Io { path, source, .. } => Self::Refused { path, source },
             other => other,

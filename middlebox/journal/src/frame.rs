@@ -138,7 +138,7 @@ pub(crate) enum SegmentItem<'a> {
 }
 
 /// Reads the frames of a segment, one at a time.
-pub(crate) struct Frames<R> {
+pub(crate) struct FrameReader<R> {
     source: R,
     format: Format,
     /// Offset of the next frame, in octets.
@@ -150,7 +150,7 @@ pub(crate) struct Frames<R> {
     octets: Vec<u8>,
 }
 
-impl<R: Read> Frames<R> {
+impl<R: Read> FrameReader<R> {
     /// Creates a reader of a segment with `end` octets. `source` continues at `offset`, the start of a frame.
     pub fn new(source: R, offset: u64, end: u64, format: Format, frame_position: FramePosition) -> Self {
         Self { source, format, offset, end, frame_position, is_closed: false, octets: Vec::new() }
@@ -171,13 +171,13 @@ impl<R: Read> Frames<R> {
     }
 
     /// Returns true if nothing follows the last complete frame.
-    pub fn are_at_end(&self) -> bool {
+    pub fn is_at_end(&self) -> bool {
         self.offset == self.end
     }
 
     /// Returns true if the last frame marks the end. Earlier versions have no such frames, so the result is
     /// always true for their format.
-    pub fn are_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.is_closed || self.format == Format::Unchained
     }
 
@@ -275,7 +275,7 @@ mod tests {
 
     /// Returns the number of complete frames, their end, and whether anything else follows.
     fn read(octets: &[u8]) -> (usize, u64, bool) {
-        let mut frames = Frames::new(octets, 0, octets.len() as u64, Format::Chained, FIRST);
+        let mut frames = FrameReader::new(octets, 0, octets.len() as u64, Format::Chained, FIRST);
         for count in 0.. {
             match frames.next().unwrap() {
                 SegmentItem::Frame(..) => {}

@@ -10,10 +10,10 @@ use hol_simco::{AgentId, Change, Owner, Pid, RecordedRule};
 use crate::appender::Appender;
 use crate::frame::{Format, FramePosition};
 use crate::lasting_entries::SegmentEnd;
-use crate::mark::{Mark, Position};
+use crate::mark::{HighWaterMark, Position};
 use crate::recovery::{RecoveredState, recover};
-use crate::segment::{self, Start};
-use crate::usage::{self, Usage};
+use crate::segment::{self, SegmentStart};
+use crate::usage::{self, JournalUsage};
 use crate::{JournalError, TruncatedTail, compaction, entry, frame};
 
 /// When a record counts as safe.
@@ -37,10 +37,10 @@ pub struct Journal {
     /// The end of the last segment; `None` if the disk had no space for another segment.
     appender: Option<Appender>,
     /// The high-water mark; `None` if it could not be written.
-    mark: Option<Mark>,
-    usage: Usage,
+    mark: Option<HighWaterMark>,
+    usage: JournalUsage,
     /// The running compaction, and the usage when it began.
-    compaction: Option<(JoinHandle<Result<(), JournalError>>, Usage)>,
+    compaction: Option<(JoinHandle<Result<(), JournalError>>, JournalUsage)>,
     truncated_tail: Option<TruncatedTail>,
     /// PIDs of rules that had ended when the journal was opened, as far as its entries still contain them.
     ended_pids: Vec<Pid>,
@@ -77,7 +77,7 @@ impl Journal {
             segments,
             appender,
             mark: None,
-            usage: Usage { current, superseded: entries - current, octets },
+            usage: JournalUsage { current, superseded: entries - current, octets },
             compaction: None,
             truncated_tail,
             ended_pids: ended,
@@ -133,10 +133,10 @@ impl Journal {
     fn appender(&mut self) -> Result<&mut Appender, JournalError> {
         if self.appender.is_none() {
             let (number, start) = match self.segments.last() {
-                Some(last) => (last + 1, Start::Continued),
-                None => (1, Start::Empty),
+                Some(last) => (last + 1, SegmentStart::Continued),
+                None => (1, SegmentStart::Empty),
             };
-            let appender = begin_segment(&self.dir, number, start).map_err(JournalError::into_refusal)?;
+            let appender = begin_segment(&self.dir, number, start).map_err(JournalError::into_refused)?;
             self.segments.push(number);
             self.usage.octets += segment::HEADER_LENGTH as u64;
             self.appender = Some(appender);
@@ -163,16 +163,16 @@ impl Journal {
     }
 
     /// Records entries. `usage` has the numbers of current rules and of superseded entries after this record.
-    pub(crate) fn record_entries(&mut self, entries: &[u8], usage: Usage) -> Result<(), JournalError> {
+    pub(crate) fn record_entries(&mut self, entries: &[u8], usage: JournalUsage) -> Result<(), JournalError> {
         frame::begin(&mut self.frame);
         self.frame.extend_from_slice(entries);
         self.append()?;
-        let Usage { current, superseded, .. } = usage;
-        self.usage = Usage { current, superseded, ..self.usage };
+        let JournalUsage { current, superseded, .. } = usage;
+        self.usage = JournalUsage { current, superseded, ..self.usage };
         Ok(())
     }
 
-    pub(crate) fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> JournalUsage {
         self.usage
     }
 
@@ -189,14 +189,14 @@ impl Journal {
         let (mut frame_position, mut end) =
             (FramePosition::first_of_segment(number), segment::HEADER_LENGTH as u64);
         let path = segment::path(&self.dir, number);
-        let file = segment::create(&self.dir, number, Start::Empty, |file| {
+        let file = segment::create(&self.dir, number, SegmentStart::Empty, |file| {
             (frame_position, end) = compaction::write(entries.iter().copied(), frame_position, file)
                 .map_err(JournalError::io("write", &path))?;
             Ok(())
         })?;
         self.appender = Some(Appender::new(file, path, end, frame_position));
         let superseded = std::mem::replace(&mut self.segments, vec![number]);
-        self.usage = Usage { current: entries.len() as u64, superseded: 0, octets: end };
+        self.usage = JournalUsage { current: entries.len() as u64, superseded: 0, octets: end };
         self.mark_position();
         superseded.iter().try_for_each(|number| segment::remove(&segment::path(&self.dir, *number)))
     }
@@ -247,7 +247,7 @@ impl Journal {
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.appender()?.sync()?;
         match (&self.mark, self.position()) {
-            (None, Some(position)) => self.mark = Some(Mark::open(&self.dir, position)?),
+            (None, Some(position)) => self.mark = Some(HighWaterMark::open(&self.dir, position)?),
             _ => self.mark_position(),
         }
         Ok(())
@@ -273,7 +273,7 @@ impl Journal {
         // A segment is followed by another only if it is complete.
         self.appender()?.close()?;
         let next = self.segments[self.segments.len() - 1] + 1;
-        self.appender = Some(begin_segment(&self.dir, next, Start::Continued)?);
+        self.appender = Some(begin_segment(&self.dir, next, SegmentStart::Continued)?);
         let (dir, finished) = (self.dir.clone(), self.segments.clone());
         self.segments.push(next);
         self.mark_position();
@@ -330,7 +330,7 @@ fn resume_segment(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result
     Ok(Appender::new(file, path, end.offset, end.frame_position))
 }
 
-fn begin_segment(dir: &Path, number: u64, start: Start) -> Result<Appender, JournalError> {
+fn begin_segment(dir: &Path, number: u64, start: SegmentStart) -> Result<Appender, JournalError> {
     let file = segment::create(dir, number, start, |_| Ok(()))?;
     Ok(Appender::new(
         file,

@@ -11,11 +11,11 @@ use hol_simco::{Pid, RecordedRule};
 use crate::JournalError;
 use crate::entry::{Entry, parse_all};
 use crate::frame::{Format, FramePosition, SegmentItem};
-use crate::segment::{self, Reader};
+use crate::segment::{self, SegmentReader};
 
 /// The lasting entries of some segments.
 #[derive(Debug, Default)]
-pub(crate) struct LastingEntries {
+pub(crate) struct CurrentEntries {
     /// The number of each rule's last entry.
     numbers: BTreeMap<Pid, u64>,
     /// PIDs of ended rules, in the order of their ends.
@@ -40,13 +40,13 @@ pub(crate) struct SegmentEnd {
 
 impl SegmentEnd {
     /// Returns the end of the frames that have been read.
-    pub fn of(frames: &Reader) -> Self {
+    pub fn of(frames: &SegmentReader) -> Self {
         let (offset, format, frame_position) = (frames.offset(), frames.format(), frames.frame_position());
-        Self { offset, format, frame_position, is_closed: frames.are_closed() }
+        Self { offset, format, frame_position, is_closed: frames.is_closed() }
     }
 }
 
-impl LastingEntries {
+impl CurrentEntries {
     /// Reads the segments for the first time.
     pub fn of(dir: &Path, numbers: &[u64]) -> Result<Self, JournalError> {
         let mut lasting_entries = Self::default();
@@ -115,7 +115,7 @@ fn for_each_entry(
 /// Calls `visit` with each entry of an open segment and its octets, up to the end of the complete frames. An
 /// error of `visit` counts as damage.
 pub(crate) fn for_each_entry_of(
-    frames: &mut Reader,
+    frames: &mut SegmentReader,
     path: &Path,
     mut visit: impl FnMut(Entry, &[u8]) -> Result<(), &'static str>,
 ) -> Result<(), JournalError> {

@@ -39,7 +39,7 @@ pub(crate) struct Position {
 
 /// The file of the high-water mark of an open journal.
 #[derive(Debug)]
-pub(crate) struct Mark {
+pub(crate) struct HighWaterMark {
     file: File,
     path: PathBuf,
     count: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Mark {
     is_synced: bool,
 }
 
-impl Mark {
+impl HighWaterMark {
     /// Creates the mark, or continues it, with a position that is on the disk.
     pub fn open(dir: &Path, position: Position) -> Result<Self, JournalError> {
         let path = path(dir);
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn an_incomplete_slot_leaves_the_previous_mark() {
         let dir = tempfile::tempdir().unwrap();
-        let mut mark = Mark::open(dir.path(), position(1)).unwrap();
+        let mut mark = HighWaterMark::open(dir.path(), position(1)).unwrap();
         for segment in 2..6 {
             mark.advance(position(segment)).unwrap();
             assert_eq!(read(dir.path()).unwrap(), Some(position(segment)));

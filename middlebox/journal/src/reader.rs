@@ -8,7 +8,7 @@ use hol_simco::RecordedRule;
 
 use crate::entry::Entry;
 use crate::lasting_entries::{SegmentEnd, for_each_entry_of};
-use crate::recovery::{NO_FRAME, damaged, relevant_segments};
+use crate::recovery::{NO_FRAME, damage_error, relevant_segments};
 use crate::{JournalError, mark, segment};
 
 /// Maximum number of attempts while compactions remove segments. A compaction takes much longer than opening the
@@ -56,9 +56,9 @@ fn read_once(dir: &Path) -> Result<Vec<RecordedRule>, JournalError> {
         })?;
         if number == last {
             let end = SegmentEnd::of(&frames);
-            mark.map_or(Ok(()), |mark| mark.check(dir, Some((number, &end)), !frames.are_at_end()))?;
-        } else if !frames.are_at_end() {
-            return Err(damaged(&path, frames.offset(), NO_FRAME));
+            mark.map_or(Ok(()), |mark| mark.check(dir, Some((number, &end)), !frames.is_at_end()))?;
+        } else if !frames.is_at_end() {
+            return Err(damage_error(&path, frames.offset(), NO_FRAME));
         }
     }
     Ok(rules.into_values().collect())

@@ -7,8 +7,8 @@ use std::path::Path;
 use hol_simco::{Pid, RecordedRule};
 
 use crate::frame;
-use crate::lasting_entries::{LastingEntries, SegmentEnd};
-use crate::segment::{self, Reader, SegmentList, Start};
+use crate::lasting_entries::{CurrentEntries, SegmentEnd};
+use crate::segment::{self, SegmentList, SegmentReader, SegmentStart};
 use crate::{JournalError, TruncatedTail, mark};
 
 /// The content of all segments of a directory.
@@ -36,17 +36,17 @@ pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
     let superseded = numbers.iter().filter(|number| !segments.contains(number));
     let superseded = superseded.map(|number| segment::path(dir, *number));
     superseded.chain(unfinished).try_for_each(|path| segment::remove(&path))?;
-    let lasting_entries = LastingEntries::of(dir, &segments)?;
+    let lasting_entries = CurrentEntries::of(dir, &segments)?;
     let mut truncated_tail: Option<TruncatedTail> = None;
     for (at, (number, end)) in segments.iter().zip(&lasting_entries.ends).enumerate() {
         let path = segment::path(dir, *number);
         // Only the last data written can be torn: a new segment starts when the previous one is on the disk.
         if let Some(TruncatedTail { path, offset, .. }) = &truncated_tail {
-            return Err(damaged(path, *offset, NO_FRAME));
+            return Err(damage_error(path, *offset, NO_FRAME));
         }
         truncated_tail = truncated_tail_of(&path, end)?;
         if truncated_tail.is_none() && !end.is_closed && at + 1 < segments.len() {
-            return Err(damaged(&path, end.offset, "the end of this segment is missing"));
+            return Err(damage_error(&path, end.offset, "the end of this segment is missing"));
         }
     }
     let end = lasting_entries.ends.last().copied();
@@ -71,22 +71,25 @@ pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
 
 pub(crate) const NO_FRAME: &str = "these octets are not a record, but records follow them";
 
-pub(crate) fn damaged(path: &Path, offset: u64, problem: &'static str) -> JournalError {
+pub(crate) fn damage_error(path: &Path, offset: u64, problem: &'static str) -> JournalError {
     JournalError::Damaged { path: path.to_owned(), offset, problem }
 }
 
 /// Opens the last segment that needs no earlier segment, and all segments after it.
-pub(crate) fn relevant_segments(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64, Reader)>, JournalError> {
+pub(crate) fn relevant_segments(
+    dir: &Path,
+    numbers: &[u64],
+) -> Result<Vec<(u64, SegmentReader)>, JournalError> {
     let mut relevant = Vec::new();
     for (at, number) in numbers.iter().enumerate().rev() {
         let path = segment::path(dir, *number);
         let (start, frames) = segment::read(&path, *number)?;
         relevant.push((*number, frames));
-        if start == Start::Empty {
+        if start == SegmentStart::Empty {
             break;
         }
         if at == 0 || numbers[at - 1] + 1 != *number {
-            return Err(damaged(&path, 0, "the segment before this one is missing"));
+            return Err(damage_error(&path, 0, "the segment before this one is missing"));
         }
     }
     relevant.reverse();
@@ -106,10 +109,10 @@ fn truncated_tail_of(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTa
     };
     let tail = read().map_err(JournalError::io("read", path))?;
     if frame::contains_frame(&tail, format) {
-        return Err(damaged(path, end, NO_FRAME));
+        return Err(damage_error(path, end, NO_FRAME));
     }
     if frame::is_one_bit_off(&tail, format) {
-        return Err(damaged(path, end, "one bit of this record has changed since it was written"));
+        return Err(damage_error(path, end, "one bit of this record has changed since it was written"));
     }
     let octets = tail.len() as u64;
     let path = path.to_owned();

@@ -10,7 +10,7 @@ use std::path::Path;
 use hol_simco::{Pid, RecordedRule};
 
 use crate::entry::{self, Entry, parse_all};
-use crate::usage::Usage;
+use crate::usage::JournalUsage;
 use crate::{Journal, JournalError};
 
 /// A copy of the journal of a middlebox, as [`Journal::open`] reads it.
@@ -80,7 +80,7 @@ impl Replica {
 
     /// Records the entries of a batch, which are on the disk on return.
     pub fn record(&mut self, entries: &[u8]) -> Result<(), JournalError> {
-        let Usage { mut current, mut superseded, octets } = self.journal.usage();
+        let JournalUsage { mut current, mut superseded, octets } = self.journal.usage();
         // For each rule in the entries so far: true if these entries leave the rule in force.
         let mut now: BTreeMap<Pid, bool> = BTreeMap::new();
         let mut relevant = Vec::with_capacity(entries.len());
@@ -109,7 +109,7 @@ impl Replica {
         if relevant.is_empty() {
             return Ok(());
         }
-        self.journal.record_entries(&relevant, Usage { current, superseded, octets })?;
+        self.journal.record_entries(&relevant, JournalUsage { current, superseded, octets })?;
         for (pid, is_current) in now {
             if is_current {
                 self.current.insert(pid)

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::JournalError;
-use crate::frame::{Format, FramePosition, Frames};
+use crate::frame::{Format, FramePosition, FrameReader};
 
 /// Octets before the first frame.
 pub(crate) const HEADER_LENGTH: usize = 16;
@@ -22,7 +22,7 @@ const UNFINISHED_SUFFIX: &str = ".new";
 
 /// The rules that are current before a segment's first frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum SegmentStart {
     /// No rules: earlier segments are obsolete.
     Empty,
     /// The rules at the end of the previous segment.
@@ -69,7 +69,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), JournalError> {
 pub(crate) fn create(
     dir: &Path,
     number: u64,
-    start: Start,
+    start: SegmentStart,
     fill: impl FnOnce(&mut File) -> Result<(), JournalError>,
 ) -> Result<File, JournalError> {
     let path = path(dir, number);
@@ -85,7 +85,7 @@ pub(crate) fn create(
 
 fn create_unfinished(
     path: &Path,
-    start: Start,
+    start: SegmentStart,
     fill: impl FnOnce(&mut File) -> Result<(), JournalError>,
 ) -> Result<File, JournalError> {
     let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
@@ -102,10 +102,10 @@ pub(crate) fn sync_directory(dir: &Path) -> Result<(), JournalError> {
 }
 
 /// The frames of an open segment.
-pub(crate) type Reader = Frames<BufReader<File>>;
+pub(crate) type SegmentReader = FrameReader<BufReader<File>>;
 
 /// Opens a segment for reading.
-pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalError> {
+pub(crate) fn read(path: &Path, number: u64) -> Result<(SegmentStart, SegmentReader), JournalError> {
     let mut file = File::open(path).map_err(JournalError::io("open", path))?;
     let length = file.metadata().map_err(JournalError::io("read", path))?.len();
     let mut octets = [0; HEADER_LENGTH];
@@ -118,17 +118,23 @@ pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalE
     let reader = BufReader::with_capacity(1 << 16, file);
     Ok((
         start,
-        Frames::new(reader, HEADER_LENGTH as u64, length, format, FramePosition::first_of_segment(number)),
+        FrameReader::new(
+            reader,
+            HEADER_LENGTH as u64,
+            length,
+            format,
+            FramePosition::first_of_segment(number),
+        ),
     ))
 }
 
-fn header(start: Start, version: u8) -> [u8; HEADER_LENGTH] {
+fn header(start: SegmentStart, version: u8) -> [u8; HEADER_LENGTH] {
     let mut octets = [0; HEADER_LENGTH];
     octets[..8].copy_from_slice(&MAGIC);
     octets[8] = version;
     octets[9] = match start {
-        Start::Empty => 0,
-        Start::Continued => 1,
+        SegmentStart::Empty => 0,
+        SegmentStart::Continued => 1,
     };
     let checksum = crc32c::crc32c(&octets[..12]);
     octets[12..].copy_from_slice(&checksum.to_be_bytes());
@@ -142,7 +148,7 @@ enum HeaderError {
     Version(u8),
 }
 
-fn parse_header(octets: [u8; HEADER_LENGTH]) -> Result<(Start, Format), HeaderError> {
+fn parse_header(octets: [u8; HEADER_LENGTH]) -> Result<(SegmentStart, Format), HeaderError> {
     // Other versions may have other checksums, but all state their version at this position.
     let format = match octets[8] {
         UNCHAINED_VERSION => Format::Unchained,
@@ -150,7 +156,7 @@ fn parse_header(octets: [u8; HEADER_LENGTH]) -> Result<(Start, Format), HeaderEr
         version if octets.starts_with(&MAGIC) => return Err(HeaderError::Version(version)),
         _ => return Err(HeaderError::Malformed),
     };
-    let starts = [Start::Empty, Start::Continued];
+    let starts = [SegmentStart::Empty, SegmentStart::Continued];
     let start = starts.into_iter().find(|start| header(*start, octets[8]) == octets);
     start.map(|start| (start, format)).ok_or(HeaderError::Malformed)
 }
@@ -161,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_header_states_its_version_and_detects_changed_octets() {
-        for start in [Start::Empty, Start::Continued] {
+        for start in [SegmentStart::Empty, SegmentStart::Continued] {
             assert_eq!(parse_header(header(start, UNCHAINED_VERSION)), Ok((start, Format::Unchained)));
             let good = header(start, VERSION);
             assert_eq!(parse_header(good), Ok((start, Format::Chained)));

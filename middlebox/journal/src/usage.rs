@@ -11,7 +11,7 @@ const LARGE_WASTE: u64 = 8 << 20;
 
 /// The number and size of a journal's entries, which decide about compaction.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Usage {
+pub(crate) struct JournalUsage {
     /// Number of current rules.
     pub current: u64,
     /// Number of superseded entries.
@@ -20,7 +20,7 @@ pub(crate) struct Usage {
     pub octets: u64,
 }
 
-impl Usage {
+impl JournalUsage {
     /// Returns the approximate number of octets of superseded entries.
     fn waste(self) -> u64 {
         let share = u128::from(self.octets) * u128::from(self.superseded);
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_small_disk_and_a_large_waste_are_worth_compaction() {
         let worth = |current, superseded, octets, free| {
-            Usage { current, superseded, octets }.is_worth_compaction(|| free)
+            JournalUsage { current, superseded, octets }.is_worth_compaction(|| free)
         };
         assert!(!worth(1000, 1000, 100 << 20, 0), "no more than half of the journal is superseded");
         assert!(worth(1000, 100_000, LARGE_WASTE * 2, u64::MAX));
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn compaction_removes_superseded_entries_from_the_usage() {
-        let before = Usage { current: 10, superseded: 90, octets: 1000 };
-        let Usage { current, superseded, octets } = before.compacted(before);
+        let before = JournalUsage { current: 10, superseded: 90, octets: 1000 };
+        let JournalUsage { current, superseded, octets } = before.compacted(before);
         assert_eq!((current, superseded, octets), (10, 0, 100));
-        let after = Usage { current: 9, superseded: 92, octets: 1020 };
-        let Usage { current, superseded, octets } = after.compacted(before);
+        let after = JournalUsage { current: 9, superseded: 92, octets: 1020 };
+        let JournalUsage { current, superseded, octets } = after.compacted(before);
         assert_eq!((current, superseded, octets), (9, 2, 120), "newer entries remain");
-        let nothing = Usage { current: 0, superseded: 0, octets: 0 };
+        let nothing = JournalUsage { current: 0, superseded: 0, octets: 0 };
         assert_eq!(nothing.compacted(nothing).octets, 0);
     }
 

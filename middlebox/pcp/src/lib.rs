@@ -6,12 +6,12 @@
 //! the answers to invalid datagrams.
 //!
 //! ```
-//! use hol_pcp::{DatagramRequest, Operation, Refusal, parse, reply};
+//! use hol_pcp::{DatagramRequest, Operation, ResultCode, parse, reply};
 //!
 //! let announce = [&[2, 0, 0, 0, 0, 0, 0, 0][..], &[0; 10], &[0xff, 0xff, 192, 0, 2, 7]].concat();
 //! let Ok(Some(DatagramRequest::Pcp(request))) = parse(&announce) else { unreachable!() };
 //! assert_eq!(request.operation, Operation::Announce);
-//! assert_eq!(reply::refusal(&announce, Refusal::AddressMismatch, 7)[3], 12);
+//! assert_eq!(reply::error_response(&announce, ResultCode::AddressMismatch, 7)[3], 12);
 //! ```
 
 mod address;
@@ -22,7 +22,7 @@ pub mod reply;
 mod request;
 
 pub use option::Filter;
-pub use refusal::Refusal;
+pub use refusal::ResultCode;
 pub use request::{Mapping, Operation, Request};
 
 /// The port of a gateway for both protocols. RFC 6887 section 19.1.
@@ -37,9 +37,9 @@ pub enum DatagramRequest {
     NatPmp(nat_pmp::Request),
 }
 
-/// Parses a datagram; `None` if it is to be ignored. The answer to an invalid request is [`reply::refusal`]
-/// for PCP and [`nat_pmp::refusal`] for version 0. RFC 6887 section 8.3.
-pub fn parse(octets: &[u8]) -> Result<Option<DatagramRequest>, Refusal> {
+/// Parses a datagram; `None` if it is to be ignored. The answer to an invalid request is [`reply::error_response`]
+/// for PCP and [`nat_pmp::error_response`] for version 0. RFC 6887 section 8.3.
+pub fn parse(octets: &[u8]) -> Result<Option<DatagramRequest>, ResultCode> {
     match octets {
         [] | [_] => Ok(None),
         // Another server's answer.
@@ -48,6 +48,6 @@ pub fn parse(octets: &[u8]) -> Result<Option<DatagramRequest>, Refusal> {
             nat_pmp::Request::parse(octets).map(|request| request.map(DatagramRequest::NatPmp))
         }
         [request::VERSION, ..] => Request::parse(octets).map(DatagramRequest::Pcp).map(Some),
-        _ => Err(Refusal::UnsupportedVersion),
+        _ => Err(ResultCode::UnsupportedVersion),
     }
 }

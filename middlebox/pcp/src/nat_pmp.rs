@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use bytes::{Buf, BufMut};
 
-use crate::Refusal;
+use crate::ResultCode;
 
 /// The version number of NAT-PMP.
 pub(crate) const VERSION: u8 = 0;
@@ -33,14 +33,14 @@ pub enum Request {
 
 impl Request {
     /// Parses a request; `None` if it is too short: it may not be a request, so there is no answer.
-    pub(crate) fn parse(octets: &[u8]) -> Result<Option<Self>, Refusal> {
+    pub(crate) fn parse(octets: &[u8]) -> Result<Option<Self>, ResultCode> {
         let mut rest = octets;
         let (_, operation) = (rest.get_u8(), rest.get_u8());
         let protocol = match operation {
             0 => return Ok(Some(Self::Address)),
             1 => UDP,
             2 => TCP,
-            _ => return Err(Refusal::UnsupportedOpcode),
+            _ => return Err(ResultCode::UnsupportedOpcode),
         };
         if rest.len() < 10 {
             return Ok(None);
@@ -74,7 +74,7 @@ fn put_mapping(out: &mut Vec<u8>, port: u16, external: u16, lifetime: u32) {
 }
 
 /// Returns the answer with the gateway's address. `epoch` is the age of the gateway's state in seconds.
-pub fn address(address: Ipv4Addr, epoch: u32) -> Vec<u8> {
+pub fn address_response(address: Ipv4Addr, epoch: u32) -> Vec<u8> {
     let mut out = header(0, 0, epoch);
     out.put_slice(&address.octets());
     out
@@ -82,19 +82,19 @@ pub fn address(address: Ipv4Addr, epoch: u32) -> Vec<u8> {
 
 /// Returns the answer about a granted mapping, with its outside port and its lifetime in seconds. Both are 0 for
 /// a deleted mapping.
-pub fn mapped(protocol: u8, port: u16, external: u16, lifetime: u32, epoch: u32) -> Vec<u8> {
+pub fn mapping_response(protocol: u8, port: u16, external: u16, lifetime: u32, epoch: u32) -> Vec<u8> {
     let mut out = header(operation(protocol), 0, epoch);
     put_mapping(&mut out, port, external, lifetime);
     out
 }
 
 /// Returns the refusal of a request. NAT-PMP has fewer codes than PCP. RFC 6886 section 3.5.
-pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
+pub fn error_response(request: &[u8], refusal: ResultCode, epoch: u32) -> Vec<u8> {
     let code = match refusal {
-        Refusal::UnsupportedVersion => 1,
-        Refusal::NotAuthorized | Refusal::AddressMismatch => 2,
-        Refusal::NoResources | Refusal::UserExceedsQuota => 4,
-        Refusal::UnsupportedOpcode | Refusal::UnsupportedProtocol => 5,
+        ResultCode::UnsupportedVersion => 1,
+        ResultCode::NotAuthorized | ResultCode::AddressMismatch => 2,
+        ResultCode::NoResources | ResultCode::UserExceedsQuota => 4,
+        ResultCode::UnsupportedOpcode | ResultCode::UnsupportedProtocol => 5,
         _ => 3,
     };
     let mut out = header(request.get(1).copied().unwrap_or_default(), code, epoch);

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bytes::{Buf, BufMut};
 
-use crate::{Refusal, address};
+use crate::{ResultCode, address};
 
 /// Options with lower codes are mandatory. RFC 6887 section 7.3.
 const FIRST_OPTIONAL: u8 = 128;
@@ -32,19 +32,19 @@ pub(crate) struct Options {
 
 impl Options {
     /// Parses the options, ignoring unknown optional ones.
-    pub fn parse(mut rest: &[u8], is_map: bool) -> Result<Self, Refusal> {
+    pub fn parse(mut rest: &[u8], is_map: bool) -> Result<Self, ResultCode> {
         let mut options = Self::default();
         while !rest.is_empty() {
             let (code, value) = parse_next(&mut rest)?;
             match code {
                 PREFER_FAILURE if is_map => {
                     if !value.is_empty() || std::mem::replace(&mut options.prefer_failure, true) {
-                        return Err(Refusal::MalformedOption);
+                        return Err(ResultCode::MalformedOption);
                     }
                 }
                 FILTER_OPTION if is_map => options.filter(value)?,
                 // No host may manage mappings of another (THIRD_PARTY).
-                0..FIRST_OPTIONAL => return Err(Refusal::UnsupportedOption),
+                0..FIRST_OPTIONAL => return Err(ResultCode::UnsupportedOption),
                 FIRST_OPTIONAL.. => {}
             }
         }
@@ -52,9 +52,9 @@ impl Options {
     }
 
     /// Adds a filter; a filter of prefix length zero removes earlier filters.
-    fn filter(&mut self, mut value: &[u8]) -> Result<(), Refusal> {
+    fn filter(&mut self, mut value: &[u8]) -> Result<(), ResultCode> {
         if value.len() != Filter::FILTER_LENGTH {
-            return Err(Refusal::MalformedOption);
+            return Err(ResultCode::MalformedOption);
         }
         value.advance(1);
         let (bits, port) = (value.get_u8(), value.get_u16());
@@ -69,7 +69,7 @@ impl Options {
             IpAddr::V4(_) => bits.checked_sub(96).filter(|bits| *bits <= 32),
             IpAddr::V6(_) => Some(bits).filter(|bits| *bits <= 128),
         };
-        let prefix_length = prefix_length.ok_or(Refusal::MalformedOption)?;
+        let prefix_length = prefix_length.ok_or(ResultCode::MalformedOption)?;
         self.filters.push(Filter { prefix_length, address, port });
         Ok(())
     }
@@ -92,12 +92,12 @@ impl Filter {
 }
 
 /// Takes the next option's code and value. Its length excludes the padding to four octets.
-fn parse_next<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8]), Refusal> {
-    let ([code, _, high, low], others) = rest.split_first_chunk().ok_or(Refusal::MalformedOption)?;
+fn parse_next<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8]), ResultCode> {
+    let ([code, _, high, low], others) = rest.split_first_chunk().ok_or(ResultCode::MalformedOption)?;
     let length = usize::from(u16::from_be_bytes([*high, *low]));
     let padded = length.next_multiple_of(4);
     if padded > others.len() {
-        return Err(Refusal::MalformedOption);
+        return Err(ResultCode::MalformedOption);
     }
     *rest = &others[padded..];
     Ok((*code, &others[..length]))

@@ -3,7 +3,7 @@
 /// The result code of a negative answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Refusal {
+pub enum ResultCode {
     /// The version is neither 2 nor, for NAT-PMP, 0.
     UnsupportedVersion = 1,
     /// The host is not authorized.
@@ -32,7 +32,7 @@ pub enum Refusal {
     ExcessiveRemotePeers = 13,
 }
 
-impl Refusal {
+impl ResultCode {
     /// Returns the result code of the refusal.
     pub const fn code(self) -> u8 {
         self as u8

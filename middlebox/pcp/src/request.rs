@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::{Buf, BufMut};
 
 use crate::option::{Filter, Options};
-use crate::{Refusal, address};
+use crate::{ResultCode, address};
 
 /// The version number. RFC 6887 section 7.
 pub(crate) const VERSION: u8 = 2;
@@ -67,9 +67,9 @@ pub struct Mapping {
 
 impl Request {
     /// Parses a datagram of version 2. RFC 6887 section 8.3.
-    pub(crate) fn parse(octets: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(octets: &[u8]) -> Result<Self, ResultCode> {
         if octets.len() > MAX_MESSAGE || octets.len() < HEADER_LENGTH || !octets.len().is_multiple_of(4) {
-            return Err(Refusal::MalformedRequest);
+            return Err(ResultCode::MalformedRequest);
         }
         let mut rest = octets;
         let (_, operation) = (rest.get_u8(), rest.get_u8());
@@ -91,7 +91,7 @@ impl Request {
                 Options::parse(rest, false)?;
                 Operation::Peer { mapping, remote }
             }
-            _ => return Err(Refusal::UnsupportedOpcode),
+            _ => return Err(ResultCode::UnsupportedOpcode),
         };
         Ok(Self { lifetime, client, operation })
     }
@@ -143,9 +143,9 @@ impl Operation {
 
 impl Mapping {
     /// Parses the mapping of an operation that has `length` octets before its options.
-    fn parse(rest: &mut &[u8], length: usize) -> Result<Self, Refusal> {
+    fn parse(rest: &mut &[u8], length: usize) -> Result<Self, ResultCode> {
         if rest.len() < length {
-            return Err(Refusal::MalformedRequest);
+            return Err(ResultCode::MalformedRequest);
         }
         let mut nonce = [0; 12];
         rest.copy_to_slice(&mut nonce);

@@ -1,6 +1,6 @@
 //! The figures of RFC 6887 and RFC 6886, filled in by hand, and invalid datagrams.
 
-use hol_pcp::{DatagramRequest, Filter, Mapping, Operation, Refusal, Request, nat_pmp, parse, reply};
+use hol_pcp::{DatagramRequest, Filter, Mapping, Operation, Request, ResultCode, nat_pmp, parse, reply};
 use proptest::prelude::*;
 
 /// RFC 6887 figures 2 and 9: MAP for UDP port 5004 of 192.0.2.7, any address and port 40000 outside, for an hour.
@@ -20,7 +20,7 @@ fn map(prefer_failure: bool, filters: Vec<Filter>) -> Request {
     Request { lifetime: 3600, client: "192.0.2.7".parse().unwrap(), operation }
 }
 
-fn parse_pcp(octets: &[u8]) -> Result<Request, Refusal> {
+fn parse_pcp(octets: &[u8]) -> Result<Request, ResultCode> {
     match parse(octets)? {
         Some(DatagramRequest::Pcp(request)) => Ok(request),
         other => panic!("{other:?}"),
@@ -34,7 +34,7 @@ fn pcp_datagrams_match_the_figures_of_rfc_6887() {
     // Figure 10: the answer contains the assigned address instead of the suggested one.
     let assigned = Mapping { external: "203.0.113.9:40001".parse().unwrap(), ..mapping() };
     let operation = Operation::Map { mapping: assigned, prefer_failure: false, filters: Vec::new() };
-    let answer = reply::grant(&operation, 1800, 77);
+    let answer = reply::success_response(&operation, 1800, 77);
     assert_eq!(answer[..24], [2, 129, 0, 0, 0, 0, 7, 8, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(answer[24..42], MAP[24..42]);
     assert_eq!(answer[42..44], [0x9c, 0x41]);
@@ -63,41 +63,41 @@ fn options_are_read_and_written() {
 fn invalid_requests_are_refused_with_the_right_code() {
     let with = |option: &[u8]| parse_pcp(&[&MAP[..], option].concat()).unwrap_err();
     let third_party = [&[1, 0, 0, 16][..], &[0; 16]].concat();
-    assert_eq!(with(&third_party), Refusal::UnsupportedOption);
-    assert_eq!(with(&[127, 0, 0, 0]), Refusal::UnsupportedOption);
-    assert_eq!(with(&[2, 0, 0, 0, 2, 0, 0, 0]), Refusal::MalformedOption);
-    assert_eq!(with(&[2, 0, 0, 4, 0, 0, 0, 0]), Refusal::MalformedOption);
-    assert_eq!(with(&[3, 0, 0, 4, 0, 0, 0, 0]), Refusal::MalformedOption);
-    assert_eq!(with(&[2, 0, 0xff, 0xff]), Refusal::MalformedOption);
+    assert_eq!(with(&third_party), ResultCode::UnsupportedOption);
+    assert_eq!(with(&[127, 0, 0, 0]), ResultCode::UnsupportedOption);
+    assert_eq!(with(&[2, 0, 0, 0, 2, 0, 0, 0]), ResultCode::MalformedOption);
+    assert_eq!(with(&[2, 0, 0, 4, 0, 0, 0, 0]), ResultCode::MalformedOption);
+    assert_eq!(with(&[3, 0, 0, 4, 0, 0, 0, 0]), ResultCode::MalformedOption);
+    assert_eq!(with(&[2, 0, 0xff, 0xff]), ResultCode::MalformedOption);
     let mut few_bits = [&[3, 0, 0, 20, 0, 95, 0, 0][..], &[0; 16]].concat();
     few_bits[18..20].fill(0xff);
-    assert_eq!(with(&few_bits), Refusal::MalformedOption);
-    assert_eq!(with(&vec![0x80; 1041]), Refusal::MalformedRequest);
-    assert_eq!(parse_pcp(&MAP[..56]), Err(Refusal::MalformedRequest));
-    assert_eq!(parse_pcp(&MAP[..20]), Err(Refusal::MalformedRequest));
+    assert_eq!(with(&few_bits), ResultCode::MalformedOption);
+    assert_eq!(with(&vec![0x80; 1041]), ResultCode::MalformedRequest);
+    assert_eq!(parse_pcp(&MAP[..56]), Err(ResultCode::MalformedRequest));
+    assert_eq!(parse_pcp(&MAP[..20]), Err(ResultCode::MalformedRequest));
     let changed = |at: usize, octet: u8| {
         let mut octets = MAP;
         octets[at] = octet;
         parse(&octets)
     };
-    assert_eq!(changed(1, 3), Err(Refusal::UnsupportedOpcode));
-    assert_eq!(changed(0, 1), Err(Refusal::UnsupportedVersion));
+    assert_eq!(changed(1, 3), Err(ResultCode::UnsupportedOpcode));
+    assert_eq!(changed(0, 1), Err(ResultCode::UnsupportedVersion));
     assert_eq!(changed(1, 0x81), Ok(None), "an answer gets no answer");
     assert_eq!(parse(&[2]), Ok(None));
     let mut peer = MAP;
     peer[1] = 2;
-    assert_eq!(parse(&peer), Err(Refusal::MalformedRequest), "PEER is 20 octets longer than MAP");
+    assert_eq!(parse(&peer), Err(ResultCode::MalformedRequest), "PEER is 20 octets longer than MAP");
 }
 
 /// RFC 6887 section 7.2: the answer repeats the request, as far as there is room, with our version.
 #[test]
 fn a_refusal_repeats_the_request() {
-    let refused = reply::refusal(&MAP, Refusal::NoResources, 5);
+    let refused = reply::error_response(&MAP, ResultCode::NoResources, 5);
     assert_eq!(refused[..12], [2, 129, 0, 8, 0, 0, 0, 30, 0, 0, 0, 5]);
     assert_eq!(refused[24..], MAP[24..]);
-    assert_eq!(reply::refusal(&[1, 1, 2, 3, 4], Refusal::UnsupportedVersion, 5).len(), 24);
-    assert_eq!(reply::refusal(&[2; 5000], Refusal::MalformedRequest, 5).len(), 1100);
-    assert_eq!(reply::refusal(&[2; 27], Refusal::MalformedRequest, 5).len(), 28);
+    assert_eq!(reply::error_response(&[1, 1, 2, 3, 4], ResultCode::UnsupportedVersion, 5).len(), 24);
+    assert_eq!(reply::error_response(&[2; 5000], ResultCode::MalformedRequest, 5).len(), 1100);
+    assert_eq!(reply::error_response(&[2; 27], ResultCode::MalformedRequest, 5).len(), 28);
 }
 
 /// RFC 6886 section 3.
@@ -108,12 +108,15 @@ fn nat_pmp_datagrams_match_rfc_6886() {
     let map = nat_pmp::Request::Map { protocol: 17, port: 5004, external: 40000, lifetime: 7200 };
     assert_eq!(parse(&octets), Ok(Some(DatagramRequest::NatPmp(map))));
     assert_eq!(map.to_bytes(), octets);
-    assert_eq!(nat_pmp::address([192, 0, 2, 1].into(), 9), [0, 128, 0, 0, 0, 0, 0, 9, 192, 0, 2, 1]);
+    assert_eq!(nat_pmp::address_response([192, 0, 2, 1].into(), 9), [0, 128, 0, 0, 0, 0, 0, 9, 192, 0, 2, 1]);
     let mapped = [0, 130, 0, 0, 0, 0, 0, 9, 0, 80, 0, 81, 0, 0, 0, 60];
-    assert_eq!(nat_pmp::mapped(6, 80, 81, 60, 9), mapped);
+    assert_eq!(nat_pmp::mapping_response(6, 80, 81, 60, 9), mapped);
     assert_eq!(parse(&octets[..11]), Ok(None));
-    assert_eq!(parse(&[0, 7, 0, 0]), Err(Refusal::UnsupportedOpcode));
-    assert_eq!(nat_pmp::refusal(&[0, 7, 0, 0], Refusal::UnsupportedOpcode, 9), [0, 135, 0, 5, 0, 0, 0, 9]);
+    assert_eq!(parse(&[0, 7, 0, 0]), Err(ResultCode::UnsupportedOpcode));
+    assert_eq!(
+        nat_pmp::error_response(&[0, 7, 0, 0], ResultCode::UnsupportedOpcode, 9),
+        [0, 135, 0, 5, 0, 0, 0, 9]
+    );
 }
 
 proptest! {

@@ -10,7 +10,7 @@ use hol_sctp::wire::Transport;
 use hol_sctp::wire::sctp::Packet;
 use hol_sctp::{Endpoint, HeldData};
 
-use crate::path::Path;
+use crate::path::UdpPath;
 use crate::{Role, random};
 
 /// One end of an association.
@@ -32,12 +32,12 @@ pub struct Association {
     is_discarding: bool,
     datagrams: VecDeque<Bytes>,
     has_peer_closed: bool,
-    end: Option<End>,
+    end: Option<AssociationEnd>,
 }
 
 /// How an association has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum AssociationEnd {
     /// Both ends have shut down. RFC 9260 section 9.2.
     Closed,
     /// The association was aborted, or the peer is unreachable.
@@ -46,10 +46,10 @@ pub enum End {
 
 impl Association {
     /// Opens an association with this port of the peer, and sends INIT.
-    pub fn connect(now: Time, path: Path, peer_port: u16) -> Self {
+    pub fn connect(now: Time, path: UdpPath, peer_port: u16) -> Self {
         /// The first dynamic port. RFC 6335 section 6.
         const FIRST_DYNAMIC: u16 = 49_152;
-        let mut rng = random::unpredictable();
+        let mut rng = random::secure_rng();
         let port = FIRST_DYNAMIC + rng.below(u64::from(u16::MAX - FIRST_DYNAMIC) + 1) as u16;
         let (config, remote) = (Role::Agent.config(), vec![path.peer.ip()]);
         let endpoint = Endpoint::connect(config, vec![path.local], port, remote, peer_port, rng);
@@ -58,7 +58,7 @@ impl Association {
         association
     }
 
-    pub(crate) fn new(now: Time, path: Path, peer_port: u16, endpoint: Endpoint) -> Self {
+    pub(crate) fn new(now: Time, path: UdpPath, peer_port: u16, endpoint: Endpoint) -> Self {
         let mut association = Self {
             endpoint,
             peer: path.peer.ip(),
@@ -103,7 +103,7 @@ impl Association {
 
     /// Returns how the association has ended; `None` if it has not, or while messages that arrived before the end are
     /// unread.
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<AssociationEnd> {
         self.end
     }
 
@@ -212,8 +212,8 @@ impl Association {
                     self.endpoint.handle(self.now, Input::Command(Command::Read(false)));
                 }
                 Output::Event(Event::PeerClosed) => self.has_peer_closed = true,
-                Output::Event(Event::Closed) => self.end = Some(End::Closed),
-                Output::Event(Event::Failed { reason }) => self.end = Some(End::Failed(reason)),
+                Output::Event(Event::Closed) => self.end = Some(AssociationEnd::Closed),
+                Output::Event(Event::Failed { reason }) => self.end = Some(AssociationEnd::Failed(reason)),
                 Output::Event(_) => {}
                 Output::Wait(until) => {
                     self.wake_at = until.unwrap_or(Time::MAX);

@@ -15,13 +15,13 @@ mod port;
 mod random;
 mod socket;
 
-pub use association::{Association, End};
+pub use association::{Association, AssociationEnd};
 pub use datagram::parse;
 pub use hol_sctp::HeldData;
 pub use hol_sctp::wire::sctp::Packet;
 pub use parameters::Role;
-pub use path::Path;
-pub use port::{Answer, Port};
+pub use path::UdpPath;
+pub use port::{Port, PortOutput};
 pub use socket::{PortSocket, ReceivedDatagram};
 
 /// The UDP port of encapsulated SCTP. RFC 6951 section 5.1.

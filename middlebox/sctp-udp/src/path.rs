@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The addresses of a UDP datagram that carries SCTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Path {
+pub struct UdpPath {
     /// The peer's address and UDP port.
     pub peer: SocketAddr,
     /// The address of this host.

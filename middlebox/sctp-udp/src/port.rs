@@ -11,7 +11,7 @@ use hol_sctp::wire::{Address, Transport};
 
 use crate::association::Association;
 use crate::datagram::{Header, parse};
-use crate::path::{Path, loopback};
+use crate::path::{UdpPath, loopback};
 use crate::{Role, random};
 
 /// A listening port; `Id` identifies an association for the caller.
@@ -26,13 +26,13 @@ pub struct Port<Id> {
     listener: Listener,
     associations: BTreeMap<Id, Location>,
     by_tag: BTreeMap<Tag, Id>,
-    by_path: BTreeMap<(Path, u16), Id>,
+    by_path: BTreeMap<(UdpPath, u16), Id>,
 }
 
 /// Where the packets of an association come from, with its tag.
 #[derive(Debug, Clone, Copy)]
 struct Location {
-    path: Path,
+    path: UdpPath,
     tag: Tag,
 }
 
@@ -46,14 +46,14 @@ struct Tag {
 }
 
 impl Tag {
-    fn new(path: Path, peer_port: u16, number: u32) -> Self {
+    fn new(path: UdpPath, peer_port: u16, number: u32) -> Self {
         Self { number, peer: path.peer.ip(), local: path.local, peer_port }
     }
 }
 
 /// The result of a packet that belongs to no association.
 #[derive(Debug)]
-pub enum Answer {
+pub enum PortOutput {
     /// A datagram to send back.
     Datagram(Bytes),
     /// A COOKIE ECHO has begun this association.
@@ -67,13 +67,13 @@ impl<Id: Copy + Ord> Port<Id> {
     pub fn new(address: IpAddr, number: u16) -> Self {
         let config = Role::Middlebox.config();
         let local: Vec<Address> = vec![loopback(address)];
-        let listener = Listener::new(config, local, number, random::unpredictable());
+        let listener = Listener::new(config, local, number, random::secure_rng());
         Self { listener, associations: BTreeMap::new(), by_tag: BTreeMap::new(), by_path: BTreeMap::new() }
     }
 
     /// Returns the association of a datagram, by the header of its packet. The rest of the packet may still
     /// be invalid.
-    pub fn association_of(&self, path: Path, octets: &[u8]) -> Option<Id> {
+    pub fn association_of(&self, path: UdpPath, octets: &[u8]) -> Option<Id> {
         let header = Header::of(octets)?;
         if header.is_reflected {
             // The tag is the peer's.
@@ -84,11 +84,11 @@ impl<Id: Copy + Ord> Port<Id> {
 
     /// Handles a datagram of no association. `accepts` says whether there is room for another association. If
     /// there is none, INIT and COOKIE ECHO are ignored, and the peer repeats them.
-    pub fn answer(&mut self, now: Time, path: Path, octets: &[u8], accepts: bool) -> Answer {
-        let Some(packet) = parse(octets) else { return Answer::None };
+    pub fn answer(&mut self, now: Time, path: UdpPath, octets: &[u8], accepts: bool) -> PortOutput {
+        let Some(packet) = parse(octets) else { return PortOutput::None };
         let is_handshake = matches!(packet.chunks[0], Chunk::Init(_) | Chunk::CookieEcho(_));
         if is_handshake && !accepts {
-            return Answer::None;
+            return PortOutput::None;
         }
         let peer_port = packet.source_port;
         let packet = hol_sctp::wire::Packet::new(path.peer.ip(), path.local, packet);
@@ -96,17 +96,17 @@ impl<Id: Copy + Ord> Port<Id> {
             // The cookie names the host that sent INIT. Otherwise the owner of a cookie could direct our data to another host.
             let is_owner = endpoint.primary() == Some(path.peer.ip());
             let association = Association::new(now, path, peer_port, endpoint);
-            return if is_owner { Answer::Association(Box::new(association)) } else { Answer::None };
+            return if is_owner { PortOutput::Association(Box::new(association)) } else { PortOutput::None };
         }
         match self.listener.poll_transmit().map(|packet| packet.transport) {
-            Some(Transport::Sctp(packet)) => Answer::Datagram(packet.to_bytes()),
-            _ => Answer::None,
+            Some(Transport::Sctp(packet)) => PortOutput::Datagram(packet.to_bytes()),
+            _ => PortOutput::None,
         }
     }
 
     /// Adds an association by the peer's port and our verification tag. Returns the association that it
     /// replaces, if the peer has restarted.
-    pub fn add(&mut self, id: Id, path: Path, peer_port: u16, verification_tag: u32) -> Option<Id> {
+    pub fn add(&mut self, id: Id, path: UdpPath, peer_port: u16, verification_tag: u32) -> Option<Id> {
         let tag = Tag::new(path, peer_port, verification_tag);
         self.associations.insert(id, Location { path, tag });
         self.by_tag.insert(tag, id);
@@ -115,7 +115,7 @@ impl<Id: Copy + Ord> Port<Id> {
 
     /// Notes that a valid packet of an association came from `path`; packets of this association are sent there from
     /// now on. RFC 6951 section 5.4.
-    pub fn note_path(&mut self, id: Id, path: Path) {
+    pub fn note_path(&mut self, id: Id, path: UdpPath) {
         let Some(location) = self.associations.get_mut(&id).filter(|location| location.path != path) else {
             return;
         };

@@ -12,7 +12,7 @@ use nix::sys::socket::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::path::Path;
+use crate::path::UdpPath;
 use crate::random;
 
 /// A non-blocking UDP socket that knows to which address of this host a datagram was sent, and answers from it.
@@ -30,7 +30,7 @@ pub struct PortSocket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceivedDatagram {
     /// The addresses of the datagram.
-    pub path: Path,
+    pub path: UdpPath,
     /// The number of octets of the datagram.
     pub length: usize,
 }
@@ -108,14 +108,14 @@ impl PortSocket {
             let local = received.cmsgs()?.find_map(|message| destination(&message));
             let length = received.bytes;
             if let Some((peer, local)) = peer.zip(local) {
-                return Ok(Some(ReceivedDatagram { path: Path { peer, local }, length }));
+                return Ok(Some(ReceivedDatagram { path: UdpPath { peer, local }, length }));
             }
         }
     }
 
     /// Sends a datagram. If the socket has no room, the datagram is lost, as in a full queue on the path; SCTP sends
     /// it again.
-    pub fn send(&self, octets: &[u8], path: Path) {
+    pub fn send(&self, octets: &[u8], path: UdpPath) {
         let (parts, peer) = ([IoSlice::new(octets)], SockaddrStorage::from(path.peer));
         let send = |source: ControlMessage<'_>| {
             sendmsg(self.socket.as_raw_fd(), &parts, &[source], MsgFlags::empty(), Some(&peer))
@@ -168,7 +168,7 @@ fn selection(is_ipv6: bool, host_bits: u32) -> Vec<sock_filter> {
     let [load, add, multiply, shift, xor_x] = [0x20, 0x04, 0x24, 0x74, 0xac];
     let [to_x, from_x, jump_if_equal, answer] = [0x07, 0x87, 0x15, 0x16];
     let step = |code, k| sock_filter { code, jt: 0, jf: 0, k };
-    let mut rng = random::unpredictable();
+    let mut rng = random::secure_rng();
     let mut factor = || rng.next_u32() | 1;
     let source = if is_ipv6 {
         vec![step(load, IP_HEADER + 8), step(to_x, 0), step(load, IP_HEADER + 12), step(xor_x, 0)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::header::sub_type;
 use crate::{
-    Body, Capabilities, Credentials, Exchange, Lifetime, Message, Notification, ParseError, Pid, Refusal,
-    Reply, Request, Tid, Token, Version,
+    Body, Capabilities, ChallengePair, Credentials, Lifetime, Message, Notification, ParseError, Pid,
+    Refusal, Reply, Request, Tid, Token, Version,
 };
 
 /// One session of an agent: encodes requests, decodes the middlebox's messages.
@@ -23,7 +23,7 @@ pub struct Agent {
 enum State {
     Closed,
     /// The SE or SA request has no reply yet.
-    Establishing(Exchange),
+    Establishing(ChallengePair),
     Open,
     /// The ST request has no reply yet.
     Terminating,
@@ -88,7 +88,7 @@ impl Agent {
     pub fn establish(&mut self) -> Result<Message, AgentError> {
         let State::Closed = self.state else { return Err(AgentError::State("closed")) };
         let challenge = self.credentials.challenge();
-        let exchange = Exchange { agent_challenge: challenge.clone(), middlebox_challenge: None };
+        let exchange = ChallengePair { agent_challenge: challenge.clone(), middlebox_challenge: None };
         let se = self.send(Request::Se { version: Version::SIMCO_3_0, challenge })?;
         self.state = State::Establishing(exchange);
         Ok(se)
@@ -207,7 +207,7 @@ impl Agent {
 
 fn check_middlebox(
     credentials: &dyn Credentials,
-    exchange: &Exchange,
+    exchange: &ChallengePair,
     token: Option<&Token>,
 ) -> Result<(), AgentError> {
     let is_authentic = exchange.agent_challenge.is_none()

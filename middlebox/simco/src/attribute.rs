@@ -79,9 +79,9 @@ pub(crate) trait Sink {
 
 /// A buffer that only counts the octets written to it.
 #[derive(Default)]
-pub(crate) struct Length(pub usize);
+pub(crate) struct LengthCounter(pub usize);
 
-impl Sink for Length {
+impl Sink for LengthCounter {
     #[inline]
     fn add<A: Attribute>(&mut self, attribute: &A) {
         self.0 += ATTRIBUTE_HEADER + attribute.length();

@@ -9,7 +9,7 @@ use crate::{Challenge, Token};
 
 /// The challenges of one session establishment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exchange {
+pub struct ChallengePair {
     /// The agent's challenge, in the SE request; `None` if the agent does not authenticate the middlebox.
     pub agent_challenge: Option<Challenge>,
     /// The middlebox's challenge, in the SA reply; `None` if the agent need not authenticate itself.
@@ -22,10 +22,10 @@ pub trait Authentication: fmt::Debug + Send {
     fn challenge(&mut self) -> Challenge;
 
     /// Answers the agent's challenge; returns the empty token if that is impossible.
-    fn prove(&self, exchange: &Exchange) -> Token;
+    fn prove(&self, exchange: &ChallengePair) -> Token;
 
     /// Returns the name of the agent that answered our challenge with this token; `None` if unknown.
-    fn recognize(&self, exchange: &Exchange, token: &Token) -> Option<String>;
+    fn recognize(&self, exchange: &ChallengePair, token: &Token) -> Option<String>;
 }
 
 /// Authenticates an agent and its middlebox, on the side of the agent.
@@ -35,10 +35,10 @@ pub trait Credentials: fmt::Debug + Send {
     fn challenge(&mut self) -> Option<Challenge>;
 
     /// Answers the middlebox's challenge; returns the empty token if that is impossible.
-    fn prove(&self, exchange: &Exchange) -> Token;
+    fn prove(&self, exchange: &ChallengePair) -> Token;
 
     /// Returns true if the token answers our challenge.
-    fn recognizes(&self, exchange: &Exchange, token: &Token) -> bool;
+    fn recognizes(&self, exchange: &ChallengePair, token: &Token) -> bool;
 }
 
 /// No authentication by SIMCO: either the layers below authenticate agents and middleboxes, or nobody does.
@@ -50,11 +50,11 @@ impl Authentication for Unauthenticated {
         Challenge::new(Vec::new())
     }
 
-    fn prove(&self, _: &Exchange) -> Token {
+    fn prove(&self, _: &ChallengePair) -> Token {
         Token::empty()
     }
 
-    fn recognize(&self, _: &Exchange, _: &Token) -> Option<String> {
+    fn recognize(&self, _: &ChallengePair, _: &Token) -> Option<String> {
         None
     }
 }
@@ -64,11 +64,11 @@ impl Credentials for Unauthenticated {
         None
     }
 
-    fn prove(&self, _: &Exchange) -> Token {
+    fn prove(&self, _: &ChallengePair) -> Token {
         Token::empty()
     }
 
-    fn recognizes(&self, _: &Exchange, _: &Token) -> bool {
+    fn recognizes(&self, _: &ChallengePair, _: &Token) -> bool {
         false
     }
 }

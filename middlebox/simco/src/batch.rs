@@ -52,7 +52,7 @@ pub enum Output {
 
 /// An event for the operator of the middlebox; agents are informed separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
+pub enum OperatorEvent {
     /// A session was opened.
     Opened(SessionId, AgentId),
     /// A session was refused.
@@ -94,8 +94,8 @@ pub struct Batch {
     pub(crate) changes: Vec<Change>,
     pub(crate) outputs: Vec<Output>,
     /// Causes of undone steps that must be repeated, and their outputs.
-    pub(crate) undone: VecDeque<(Cause, Vec<Output>)>,
-    notices: Vec<Notice>,
+    pub(crate) undone: VecDeque<(StepCause, Vec<Output>)>,
+    operator_events: Vec<OperatorEvent>,
     /// Octets of the messages in `outputs`.
     octets: usize,
     max_octets: usize,
@@ -112,7 +112,7 @@ pub struct Batch {
 /// The start of a step's changes and outputs. They end where the next step starts.
 #[derive(Debug)]
 pub(crate) struct Step {
-    pub cause: Cause,
+    pub cause: StepCause,
     /// Index of the first change.
     pub first_change: usize,
     /// Index of the first output.
@@ -121,7 +121,7 @@ pub(crate) struct Step {
 
 /// What caused a step.
 #[derive(Debug, Clone)]
-pub(crate) enum Cause {
+pub(crate) enum StepCause {
     /// A request of an open session.
     Request(SessionRequest),
     /// A rule expired.
@@ -155,7 +155,7 @@ impl Default for Batch {
 impl Batch {
     /// Creates a batch that is [full](Self::is_full) when its messages have `octets` octets.
     pub fn with_room(octets: usize) -> Self {
-        let (steps, changes, outputs, notices) = Default::default();
+        let (steps, changes, outputs, operator_events) = Default::default();
         let undone = VecDeque::new();
         let (work, max_work, share, share_end) = (0, u64::MAX, u64::MAX, u64::MAX);
         Self {
@@ -163,7 +163,7 @@ impl Batch {
             changes,
             outputs,
             undone,
-            notices,
+            operator_events,
             octets: 0,
             max_octets: octets,
             work,
@@ -210,7 +210,7 @@ impl Batch {
     pub fn answers(&self) -> impl Iterator<Item = AnsweredRequest<'_>> {
         self.steps.iter().filter_map(|step| match (&step.cause, self.outputs.get(step.first_output)) {
             (
-                Cause::Request(SessionRequest { session, agent, request, .. }),
+                StepCause::Request(SessionRequest { session, agent, request, .. }),
                 Some(Output::Send(_, answer)),
             ) => Some(AnsweredRequest { session: *session, agent: *agent, request, answer: &answer.body }),
             _ => None,
@@ -218,8 +218,8 @@ impl Batch {
     }
 
     /// Returns the events for the operator's log that are neither changes nor messages.
-    pub fn notices(&self) -> &[Notice] {
-        &self.notices
+    pub fn operator_events(&self) -> &[OperatorEvent] {
+        &self.operator_events
     }
 
     /// Returns the number of octets of the waiting messages.
@@ -254,18 +254,18 @@ impl Batch {
     pub fn release(&mut self) -> impl Iterator<Item = Output> {
         self.steps.clear();
         self.changes.clear();
-        self.notices.clear();
+        self.operator_events.clear();
         (self.octets, self.work, self.share_end, self.expiry_work) = (0, 0, self.share_work, 0);
         self.outputs.drain(..)
     }
 
     /// Starts a step; everything added from now on belongs to it.
-    pub(crate) fn begin_step(&mut self, cause: Cause) {
+    pub(crate) fn begin_step(&mut self, cause: StepCause) {
         self.end_step(self.positions(), cause);
     }
 
     /// Ends a step that started at these [positions](Self::positions).
-    pub(crate) fn end_step(&mut self, (first_change, first_output): (usize, usize), cause: Cause) {
+    pub(crate) fn end_step(&mut self, (first_change, first_output): (usize, usize), cause: StepCause) {
         self.steps.push(Step { cause, first_change, first_output });
     }
 
@@ -275,7 +275,7 @@ impl Batch {
     }
 
     /// Removes the last step; returns its cause and its outputs.
-    pub(crate) fn pop_step(&mut self) -> Option<(Cause, Vec<Output>)> {
+    pub(crate) fn pop_step(&mut self) -> Option<(StepCause, Vec<Output>)> {
         let Step { cause, first_change, first_output } = self.steps.pop()?;
         self.changes.truncate(first_change);
         let outputs = self.outputs.split_off(first_output);
@@ -288,9 +288,9 @@ impl Batch {
         self.work = self.work.saturating_add(work);
     }
 
-    pub(crate) fn add_notice(&mut self, notice: Notice) {
+    pub(crate) fn add_operator_event(&mut self, notice: OperatorEvent) {
         self.add_work(work::REFUSAL_LINE);
-        self.notices.push(notice);
+        self.operator_events.push(notice);
     }
 
     pub(crate) fn send(&mut self, session: SessionId, message: Message) {

@@ -51,8 +51,8 @@ mod work;
 
 pub use agent::{Agent, AgentError, AgentEvent};
 pub use attribute::{Challenge, Gid, Lifetime, Owner, Pid, Token, Version};
-pub use authentication::{Authentication, Credentials, Exchange, Unauthenticated};
-pub use batch::{AnsweredRequest, Batch, Change, Notice, Output, SessionId};
+pub use authentication::{Authentication, ChallengePair, Credentials, Unauthenticated};
+pub use batch::{AnsweredRequest, Batch, Change, OperatorEvent, Output, SessionId};
 pub use capabilities::Capabilities;
 pub use config::{Config, ConfigError};
 pub use footprint::{Footprint, FootprintFn, ShapeId};

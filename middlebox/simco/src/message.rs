@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::attribute::{Attributes, Length, Sink};
+use crate::attribute::{Attributes, LengthCounter, Sink};
 use crate::header::{Header, basic_type};
 use crate::{Lifetime, Pid, Refusal, Reply, Request, Tid, Version};
 
@@ -180,7 +180,7 @@ impl Body {
     }
 
     fn length(&self) -> usize {
-        let mut length = Length::default();
+        let mut length = LengthCounter::default();
         self.add_to(&mut length);
         length.0
     }

@@ -21,7 +21,7 @@ use hol_transport::Framer;
 
 pub use session::{ConnectionInfo, Framing};
 
-use crate::batch::Cause;
+use crate::batch::StepCause;
 use crate::nat::{Nat, Pool};
 use crate::overlaps::Sweep;
 use crate::resource_accounts::{ResourceAccounts, ResourceLimits};
@@ -111,7 +111,7 @@ impl Middlebox {
             sweeps: VecDeque::new(),
             unannounced: VecDeque::new(),
         };
-        middlebox.expect_disabling();
+        middlebox.prepare_for_disable_rules();
         Ok(middlebox)
     }
 
@@ -124,7 +124,7 @@ impl Middlebox {
     ) -> Result<(), PolicyError> {
         self.policy = policy.as_successor_of(&self.policy)?;
         self.authentication = authentication;
-        self.expect_disabling();
+        self.prepare_for_disable_rules();
         self.subscribers.clear();
         let open = self.sessions.iter().filter_map(|(id, session)| Some((*id, session.agent()?)));
         for (id, agent) in open.collect::<Vec<_>>() {
@@ -133,9 +133,9 @@ impl Middlebox {
         Ok(())
     }
 
-    fn expect_disabling(&mut self) {
+    fn prepare_for_disable_rules(&mut self) {
         let has_pdr = self.config.capabilities.includes(Capabilities::PDR);
-        self.rules.expect_disabling(has_pdr && self.policy.permitted_to_any(Right::Disable));
+        self.rules.prepare_for_disable_rules(has_pdr && self.policy.permitted_to_any(Right::Disable));
     }
 
     /// Creates a pure firewall without authentication, for measurements.
@@ -197,7 +197,7 @@ impl Middlebox {
         self.end_rules(now, batch);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         match &mut session.framer {
-            None => self.take_message(now, id, &octets, batch),
+            None => self.process_message(now, id, &octets, batch),
             Some(framer) => {
                 framer.push(octets, Default::default());
                 self.take_messages(now, id, batch);
@@ -216,7 +216,7 @@ impl Middlebox {
     /// Returns true if octets of the connection wait because a batch was full.
     pub fn has_waiting_messages(&self, id: SessionId) -> bool {
         let framer = self.sessions.get(&id).and_then(|session| session.framer.as_ref());
-        framer.is_some_and(Framer::has_rest)
+        framer.is_some_and(Framer::has_unparsed_octets)
     }
 
     /// Processes whole messages while there is a session, the batch has room, and the rules overruled by the
@@ -227,7 +227,7 @@ impl Middlebox {
             && let Some(framer) = self.sessions.get_mut(&id).and_then(|session| session.framer.as_mut())
         {
             match framer.next() {
-                Ok(Some(framed)) => self.take_message(now, id, &framed.payload, batch),
+                Ok(Some(framed)) => self.process_message(now, id, &framed.payload, batch),
                 Ok(None) => return,
                 Err(_) => self.report_malformed(id, batch),
             }
@@ -287,7 +287,7 @@ impl Middlebox {
     /// Ends every session, as before a shutdown; rules stay. RFC 4540 section 7.5.
     pub fn end_sessions(&mut self, batch: &mut Batch) {
         while let Some((&id, session)) = self.sessions.first_key_value() {
-            batch.begin_step(Cause::Session);
+            batch.begin_step(StepCause::Session);
             if session.is_established() {
                 self.notify(id, Notification::Ast, batch);
             }
@@ -362,7 +362,7 @@ impl Middlebox {
 
     /// Removes an expired rule; returns its owner.
     fn expire(&mut self, pid: Pid, batch: &mut Batch) -> Option<AgentId> {
-        batch.begin_step(Cause::Expired(pid));
+        batch.begin_step(StepCause::Expired(pid));
         let rule = *self.rules.get_or_expired(pid)?;
         batch.add_work(work::MESSAGE);
         self.change(Change::end(rule), batch);
@@ -378,7 +378,7 @@ impl Middlebox {
 
     /// Notifies all sessions that may access an expired rule, unless its end has been postponed meanwhile.
     fn announce_end(&mut self, now: Time, pid: Pid, owner: AgentId, batch: &mut Batch) {
-        batch.begin_step(Cause::Announced(pid, owner));
+        batch.begin_step(StepCause::Announced(pid, owner));
         if self.rules.get(now, pid).is_none() {
             self.announce(pid, owner, Lifetime(0), None, batch);
         }
@@ -391,7 +391,7 @@ impl Middlebox {
 
     /// Ends a rule without a request and notifies all sessions that may access it. RFC 4540 section 8.9.
     fn end(&mut self, pid: Pid, batch: &mut Batch) {
-        batch.begin_step(Cause::Ended(pid));
+        batch.begin_step(StepCause::Ended(pid));
         if let Some(&rule) = self.rules.get_or_expired(pid) {
             batch.add_work(work::MESSAGE);
             self.change(Change::end(rule), batch);

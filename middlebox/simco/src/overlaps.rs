@@ -13,7 +13,7 @@ use crate::{AddressTuple, Pid, Prefix};
 
 /// The PIDs of rules, ordered by A0 and by A3.
 #[derive(Debug, Default)]
-pub(crate) struct Overlaps {
+pub(crate) struct OverlapIndex {
     /// The rules with IPv4 addresses at both ends, as most have. They take a third of the memory here.
     v4: Tables<Ipv4Addr>,
     others: Tables<IpAddr>,
@@ -57,7 +57,7 @@ impl Ports {
     }
 }
 
-impl Overlaps {
+impl OverlapIndex {
     pub fn insert(&mut self, pid: Pid, ends: &(AddressTuple, AddressTuple)) {
         let shape = Shape::of(ends);
         match (ends.0.prefix().first(), ends.1.prefix().first()) {
@@ -118,7 +118,7 @@ impl Sweep {
     }
 
     /// Returns the tuples that rules must overlap.
-    pub fn ends(&self) -> (&AddressTuple, &AddressTuple) {
+    pub fn address_tuples(&self) -> (&AddressTuple, &AddressTuple) {
         (&self.internal, &self.external)
     }
 
@@ -136,7 +136,7 @@ impl Sweep {
     }
 
     /// Examines `max` rules, or one more, and returns the rules that may overlap, some of them more than once.
-    pub fn next_overlaps(&mut self, rules: &Overlaps, max: usize) -> Vec<Pid> {
+    pub fn next_overlaps(&mut self, rules: &OverlapIndex, max: usize) -> Vec<Pid> {
         let search = SearchTuples::of(&self.internal, &self.external);
         let (mut examined, mut found) = (0, Vec::new());
         search.walk(&rules.v4, of_v4, &mut self.v4, max, &mut examined, &mut found);
@@ -353,7 +353,7 @@ mod tests {
             rules in vec((pairs(), any::<bool>()), 1..60),
             search in vec(pairs(), 1..10),
         ) {
-            let mut index = Overlaps::default();
+            let mut index = OverlapIndex::default();
             let all = || (0..).map(Pid).zip(&rules);
             all().for_each(|(pid, (ends, _))| index.insert(pid, ends));
             all().filter(|(_, (_, has_ended))| *has_ended).for_each(|(pid, (ends, _))| index.remove(pid, ends));
@@ -376,7 +376,7 @@ mod tests {
     /// Returns the rules that a sweep finds step by step, while the found ones are removed. The rules are restored at
     /// the end.
     fn swept(
-        index: &mut Overlaps,
+        index: &mut OverlapIndex,
         rules: &[((AddressTuple, AddressTuple), bool)],
         search: &(AddressTuple, AddressTuple),
     ) -> Vec<Pid> {
@@ -406,7 +406,7 @@ mod tests {
             AddressTuple::of_host(location, 17, (Ipv4Addr::new(10, 1, third, fourth), 0).into())
         };
         let (internal, external) = (|last| at(Location::Internal, last), |last| at(Location::External, last));
-        let mut index = Overlaps::default();
+        let mut index = OverlapIndex::default();
         for other in 1..1000 {
             index.insert(Pid(u32::from(other)), &(internal(0), external(other)));
             index.insert(Pid(1000 + u32::from(other)), &(internal(other), external(0)));

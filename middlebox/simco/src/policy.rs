@@ -5,7 +5,7 @@ mod replacement;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use hol_base::{nearest, plain_words};
+use hol_base::{nearest_word, rewrite_parse_error};
 use serde::Deserialize;
 
 use crate::quota::QuotaTable;
@@ -174,7 +174,7 @@ const DEFAULT_RIGHTS: [Right; 5] =
 
 /// Returns the location and the line from the parser's message, and the problem in plain words.
 fn describe_error(error: &toml::de::Error) -> String {
-    error.to_string().trim_end().replace(error.message(), &plain_words(error.message()))
+    error.to_string().trim_end().replace(error.message(), &rewrite_parse_error(error.message()))
 }
 
 impl Policy {
@@ -240,7 +240,7 @@ impl Policy {
     }
 
     /// Returns true if the policy assigns any hosts to agents.
-    pub fn knows_hosts(&self) -> bool {
+    pub fn assigns_hosts(&self) -> bool {
         self.ids().any(|agent| !self.permit(agent).hosts.is_empty())
     }
 
@@ -377,6 +377,6 @@ fn find(names: &[&str], key: &str, name: &str) -> Result<AgentId, PolicyError> {
     found.map(AgentId).ok_or_else(|| PolicyError::UnknownAgent {
         key: key.to_owned(),
         name: name.to_owned(),
-        nearest: nearest(name, names.iter().copied()).map(str::to_owned),
+        nearest: nearest_word(name, names.iter().copied()).map(str::to_owned),
     })
 }

@@ -65,7 +65,7 @@ pub struct Usage {
 
 /// The resources that a rule needs in addition to its slot in the table.
 #[derive(Debug, Default)]
-pub(crate) struct Claim {
+pub(crate) struct RuleResources {
     pub footprint: Footprint,
     addresses: usize,
     ports: usize,
@@ -91,11 +91,11 @@ impl ResourceAccounts {
     }
 
     /// Returns the resources that the rule needs, or a refusal if the packet filter cannot enforce the rule.
-    pub fn claim(&self, rule: &Rule) -> Result<Claim, Refusal> {
+    pub fn rule_resources(&self, rule: &Rule) -> Result<RuleResources, Refusal> {
         let footprint = self.footprint.map_or(Ok(Footprint::default()), |footprint_of| footprint_of(rule))?;
         let Binding { outside, inside } = rule.binding();
         let (addresses, ports) = [outside, inside].iter().flatten().map(resources_of).fold((0, 0), add);
-        Ok(Claim { footprint, addresses, ports })
+        Ok(RuleResources { footprint, addresses, ports })
     }
 
     /// Checks that the agent may use `more` instead of `less`; the error is the exhausted resource.
@@ -103,8 +103,8 @@ impl ResourceAccounts {
         &self,
         agent: AgentId,
         quota: &Quota,
-        more: &Claim,
-        less: &Claim,
+        more: &RuleResources,
+        less: &RuleResources,
     ) -> Result<(), ExhaustedResource> {
         let nothing = Account::default();
         let account = self.agents.get(&agent).unwrap_or(&nothing);
@@ -188,7 +188,7 @@ impl ResourceAccounts {
 
     fn charge(&mut self, rule: &Rule) -> usize {
         // The packet filter may be unable to enforce a restored rule. Such a rule counts as using nothing.
-        let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
+        let RuleResources { footprint, addresses, ports } = self.rule_resources(rule).unwrap_or_default();
         let account = self.agents.entry(rule.owner).or_default();
         account.rules += 1;
         account.elements += footprint.elements;
@@ -203,7 +203,7 @@ impl ResourceAccounts {
     }
 
     fn release(&mut self, rule: &Rule) -> usize {
-        let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
+        let RuleResources { footprint, addresses, ports } = self.rule_resources(rule).unwrap_or_default();
         let account = self.agents.get_mut(&rule.owner).expect("each owner of a rule has an account");
         account.rules -= 1;
         account.elements -= footprint.elements;

@@ -92,7 +92,7 @@ impl Rule {
     }
 
     /// Returns A0 and A3, the internal and the external host; `None` for a reservation.
-    pub fn ends(&self) -> Option<(AddressTuple, AddressTuple)> {
+    pub fn address_tuples(&self) -> Option<(AddressTuple, AddressTuple)> {
         match self.action {
             Action::Reserve { .. } => None,
             Action::Enable { internal, external, .. } | Action::Disable { internal, external } => {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hol_base::{Duration, Time};
 
-use crate::overlaps::{Overlaps, Sweep};
+use crate::overlaps::{OverlapIndex, Sweep};
 use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 
 /// The rule table. Only [`apply`](Self::apply) changes it, so every change can be undone.
@@ -24,8 +24,8 @@ pub(crate) struct Rules {
     /// PID.
     groups: BTreeMap<Gid, Group>,
     /// Index of enable rules, if disable rules are possible.
-    enabling: Option<Overlaps>,
-    disabling: Overlaps,
+    enabling: Option<OverlapIndex>,
+    disabling: OverlapIndex,
 }
 
 /// A slot of the rule table.
@@ -83,15 +83,15 @@ impl Rules {
     }
 
     /// Builds the index of enable rules if disable rules are possible.
-    pub fn expect_disabling(&mut self, may_disable: bool) {
+    pub fn prepare_for_disable_rules(&mut self, may_disable: bool) {
         if may_disable == self.enabling.is_some() {
             return;
         }
-        self.enabling = may_disable.then(Overlaps::default);
+        self.enabling = may_disable.then(OverlapIndex::default);
         let entries = self.slots.iter().filter_map(|slot| slot.entry.as_ref());
         for rule in entries.map(|entry| &entry.rule) {
             if let (Some(enabling), Action::Enable { .. }, Some(ends)) =
-                (&mut self.enabling, &rule.action, rule.ends())
+                (&mut self.enabling, &rule.action, rule.address_tuples())
             {
                 enabling.insert(rule.pid, &ends);
             }
@@ -147,7 +147,7 @@ impl Rules {
             return Vec::new();
         };
         let candidates = sweep.next_overlaps(enabling, max);
-        let (internal, external) = sweep.ends();
+        let (internal, external) = sweep.address_tuples();
         let pids: BTreeSet<Pid> =
             candidates.into_iter().filter(|pid| self.overlaps(now, *pid, internal, external)).collect();
         pids.into_iter().filter_map(|pid| self.get(now, pid).copied()).collect()
@@ -167,7 +167,7 @@ impl Rules {
     }
 
     fn overlaps(&self, now: Time, pid: Pid, internal: &AddressTuple, external: &AddressTuple) -> bool {
-        let ends = self.get(now, pid).and_then(Rule::ends);
+        let ends = self.get(now, pid).and_then(Rule::address_tuples);
         ends.is_some_and(|(a0, a3)| a0.overlaps(internal) && a3.overlaps(external))
     }
 
@@ -315,18 +315,18 @@ impl Rules {
     }
 
     fn add_to_overlaps(&mut self, rule: &Rule) {
-        if let (Some(overlaps), Some(ends)) = (self.overlaps_of(&rule.action), rule.ends()) {
+        if let (Some(overlaps), Some(ends)) = (self.overlaps_of(&rule.action), rule.address_tuples()) {
             overlaps.insert(rule.pid, &ends);
         }
     }
 
     fn remove_from_overlaps(&mut self, rule: &Rule) {
-        if let (Some(overlaps), Some(ends)) = (self.overlaps_of(&rule.action), rule.ends()) {
+        if let (Some(overlaps), Some(ends)) = (self.overlaps_of(&rule.action), rule.address_tuples()) {
             overlaps.remove(rule.pid, &ends);
         }
     }
 
-    fn overlaps_of(&mut self, action: &Action) -> Option<&mut Overlaps> {
+    fn overlaps_of(&mut self, action: &Action) -> Option<&mut OverlapIndex> {
         match action {
             Action::Reserve { .. } => None,
             Action::Enable { .. } => self.enabling.as_mut(),

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
-use hol_base::plain_words;
+use hol_base::rewrite_parse_error;
 use sha2::Sha256;
 
-use crate::{Authentication, Challenge, Credentials, Exchange, Owner, Token};
+use crate::{Authentication, Challenge, ChallengePair, Credentials, Owner, Token};
 
 /// Octets of a nonce and of a MAC.
 const NONCE_OCTETS: usize = 32;
@@ -87,7 +87,7 @@ impl Secret {
         }
     }
 
-    fn mac(&self, role: Role, exchange: &Exchange, name: &str) -> Hmac<Sha256> {
+    fn mac(&self, role: Role, exchange: &ChallengePair, name: &str) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
         mac.update(role.label());
         for challenge in [&exchange.agent_challenge, &exchange.middlebox_challenge] {
@@ -100,12 +100,12 @@ impl Secret {
         mac
     }
 
-    fn token(&self, role: Role, exchange: &Exchange, name: &str) -> Vec<u8> {
+    fn token(&self, role: Role, exchange: &ChallengePair, name: &str) -> Vec<u8> {
         self.mac(role, exchange, name).finalize().into_bytes().to_vec()
     }
 
     /// Checks a MAC in a time that does not depend on whether it is right.
-    fn verify(&self, role: Role, exchange: &Exchange, name: &str, mac: &[u8]) -> bool {
+    fn verify(&self, role: Role, exchange: &ChallengePair, name: &str, mac: &[u8]) -> bool {
         self.mac(role, exchange, name).verify_slice(mac).is_ok()
     }
 }
@@ -115,7 +115,7 @@ impl SecretError {
     /// message would show the text.
     fn syntax(text: &str, error: &toml::de::Error) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        Self::Syntax { line: 1 + before.matches('\n').count(), message: plain_words(error.message()) }
+        Self::Syntax { line: 1 + before.matches('\n').count(), message: rewrite_parse_error(error.message()) }
     }
 }
 
@@ -185,7 +185,7 @@ impl Authentication for SharedSecrets {
         Challenge::new((self.nonces)().to_vec())
     }
 
-    fn prove(&self, exchange: &Exchange) -> Token {
+    fn prove(&self, exchange: &ChallengePair) -> Token {
         let challenged_by = |challenge: &Challenge| {
             let (_nonce, name) = challenge.octets().split_at_checked(NONCE_OCTETS)?;
             String::from_utf8(name.to_vec()).ok()
@@ -196,7 +196,7 @@ impl Authentication for SharedSecrets {
         }
     }
 
-    fn recognize(&self, exchange: &Exchange, token: &Token) -> Option<String> {
+    fn recognize(&self, exchange: &ChallengePair, token: &Token) -> Option<String> {
         let (mac, name) = token.octets().split_at_checked(MAC_OCTETS)?;
         let name = std::str::from_utf8(name).ok()?;
         let is_right = self.secret(name).verify(Role::Agent, exchange, name, mac);
@@ -228,12 +228,12 @@ impl Credentials for SharedSecret {
         Some(Challenge::new([&(self.nonces)()[..], self.name.as_bytes()].concat()))
     }
 
-    fn prove(&self, exchange: &Exchange) -> Token {
+    fn prove(&self, exchange: &ChallengePair) -> Token {
         let mac = self.secret.token(Role::Agent, exchange, &self.name);
         Token::new([&mac[..], self.name.as_bytes()].concat())
     }
 
-    fn recognizes(&self, exchange: &Exchange, token: &Token) -> bool {
+    fn recognizes(&self, exchange: &ChallengePair, token: &Token) -> bool {
         self.secret.verify(Role::Middlebox, exchange, &self.name, token.octets())
     }
 }
@@ -256,9 +256,9 @@ mod tests {
         SharedSecret::new(name, Secret::new(name, secret.as_bytes()).unwrap(), nonces(0))
     }
 
-    fn exchange(agent: &mut SharedSecret, middlebox: &mut SharedSecrets) -> Exchange {
+    fn exchange(agent: &mut SharedSecret, middlebox: &mut SharedSecrets) -> ChallengePair {
         let middlebox_challenge = Some(Authentication::challenge(middlebox));
-        Exchange { agent_challenge: Credentials::challenge(agent), middlebox_challenge }
+        ChallengePair { agent_challenge: Credentials::challenge(agent), middlebox_challenge }
     }
 
     /// RFC 4540 section 7.2: both sides may request authentication.
@@ -278,7 +278,7 @@ mod tests {
         let mut agent = agent("backup", "fedcba9876543210");
         let exchange = exchange(&mut agent, &mut middlebox);
         let token = Credentials::prove(&agent, &exchange);
-        let later = Exchange {
+        let later = ChallengePair {
             middlebox_challenge: Some(Authentication::challenge(&mut middlebox)),
             ..exchange.clone()
         };
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(token.octets().len(), MAC_OCTETS);
         assert!(!stranger.recognizes(&exchange, &token));
         assert_eq!(middlebox.recognize(&exchange, &Credentials::prove(&stranger, &exchange)), None);
-        let foreign = Exchange {
+        let foreign = ChallengePair {
             agent_challenge: Some(Challenge::new("not of this scheme")),
             middlebox_challenge: None,
         };

@@ -10,7 +10,7 @@ pub const EXAMINATION: u64 = 150;
 /// Cost of comparing a new rule with a disable rule. The benchmark `hostile` measures 40 ns (wide-beside-blocks).
 pub const COMPARISON: u64 = 50;
 /// Cost of counting the elements of a rule and comparing them with the quota.
-pub const MEASURE: u64 = 300;
+pub const FOOTPRINT: u64 = 300;
 /// Cost of searching the ports of an address for free ones.
 pub const SEARCH: u64 = 500;
 /// Cost of logging a refusal.

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::rule::{Rule, pid};
 use crate::table::print_table;
 use hol_terminal::json;
-use hol_terminal::say;
+use hol_terminal::print;
 
 /// A request, and its name in error messages.
 #[derive(Debug)]
@@ -61,11 +61,11 @@ pub fn show(
         match answer {
             Ok(reply) => {
                 let rule = Rule::of(&request, &reply);
-                if as_json { say(&json(&rule)) } else { rules.push(rule) }
+                if as_json { print(&json(&rule)) } else { rules.push(rule) }
             }
             Err(refusal) => {
                 if as_json {
-                    say(&json(&RefusedRequest::of(&request, refusal)));
+                    print(&json(&RefusedRequest::of(&request, refusal)));
                 }
                 problems.push(with_advice(&format!("{label}: the middlebox refused the request"), refusal));
             }
@@ -73,7 +73,7 @@ pub fn show(
     }
     let overruled: Vec<Rule> = overruled.iter().map(|pid| Rule::ended(*pid)).collect();
     if as_json {
-        overruled.iter().for_each(|rule| say(&json(rule)));
+        overruled.iter().for_each(|rule| print(&json(rule)));
     } else {
         rules.extend(overruled);
     }

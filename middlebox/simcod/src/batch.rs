@@ -46,7 +46,7 @@ impl Batch {
                 asked.extend(requests.into_iter().map(|asked| asked.with_location(&location)));
             }
         }
-        self.client.ask(asked)
+        self.client.request_and_show(asked)
     }
 }
 

@@ -82,9 +82,9 @@ impl Client {
     }
 
     /// Sends all requests at once, and shows the answers.
-    pub fn ask(&self, asked: Vec<LabelledRequest>) -> Result<(), Failure> {
+    pub fn request_and_show(&self, asked: Vec<LabelledRequest>) -> Result<(), Failure> {
         let mut session = self.open()?;
-        let (answers, ended) = ask_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
+        let (answers, ended) = request_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
         let overruled = receive_overruled(&mut session, &answers).unwrap_or_default();
         show(asked.into_iter().zip(answers), &overruled, self.json).and(ended.map_err(Failure::from))?;
         close(session);
@@ -139,7 +139,7 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
 }
 
 /// Sends all requests before it waits for answers. Answers that arrived before the session broke are kept.
-pub fn ask_all(
+pub fn request_all(
     session: &mut Session,
     requests: impl Iterator<Item = Request>,
 ) -> (Vec<Answer>, Result<(), SessionError>) {

@@ -3,7 +3,7 @@
 use clap::Args;
 use hol_simco::{Pid, Refusal, Reply, Request};
 
-use crate::client::{Client, ask_all, close};
+use crate::client::{Client, close, request_all};
 use crate::failure::Failure;
 use crate::rule::Rule;
 use crate::table::show;
@@ -23,7 +23,7 @@ impl List {
             unreachable!("a session returns only answers to its requests")
         };
         pids.sort();
-        let (answers, ended) = ask_all(&mut session, pids.iter().map(|pid| Request::Prs { pid: *pid }));
+        let (answers, ended) = request_all(&mut session, pids.iter().map(|pid| Request::Prs { pid: *pid }));
         ended?;
         let rules: Vec<Rule> =
             pids.into_iter().zip(answers).filter_map(|(pid, answer)| rule(pid, answer)).collect();

@@ -1,5 +1,5 @@
 //! `simcod`: a SIMCO middlebox (RFC 4540), and its agent for the command line and scripts.
-#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic if the pipe is closed; `say` and `note!` do not.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic if the pipe is closed; `print` and `note!` do not.
 
 mod advice;
 mod answer;
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
 impl Simcod {
     fn run(&self) -> Result<(), Failure> {
         if let Some((command, client)) = self.command.request_command() {
-            return client.ask(command.requests()?.into_iter().map(Into::into).collect());
+            return client.request_and_show(command.requests()?.into_iter().map(Into::into).collect());
         }
         match &self.command {
             SimcodCommand::List(list) => list.run(),

@@ -13,7 +13,7 @@ use hol_simco::Lifetime;
 
 use crate::failure::Failure;
 use crate::lifetime_text;
-use hol_terminal::say;
+use hol_terminal::print;
 
 const AFTER_HELP: &str = "\
 The program prints `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, one line per event.
@@ -93,23 +93,23 @@ impl Serve {
         if self.check {
             let middlebox = settings.middlebox().map_err(DaemonError::from)?;
             let warnings = settings.warnings(middlebox.policy());
-            warnings.iter().for_each(|warning| say(&format!("warning: {warning}\n")));
+            warnings.iter().for_each(|warning| print(&format!("warning: {warning}\n")));
             let restarts = settings.settings_needing_restart(&Settings::default()).join(", ");
             if !restarts.is_empty() {
-                say(&format!(
+                print(&format!(
                     "a reload applies all settings except these, which need a restart: {restarts}\n"
                 ));
             }
-            say("the settings are valid\n");
+            print("the settings are valid\n");
             return Ok(());
         }
-        let stop = Signals::stop().map_err(Failure::failed)?;
-        let reload = Signals::reload().map_err(Failure::failed)?;
+        let stop = Signals::for_stop().map_err(Failure::failed)?;
+        let reload = Signals::for_reload().map_err(Failure::failed)?;
         let mut daemon = settings.open(Log::new(settings.log, Box::new(std::io::stderr())))?;
         let this = self.clone();
         daemon.reload_on(reload, &settings, move || this.settings()).map_err(Failure::failed)?;
         drop_privileges(settings.filter != FilterKind::None).map_err(Failure::failed)?;
-        let tell = |daemon: &Daemon| daemon.addresses().for_each(|at| say(&format!("listening on {at}\n")));
+        let tell = |daemon: &Daemon| daemon.addresses().for_each(|at| print(&format!("listening on {at}\n")));
         Ok(daemon.run(stop, tell)?)
     }
 

@@ -3,12 +3,12 @@
 use crate::lifetime_text;
 use crate::rule::{End, Rule};
 use hol_terminal::json;
-use hol_terminal::{aligned, say};
+use hol_terminal::{aligned_table, print};
 
 /// Prints rules as a table, or each as a JSON object.
 pub fn show(rules: &[Rule], as_json: bool) {
     if as_json {
-        say(&rules.iter().map(json).collect::<String>());
+        print(&rules.iter().map(json).collect::<String>());
     } else {
         print_table(rules);
     }
@@ -25,10 +25,10 @@ pub fn print_table(rules: &[Rule]) {
     let heads = used.iter().map(|at| HEADS[*at].to_owned()).collect();
     let rows = cells.iter().map(|row| used.iter().map(|at| row[*at].clone()).collect());
     let rows: Vec<Vec<String>> = std::iter::once(heads).chain(rows).collect();
-    say(&if used.is_empty() {
+    print(&if used.is_empty() {
         String::new()
     } else {
-        aligned(&rows, |at| NUMERIC_COLUMNS.contains(&HEADS[used[at]]))
+        aligned_table(&rows, |at| NUMERIC_COLUMNS.contains(&HEADS[used[at]]))
     });
 }
 

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::lifetime_text;
 use crate::rule::Rule;
 use hol_terminal::json;
-use hol_terminal::{note, say};
+use hol_terminal::{note, print};
 
 /// Show changes and ends of rules that this agent may access, as they happen in other sessions, until Ctrl-C.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ impl Watch {
         {
             seen += 1;
             let event = describe(&mut session, event)?;
-            say(&if self.client.json { json(&event) } else { event.line() });
+            print(&if self.client.json { json(&event) } else { event.line() });
         }
         close(session);
         Ok(())

@@ -9,4 +9,4 @@ mod poller;
 pub use association::Association;
 pub use calls::{ReceiveResult, peel_off, read_option, receive, set_option};
 pub use octets::{items, push_item, u16_at, u32_at};
-pub use poller::{Events, Interest, Poller, Ready};
+pub use poller::{Events, Interest, Poller, ReadyFile};

@@ -30,7 +30,7 @@ pub enum Interest {
 
 /// A file that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ready<T> {
+pub struct ReadyFile<T> {
     /// Token of the file.
     pub token: T,
     /// Whether the file can be read, or has an error that the next read returns.
@@ -88,11 +88,11 @@ impl<T: From<u64>> Events<T> {
     }
 
     /// Returns the files that are ready.
-    pub fn iter(&self) -> impl Iterator<Item = Ready<T>> {
+    pub fn iter(&self) -> impl Iterator<Item = ReadyFile<T>> {
         self.events.iter().map(|event| {
             let (flags, data) = (event.flags, event.data);
             let over = flags.intersects(EventFlags::ERR | EventFlags::HUP);
-            Ready {
+            ReadyFile {
                 token: T::from(data.u64()),
                 readable: over || flags.contains(EventFlags::IN),
                 writable: over || flags.contains(EventFlags::OUT),

@@ -38,7 +38,7 @@ pub enum CompanionError {
 
 /// Returns the path of the program `name`: in the directory of the running program, or else the first on
 /// PATH. Its `--version` must print `NAME VERSION` with this version.
-pub fn companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
+pub fn find_companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
     let program = find(name).ok_or_else(|| CompanionError::NotFound { name: name.to_owned() })?;
     let unusable = |problem: String| CompanionError::Unusable { program: program.clone(), problem };
     let output = Command::new(&program).arg("--version").output().map_err(|e| unusable(e.to_string()))?;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_reported_as_not_found() {
-        let error = companion("hol-no-such-program", "1.0").unwrap_err();
+        let error = find_companion("hol-no-such-program", "1.0").unwrap_err();
         assert_eq!(
             error.to_string(),
             "hol-no-such-program: program not found (looked next to this program and on PATH)"
@@ -84,6 +84,6 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_print_its_version_is_unusable() {
-        assert!(matches!(companion("true", "1.0"), Err(CompanionError::Unusable { .. })));
+        assert!(matches!(find_companion("true", "1.0"), Err(CompanionError::Unusable { .. })));
     }
 }

@@ -1,6 +1,6 @@
 //! Output shared by the command-line programs: tables, grouped numbers and colours for people, lines of JSON
 //! for programs, and the search for companion programs.
-#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic if the pipe is closed; `say` and `note!` do not.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic if the pipe is closed; `print` and `note!` do not.
 
 mod companion;
 
@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-pub use companion::{CompanionError, companion};
+pub use companion::{CompanionError, find_companion};
 
 /// The colours of several series, as ANSI codes.
 const COLOURS: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
@@ -23,7 +23,7 @@ macro_rules! note {
 }
 
 /// Writes to standard output; ends the program if that fails, without an error if the pipe is closed (`| head`).
-pub fn say(text: &str) {
+pub fn print(text: &str) {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => (),
@@ -56,11 +56,11 @@ pub fn colour(text: &str, index: usize) -> String {
 
 /// Formats a table: the first column left-aligned, all others right-aligned.
 pub fn table(rows: &[Vec<String>]) -> String {
-    aligned(rows, |column| column > 0)
+    aligned_table(rows, |column| column > 0)
 }
 
 /// Formats a table. Columns are left-aligned, unless `to_the_right` returns true for their index.
-pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> String {
+pub fn aligned_table(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -78,7 +78,7 @@ pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> St
 }
 
 /// Formats a number with separators: `80000` as `80,000`.
-pub fn grouped(number: u64) -> String {
+pub fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped_by_thousands() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 999, 1000, 1_234_567].map(group_digits), ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]

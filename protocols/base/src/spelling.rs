@@ -1,7 +1,7 @@
 //! "Did you mean": finds the known word nearest to a mistyped one.
 
 /// Returns the word of `known` that is most similar to `word`; `None` if none is similar enough.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |candidate: &&str| strsim::damerau_levenshtein(word, candidate);
     let best = known.into_iter().min_by_key(distance)?;
     // A word with too many changed characters was replaced, not mistyped.
@@ -21,11 +21,11 @@ mod tests {
     #[test]
     fn only_similar_words_are_suggested() {
         let known = ["streams", "rto_min", "rto_max"];
-        assert_eq!(nearest("stream", known), Some("streams"));
-        assert_eq!(nearest("rtomin", known), Some("rto_min"));
-        assert_eq!(nearest("bandwidth", known), None);
-        assert_eq!(nearest("listen-on", ["listen"]), Some("listen"));
-        assert_eq!(nearest("dealy", ["rate", "delay"]), Some("delay"));
+        assert_eq!(nearest_word("stream", known), Some("streams"));
+        assert_eq!(nearest_word("rtomin", known), Some("rto_min"));
+        assert_eq!(nearest_word("bandwidth", known), None);
+        assert_eq!(nearest_word("listen-on", ["listen"]), Some("listen"));
+        assert_eq!(nearest_word("dealy", ["rate", "delay"]), Some("delay"));
         for (word, known) in [
             ("LL", "if"),
             ("loss", "hosts"),
@@ -33,7 +33,7 @@ mod tests {
             ("tb-set-node-lan-params", "tb-set-node-rpms"),
             ("al", "all"),
         ] {
-            assert_eq!(nearest(word, [known]), None, "{word}");
+            assert_eq!(nearest_word(word, [known]), None, "{word}");
         }
     }
 }

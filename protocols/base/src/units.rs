@@ -66,7 +66,7 @@ impl BitRate {
     /// Returns the time to send `bytes` octets, and the remaining part of a nanosecond in units of 1/rate ns.
     ///
     /// Carrying the remainder into the next packet keeps a busy link exact.
-    pub const fn serialization(self, bytes: u64, carried: u64) -> (Duration, u64) {
+    pub const fn serialization_time(self, bytes: u64, carried: u64) -> (Duration, u64) {
         const NANOBITS_PER_OCTET: u64 = 8 * 1_000_000_000;
         // The bits of a packet fit into 64 bits, and a 64-bit division is much faster.
         if let Some(nanobits) = bytes.checked_mul(NANOBITS_PER_OCTET)
@@ -523,14 +523,14 @@ mod tests {
     #[test]
     fn serialization_carries_its_remainder() {
         let rate: BitRate = "3bit".parse().unwrap();
-        let (first, carried) = rate.serialization(1, 0);
-        let (second, carried) = rate.serialization(1, carried);
-        let (third, carried) = rate.serialization(1, carried);
+        let (first, carried) = rate.serialization_time(1, 0);
+        let (second, carried) = rate.serialization_time(1, carried);
+        let (third, carried) = rate.serialization_time(1, carried);
         assert_eq!(first + second + third, Duration::from_secs(8));
         assert_eq!(carried, 0);
         let rate: BitRate = "100Gbit".parse().unwrap();
         assert_eq!(
-            rate.serialization(4_000_000_000_000, 1),
+            rate.serialization_time(4_000_000_000_000, 1),
             (Duration::from_secs(320), 1),
             "more than 64 bits"
         );

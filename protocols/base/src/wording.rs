@@ -1,9 +1,9 @@
 //! Translates serde's errors into plain words.
 
-use crate::nearest;
+use crate::nearest_word;
 
 /// Rewrites an error of serde or of the TOML parser in plain words, with a remedy.
-pub fn plain_words(message: &str) -> String {
+pub fn rewrite_parse_error(message: &str) -> String {
     let message = message.trim_end();
     if let Some((found, expected)) = split_mismatch(message) {
         return describe_mismatch(&strip_type(found), expected);
@@ -37,7 +37,7 @@ pub fn plain_words(message: &str) -> String {
 }
 
 fn unknown_word(what: &str, unknown: &str, known: &[&str]) -> String {
-    match nearest(unknown, known.iter().copied()) {
+    match nearest_word(unknown, known.iter().copied()) {
         Some(near) => format!("unknown {what} {unknown:?}; did you mean {near:?}?"),
         None => format!("unknown {what} {unknown:?}; known here are {}", known.join(", ")),
     }
@@ -154,7 +154,7 @@ mod tests {
             ),
             ("invalid type: integer `5`, expected a string", "5 is not text; write it in quotes: \"5\""),
         ] {
-            assert_eq!(plain_words(message), said);
+            assert_eq!(rewrite_parse_error(message), said);
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
                 "the number 99999999999999999999 is too large",
             ),
         ] {
-            assert_eq!(plain_words(message), said);
+            assert_eq!(rewrite_parse_error(message), said);
         }
     }
 
@@ -189,7 +189,7 @@ mod tests {
             ("invalid type: map, expected a sequence", "a table is not a list, as in [ … ]"),
             ("invalid type: string \"x\", expected a boolean", "\"x\" is not true or false"),
         ] {
-            assert_eq!(plain_words(message), said);
+            assert_eq!(rewrite_parse_error(message), said);
         }
     }
 }

@@ -14,12 +14,12 @@ mod window;
 
 use hol_base::{Duration, Rng, Seed, Time};
 
-use crate::delivery_rate::{Deliveries, Sample, is_beyond};
+use crate::delivery_rate::{DeliveryState, RateSample, is_beyond};
 use crate::pacing::Pacing;
 use crate::ticks;
 use aggregation::{Aggregation, ROUNDS_PER_WINDOW};
 use bandwidth::{Bandwidth, GAIN_ONE, MaxFilter};
-use policer::{Policer, PolicerUpdate, Tally};
+use policer::{DeliveryTotals, Policer, PolicerUpdate};
 use window::SavedState;
 
 /// 2/ln 2: the least gain with which the rate doubles each round. Draft, section 4.1.1.2: BBRHighGain.
@@ -53,7 +53,7 @@ const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
 /// The kind of loss recovery in progress, in ascending order of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Recovery {
+pub enum RecoveryKind {
     /// No recovery.
     None,
     /// Fast recovery.
@@ -109,7 +109,7 @@ pub struct AckSample {
     /// Units in flight after the acknowledgment.
     pub in_flight: u32,
     /// The loss recovery in progress.
-    pub recovery: Recovery,
+    pub recovery: RecoveryKind,
     /// When the pacer allows the next segment; it may be in the past.
     pub departure: Time,
 }
@@ -133,7 +133,7 @@ impl AckSample {
             smoothed_rtt: Some(rtt),
             prior_in_flight: 1,
             in_flight: 0,
-            recovery: Recovery::None,
+            recovery: RecoveryKind::None,
             departure: now,
         }
     }
@@ -191,7 +191,7 @@ pub(crate) struct Bbr {
     /// Octets per segment.
     segment: u32,
     chance: Rng,
-    pub(crate) deliveries: Deliveries,
+    pub(crate) deliveries: DeliveryState,
     mode: Mode,
     bandwidth: MaxFilter,
     rounds: Rounds,
@@ -220,7 +220,7 @@ impl Bbr {
             quantum,
             segment: quantum,
             chance: Seed(0).rng(),
-            deliveries: Deliveries::default(),
+            deliveries: DeliveryState::default(),
             mode: Mode::Startup,
             bandwidth: MaxFilter::default(),
             rounds: Rounds::default(),
@@ -243,12 +243,12 @@ impl Bbr {
     pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
         let ConnectionStart { now, min_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, chance: seed.rng(), ..Self::new(self.quantum) };
-        self.deliveries = Deliveries::begin(now, self.quantum);
+        self.deliveries = DeliveryState::begin(now, self.quantum);
         self.rounds.next = self.deliveries.delivered();
         self.min_rtt = MinRtt { rtt: min_rtt, at: now, ..MinRtt::default() };
         self.aggregation.begin(now);
         self.policer.reset(self.tally(0));
-        self.pace_by_round_trip(cwnd, smoothed_rtt, min_rtt);
+        self.init_pacing_rate(cwnd, smoothed_rtt, min_rtt);
     }
 
     /// Returns the pacing rate and the size of bursts.
@@ -271,7 +271,7 @@ impl Bbr {
         self.drain(ack, ssthresh);
         self.update_round_trip(ack, sample, cwnd);
         self.set_gains();
-        self.set_pace(ack, *cwnd);
+        self.set_pacing_rate(ack, *cwnd);
         self.set_window(ack, cwnd);
     }
 
@@ -283,7 +283,7 @@ impl Bbr {
         self.restarts = true;
         self.aggregation.begin(now);
         match self.mode {
-            Mode::ProbeBandwidth => self.pace(self.estimate(), GAIN_ONE, None),
+            Mode::ProbeBandwidth => self.set_pacing_rate_with_gain(self.estimate(), GAIN_ONE, None),
             Mode::ProbeRoundTrip => self.end_probe(now, cwnd),
             Mode::Startup | Mode::Drain => {}
         }
@@ -314,8 +314,8 @@ impl Bbr {
         self.policer.bandwidth().unwrap_or_else(|| self.bandwidth.greatest())
     }
 
-    fn tally(&self, lost: u32) -> Tally {
-        Tally { at: self.deliveries.delivered_at(), delivered: self.deliveries.delivered(), lost }
+    fn tally(&self, lost: u32) -> DeliveryTotals {
+        DeliveryTotals { at: self.deliveries.delivered_at(), delivered: self.deliveries.delivered(), lost }
     }
 
     /// Returns the number of octets per unit of the window.
@@ -325,7 +325,7 @@ impl Bbr {
 
     /// Updates the round and the maximum bandwidth of ten rounds; an application-limited sample counts only if it is
     /// not below this maximum. Draft, section 4.1.2.
-    fn update_bandwidth(&mut self, ack: &AckSample, sample: Option<Sample>) {
+    fn update_bandwidth(&mut self, ack: &AckSample, sample: Option<RateSample>) {
         self.rounds.began = false;
         let Some(sample) = sample else { return };
         if !is_beyond(self.rounds.next, sample.prior_delivered) {
@@ -388,7 +388,7 @@ impl Bbr {
     }
 
     /// Checks whether the pipe is full: the bandwidth has grown by less than a quarter in three rounds. Draft, section 4.3.2.2.
-    fn check_full_pipe(&mut self, sample: Option<Sample>) {
+    fn check_full_pipe(&mut self, sample: Option<RateSample>) {
         let limited = sample.is_some_and(|sample| sample.application_limited);
         if self.full.reached || !self.rounds.began || limited {
             return;
@@ -417,7 +417,7 @@ impl Bbr {
     }
 
     /// Updates the least round-trip time of ten seconds, and probes for it when it has expired. Draft, sections 4.1.2.4 and 4.3.5.
-    fn update_round_trip(&mut self, ack: &AckSample, sample: Option<Sample>, cwnd: &mut u32) {
+    fn update_round_trip(&mut self, ack: &AckSample, sample: Option<RateSample>, cwnd: &mut u32) {
         let expired = ticks(ack.now) > ticks(self.min_rtt.at + RTT_LIFETIME);
         let alone = sample.is_some_and(|sample| sample.delivered <= self.quantum);
         let delayed = ack.may_be_delayed && alone;
@@ -464,7 +464,7 @@ impl Bbr {
             return;
         }
         self.min_rtt.at = now;
-        *cwnd = self.memory.restored(*cwnd);
+        *cwnd = self.memory.restored_window(*cwnd);
         if self.full.reached { self.begin_cycle() } else { self.mode = Mode::Startup }
     }
 
@@ -479,22 +479,22 @@ impl Bbr {
     }
 
     /// Sets the pacing rate from the bandwidth; until the pipe is full the rate never falls. Draft, section 4.2.1.
-    fn set_pace(&mut self, ack: &AckSample, cwnd: u32) {
+    fn set_pacing_rate(&mut self, ack: &AckSample, cwnd: u32) {
         if !self.rtt_known && ack.smoothed_rtt.is_some() {
-            self.pace_by_round_trip(cwnd, ack.smoothed_rtt, ack.min_rtt);
+            self.init_pacing_rate(cwnd, ack.smoothed_rtt, ack.min_rtt);
         }
-        self.pace(self.estimate(), self.pacing_gain, ack.min_rtt);
+        self.set_pacing_rate_with_gain(self.estimate(), self.pacing_gain, ack.min_rtt);
     }
 
     /// Sets the first pacing rate: a window per round trip, times the gain of startup. Draft, section 4.2.1.
-    fn pace_by_round_trip(&mut self, cwnd: u32, rtt: Option<Duration>, min_rtt: Option<Duration>) {
+    fn init_pacing_rate(&mut self, cwnd: u32, rtt: Option<Duration>, min_rtt: Option<Duration>) {
         self.rtt_known = rtt.is_some();
         let bandwidth = Bandwidth::of(cwnd, rtt.unwrap_or(NOMINAL_RTT));
         self.pacing.rate = 0;
-        self.pace(bandwidth, HIGH_GAIN, min_rtt);
+        self.set_pacing_rate_with_gain(bandwidth, HIGH_GAIN, min_rtt);
     }
 
-    fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
+    fn set_pacing_rate_with_gain(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
         let rate = bandwidth.octets_per_second(self.octets_per_unit(), gain) * (100 - PACING_MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
             let min_rtt = min_rtt.or(self.min_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);

@@ -17,8 +17,8 @@ use hol_base::{Rng, Seed, Time};
 
 use crate::bbr::aggregation::{Aggregation, ROUNDS_PER_WINDOW};
 use crate::bbr::bandwidth::{Bandwidth, GAIN_ONE};
-use crate::bbr::{AckSample, ConnectionStart, Recovery};
-use crate::delivery_rate::{Deliveries, DeliveryAtSend, Sample};
+use crate::bbr::{AckSample, ConnectionStart, RecoveryKind};
+use crate::delivery_rate::{DeliveryAtSend, DeliveryState, RateSample};
 use crate::pacing::Pacing;
 use cycle::{AckPhase, Cycle};
 use loss::Losses;
@@ -115,7 +115,7 @@ pub(crate) struct Bbr3 {
     segment: u32,
     initial_window: u32,
     chance: Rng,
-    pub(crate) deliveries: Deliveries,
+    pub(crate) deliveries: DeliveryState,
     state: State,
     rounds: Rounds,
     full: FullPipe,
@@ -131,7 +131,7 @@ pub(crate) struct Bbr3 {
     /// The window to restore after recovery or ProbeRTT: BBR.prior_cwnd.
     prior_cwnd: u32,
     /// The recovery state at the previous acknowledgment.
-    recovery: Recovery,
+    recovery: RecoveryKind,
     pacing: Pacing,
     rtt_known: bool,
 }
@@ -144,7 +144,7 @@ impl Bbr3 {
             segment: quantum,
             initial_window: 10 * quantum,
             chance: Seed(0).rng(),
-            deliveries: Deliveries::default(),
+            deliveries: DeliveryState::default(),
             state: State::Startup,
             rounds: Rounds::default(),
             full: FullPipe::default(),
@@ -156,7 +156,7 @@ impl Bbr3 {
             drain_start_round: 0,
             restarts: false,
             prior_cwnd: 0,
-            recovery: Recovery::None,
+            recovery: RecoveryKind::None,
             pacing: Pacing { rate: 0, burst: 1 },
             rtt_known: false,
         }
@@ -166,12 +166,12 @@ impl Bbr3 {
     pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
         let ConnectionStart { now, min_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, initial_window: cwnd, chance: seed.rng(), ..Self::new(self.quantum) };
-        self.deliveries = Deliveries::begin(now, self.quantum);
+        self.deliveries = DeliveryState::begin(now, self.quantum);
         self.rounds.begin(self.deliveries.delivered());
         self.losses.round_end = self.deliveries.delivered();
         self.round_trip = RoundTrip::begin(now, min_rtt);
         self.aggregation.begin(now);
-        self.pace_by_round_trip(smoothed_rtt, min_rtt);
+        self.init_pacing_rate(smoothed_rtt, min_rtt);
     }
 
     /// Returns the pacing rate and the size of bursts.
@@ -181,7 +181,7 @@ impl Bbr3 {
 
     /// Records the transmission of a segment, with `in_flight` units before it and `lost` units ever
     /// considered lost. Draft, section 4.1.2.2.
-    pub(crate) fn depart(
+    pub(crate) fn on_segment_sent(
         &mut self,
         now: Time,
         outstanding: bool,
@@ -189,7 +189,7 @@ impl Bbr3 {
         lost: u32,
     ) -> DeliveryAtSend {
         let in_flight = in_flight + self.quantum;
-        self.deliveries.depart(now, outstanding).with_counts(in_flight, lost)
+        self.deliveries.on_segment_sent(now, outstanding).with_counts(in_flight, lost)
     }
 
     /// Handles an acknowledgment. Draft, section 5.2.3: BBRUpdateOnACK.
@@ -217,7 +217,7 @@ impl Bbr3 {
             self.advance_latest_delivery_signals(&sample);
         }
         self.model.bound_bandwidth();
-        self.set_pace(ack);
+        self.set_pacing_rate(ack);
         self.set_window(ack, cwnd);
     }
 
@@ -229,7 +229,7 @@ impl Bbr3 {
         self.restarts = true;
         self.aggregation.begin(now);
         if self.state.probes_bandwidth() {
-            self.pace(self.model.bandwidth, GAIN_ONE, None);
+            self.set_pacing_rate_with_gain(self.model.bandwidth, GAIN_ONE, None);
         } else if self.state == State::ProbeRtt {
             self.check_probe_rtt_done(now, cwnd);
         }
@@ -252,14 +252,14 @@ impl Bbr3 {
     }
 
     /// Checks whether the full bandwidth has been reached. Draft, section 5.3.1.2: BBRCheckFullBWReached.
-    fn check_full_bandwidth(&mut self, sample: &Sample) {
+    fn check_full_bandwidth(&mut self, sample: &RateSample) {
         if self.rounds.began && !sample.application_limited {
             self.full.check_growth(sample.bandwidth());
         }
     }
 
     /// Changes from Startup to Drain when the pipe is full. Draft, section 5.3.1.1: BBRCheckStartupDone.
-    fn check_startup_done(&mut self, ack: &AckSample, sample: Option<&Sample>) {
+    fn check_startup_done(&mut self, ack: &AckSample, sample: Option<&RateSample>) {
         if self.state != State::Startup {
             return;
         }

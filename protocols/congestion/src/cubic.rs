@@ -48,7 +48,7 @@ struct Epoch {
 impl Cubic {
     /// Counts `acked` acknowledged segments. Returns how many acknowledged segments let the window grow by
     /// one segment.
-    pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
+    pub(crate) fn acked_per_segment(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
         let age = self.evaluated.map(|(at, window)| (ticks(now) - ticks(at), window));
         if age.is_some_and(|(ticks, window)| window == cwnd && ticks <= EVALUATION_TICKS) {
@@ -202,11 +202,11 @@ mod tests {
     fn increase_of_a_window_is_kept_for_seven_ticks() {
         // As in Linux, the window function is evaluated at most 32 times a second.
         let mut cubic = Cubic::default();
-        let before = cubic.price(Time::ZERO, 4, 1);
+        let before = cubic.acked_per_segment(Time::ZERO, 4, 1);
         cubic.ssthresh(5);
-        assert_eq!(cubic.price(Time::from_millis(28), 4, 1), before);
+        assert_eq!(cubic.acked_per_segment(Time::from_millis(28), 4, 1), before);
         assert!(cubic.epoch.is_none());
-        cubic.price(Time::from_millis(32), 4, 1);
+        cubic.acked_per_segment(Time::from_millis(32), 4, 1);
         assert!(cubic.epoch.is_some());
     }
 
@@ -215,11 +215,11 @@ mod tests {
         // As in Linux. 6 s into the epoch W_cubic is 102: a window of 70 is far below it, one of 90 is not.
         let mut cubic = Cubic::default();
         cubic.ssthresh(100);
-        cubic.price(Time::ZERO, 70, 1);
+        cubic.acked_per_segment(Time::ZERO, 70, 1);
         let later = Time::from_millis(6000);
-        let before = cubic.price(later, 70, 1);
-        assert_eq!(cubic.price(later, 90, 1), before, "the curve is evaluated once per tick");
-        assert!(cubic.price(later + TICK, 90, 1) > before);
+        let before = cubic.acked_per_segment(later, 70, 1);
+        assert_eq!(cubic.acked_per_segment(later, 90, 1), before, "the curve is evaluated once per tick");
+        assert!(cubic.acked_per_segment(later + TICK, 90, 1) > before);
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
             let window = cwnd;
             for _ in 0..window {
                 now += Duration::from_millis(1);
-                let price = cubic.price(now, cwnd, 1);
+                let price = cubic.acked_per_segment(now, cwnd, 1);
                 credit += 1;
                 if credit >= price {
                     credit = 0;
@@ -253,11 +253,12 @@ mod tests {
     fn target_is_the_curve_one_round_trip_ahead() {
         // RFC 9438 section 4.2 with W_max = 100: W_cubic(2 s) = 100 - 0.4 * 2.217^3 = 95.6, and 86.7 a second before.
         let second = Duration::from_secs(1);
-        let ahead =
-            |cwnd| Cubic { rtt_min: Some(second), ..in_epoch(100) }.price(Time::ZERO + second, cwnd, 1);
+        let ahead = |cwnd| {
+            Cubic { rtt_min: Some(second), ..in_epoch(100) }.acked_per_segment(Time::ZERO + second, cwnd, 1)
+        };
         assert_eq!((ahead(90), ahead(98)), (90 / 6, 9800), "98 is above the target");
         assert_eq!(
-            in_epoch(100).price(Time::ZERO + second, 90, 1),
+            in_epoch(100).acked_per_segment(Time::ZERO + second, 90, 1),
             9000,
             "without an RTT sample the target is the present value"
         );
@@ -268,7 +269,7 @@ mod tests {
         // RFC 9438 section 4.3: ten segments behind it, so one segment for every four.
         let epoch = Epoch { w_est: 50, ..Epoch::start(Time::ZERO, 40, 40) };
         let mut cubic = Cubic { w_max: 40, epoch: Some(epoch), ..Cubic::default() };
-        assert_eq!(cubic.price(Time::ZERO, 40, 1), 4);
+        assert_eq!(cubic.acked_per_segment(Time::ZERO, 40, 1), 4);
     }
 
     #[test]

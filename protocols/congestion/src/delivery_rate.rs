@@ -29,7 +29,7 @@ impl DeliveryAtSend {
 
 /// A sample: the amount delivered between the transmission of a segment and its acknowledgment. Section 3.1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub(crate) struct RateSample {
     /// Units delivered before the segment was sent.
     pub(crate) prior_delivered: u32,
     /// Units delivered since the segment was sent.
@@ -47,7 +47,7 @@ pub(crate) struct Sample {
 /// The connection's delivery state: the draft's C, section 3.1.1. Counts are in units of the congestion
 /// window.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Deliveries {
+pub(crate) struct DeliveryState {
     /// Units delivered so far: C.delivered.
     delivered: u32,
     /// When the latest of these units was delivered: C.delivered_time.
@@ -59,7 +59,7 @@ pub(crate) struct Deliveries {
     latest: Option<DeliveryAtSend>,
 }
 
-impl Deliveries {
+impl DeliveryState {
     /// Starts a connection whose handshake has delivered a SYN of one `quantum`.
     pub(crate) fn begin(now: Time, quantum: u32) -> Self {
         Self { delivered: quantum, delivered_at: now, first_sent: now, ..Self::default() }
@@ -81,7 +81,7 @@ impl Deliveries {
     }
 
     /// Handles the transmission of a segment. If nothing was outstanding, the idle time before it does not count. Section 3.2.
-    pub(crate) fn depart(&mut self, now: Time, outstanding: bool) -> DeliveryAtSend {
+    pub(crate) fn on_segment_sent(&mut self, now: Time, outstanding: bool) -> DeliveryAtSend {
         if !outstanding {
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -97,7 +97,7 @@ impl Deliveries {
 
     /// Handles the delivery of a segment sent at `sent`. The most recently sent segment of an acknowledgment
     /// provides the sample. Section 3.3.
-    pub(crate) fn deliver(&mut self, departure: DeliveryAtSend, sent: Time) {
+    pub(crate) fn on_segment_delivered(&mut self, departure: DeliveryAtSend, sent: Time) {
         if self.latest.is_none() || sent > self.first_sent {
             self.first_sent = sent;
             self.latest = Some(departure);
@@ -105,15 +105,21 @@ impl Deliveries {
     }
 
     /// Counts `units` delivered without a sample.
-    pub(crate) fn count(&mut self, units: u32) {
+    pub(crate) fn count_delivered(&mut self, units: u32) {
         self.delivered = self.delivered.wrapping_add(units);
     }
 
     /// Returns the sample of an acknowledgment that delivered `units`. There is none if the peer reneged, or
     /// if the interval is shorter than the minimum round trip, as after a spurious retransmission. Section
     /// 3.3.
-    pub(crate) fn sample(&mut self, now: Time, units: u32, reneged: bool, min: Duration) -> Option<Sample> {
-        self.count(units);
+    pub(crate) fn sample(
+        &mut self,
+        now: Time,
+        units: u32,
+        reneged: bool,
+        min: Duration,
+    ) -> Option<RateSample> {
+        self.count_delivered(units);
         if self.limited_until.is_some_and(|until| is_beyond(self.delivered, until)) {
             self.limited_until = None;
         }
@@ -123,7 +129,7 @@ impl Deliveries {
         let latest = self.latest.take().filter(|_| !reneged)?;
         let sending = self.first_sent.saturating_since(latest.first_sent);
         let interval = sending.max(now.saturating_since(latest.delivered_at));
-        (interval >= min && !interval.is_zero()).then_some(Sample {
+        (interval >= min && !interval.is_zero()).then_some(RateSample {
             prior_delivered: latest.delivered,
             delivered: self.delivered.wrapping_sub(latest.delivered),
             interval,
@@ -154,10 +160,11 @@ mod tests {
     #[test]
     fn a_flight_is_sampled_over_the_time_of_its_acknowledgments() {
         // Section 3.1.3: ten segments at once, acknowledged one each ms after 20 ms.
-        let mut deliveries = Deliveries::begin(MS(0), 1);
-        let flight: Vec<DeliveryAtSend> = (0..10).map(|i| deliveries.depart(MS(100), i > 0)).collect();
+        let mut deliveries = DeliveryState::begin(MS(0), 1);
+        let flight: Vec<DeliveryAtSend> =
+            (0..10).map(|i| deliveries.on_segment_sent(MS(100), i > 0)).collect();
         let mut samples = flight.iter().zip(0..).map(|(departure, i)| {
-            deliveries.deliver(*departure, MS(100));
+            deliveries.on_segment_delivered(*departure, MS(100));
             deliveries.sample(MS(120 + i), 1, false, Duration::ZERO).unwrap()
         });
         let last = samples.by_ref().last().unwrap();
@@ -168,14 +175,14 @@ mod tests {
     #[test]
     fn send_rate_bounds_the_delivery_rate() {
         // Section 3.1.3: the send rate bounds the sample. 10 segments, one each ms, all acknowledged at once.
-        let mut deliveries = Deliveries::begin(MS(0), 1);
-        let early = deliveries.depart(MS(0), false);
-        deliveries.deliver(early, MS(0));
+        let mut deliveries = DeliveryState::begin(MS(0), 1);
+        let early = deliveries.on_segment_sent(MS(0), false);
+        deliveries.on_segment_delivered(early, MS(0));
         deliveries.sample(MS(10), 1, false, Duration::ZERO).unwrap();
         let flight: Vec<(DeliveryAtSend, u64)> =
-            (11..21).map(|at| (deliveries.depart(MS(at), true), at)).collect();
+            (11..21).map(|at| (deliveries.on_segment_sent(MS(at), true), at)).collect();
         for (departure, at) in &flight {
-            deliveries.deliver(*departure, MS(*at));
+            deliveries.on_segment_delivered(*departure, MS(*at));
         }
         let sample = deliveries.sample(MS(25), 10, false, Duration::ZERO).unwrap();
         assert_eq!(
@@ -188,25 +195,25 @@ mod tests {
     #[test]
     fn samples_are_application_limited_until_the_flight_is_delivered() {
         // Section 3.4.
-        let mut deliveries = Deliveries::begin(MS(0), 1);
+        let mut deliveries = DeliveryState::begin(MS(0), 1);
         deliveries.limit_by_application(2);
-        let departure = deliveries.depart(MS(0), false);
+        let departure = deliveries.on_segment_sent(MS(0), false);
         for (units, limited) in [(2, true), (1, false)] {
-            deliveries.deliver(departure, MS(0));
+            deliveries.on_segment_delivered(departure, MS(0));
             assert!(deliveries.sample(MS(20), units, false, Duration::ZERO).unwrap().application_limited);
             assert_eq!(deliveries.is_application_limited(), limited);
         }
-        assert!(!deliveries.depart(MS(21), false).application_limited);
+        assert!(!deliveries.on_segment_sent(MS(21), false).application_limited);
     }
 
     #[test]
     fn no_sample_after_reneging_or_below_the_minimum_rtt() {
         // Section 3.3.
-        let mut deliveries = Deliveries::begin(MS(0), 1);
-        let departure = deliveries.depart(MS(0), false);
-        deliveries.deliver(departure, MS(0));
+        let mut deliveries = DeliveryState::begin(MS(0), 1);
+        let departure = deliveries.on_segment_sent(MS(0), false);
+        deliveries.on_segment_delivered(departure, MS(0));
         assert_eq!(deliveries.sample(MS(20), 1, true, Duration::ZERO), None);
-        deliveries.deliver(departure, MS(0));
+        deliveries.on_segment_delivered(departure, MS(0));
         assert_eq!(deliveries.sample(MS(20), 1, false, Duration::from_millis(21)), None);
         assert_eq!(deliveries.delivered(), 3, "the units are counted anyway");
     }
@@ -214,9 +221,9 @@ mod tests {
     #[test]
     fn first_sample_begins_at_the_handshake() {
         // Sections 3.1.1 and 3.1.3: data are still outstanding, so the times of the start count.
-        let mut deliveries = Deliveries::begin(MS(5), 1);
-        let departure = deliveries.depart(MS(7), true);
-        deliveries.deliver(departure, MS(7));
+        let mut deliveries = DeliveryState::begin(MS(5), 1);
+        let departure = deliveries.on_segment_sent(MS(7), true);
+        deliveries.on_segment_delivered(departure, MS(7));
         let sample = deliveries.sample(MS(8), 1, false, Duration::ZERO).unwrap();
         assert_eq!(
             sample.interval,
@@ -228,7 +235,7 @@ mod tests {
     #[test]
     fn acknowledgment_without_delivery_keeps_the_latest_delivery_time() {
         // Section 3.3.
-        let mut deliveries = Deliveries::begin(MS(0), 1);
+        let mut deliveries = DeliveryState::begin(MS(0), 1);
         deliveries.sample(MS(10), 1, false, Duration::ZERO);
         deliveries.sample(MS(20), 0, false, Duration::ZERO);
         assert_eq!(deliveries.delivered_at(), MS(10));

@@ -14,7 +14,7 @@ mod window;
 
 use hol_base::{Duration, Time};
 
-pub use bbr::{AckSample, ConnectionStart, Recovery};
+pub use bbr::{AckSample, ConnectionStart, RecoveryKind};
 pub use bbr3::LostSegment;
 pub use delivery_rate::DeliveryAtSend;
 pub use hystart::RoundTripSample;

@@ -1,6 +1,6 @@
 //! The pacing rate that a controller sets in addition to the window.
 
-/// The rate and the burst size at which segments depart.
+/// The rate and the burst size at which segments on_segment_sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pacing {
     /// Payload octets per second.

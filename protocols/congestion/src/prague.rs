@@ -5,7 +5,7 @@
 
 use hol_base::{Duration, Time};
 
-use crate::bbr::{AckSample, ConnectionStart, Recovery};
+use crate::bbr::{AckSample, ConnectionStart, RecoveryKind};
 use crate::delivery_rate::is_beyond;
 use crate::pacing::Pacing;
 
@@ -124,7 +124,7 @@ impl Prague {
     /// Handles an acknowledgment. Linux: prague_cong_control.
     pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
         self.smoothed_rtt = ack.smoothed_rtt.unwrap_or(self.smoothed_rtt);
-        self.in_loss &= ack.recovery != Recovery::None;
+        self.in_loss &= ack.recovery != RecoveryKind::None;
         let is_slow_start = *cwnd < *ssthresh;
         if std::mem::take(&mut self.is_reduction_due) {
             self.reduce(ack.now, is_slow_start);
@@ -300,7 +300,7 @@ mod tests {
         prague.on_loss(80);
         assert_eq!(prague.window, 40.0);
         let (mut cwnd, mut ssthresh) = (60, 60);
-        let lossy = AckSample { recovery: Recovery::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
+        let lossy = AckSample { recovery: RecoveryKind::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
         prague.on_acknowledged(&lossy, &mut cwnd, &mut ssthresh);
         assert_eq!((prague.window, cwnd), (40.0, 59), "the window does not grow during recovery");
         assert_eq!((prague.on_undo(cwnd), prague.window), (80, 80.0));

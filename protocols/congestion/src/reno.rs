@@ -7,7 +7,7 @@ pub(crate) struct Credit(u32);
 
 impl Credit {
     /// Returns the quanta earned by `acked` units if one quantum costs `price` units.
-    pub(crate) fn earn(&mut self, acked: u32, price: u32) -> u32 {
+    pub(crate) fn count_acked(&mut self, acked: u32, price: u32) -> u32 {
         // Credit saved at a higher price buys at most one quantum, to avoid a burst.
         let mut earned = 0;
         if self.0 >= price {
@@ -39,9 +39,9 @@ mod tests {
     fn window_of_acknowledgments_grows_cwnd_by_one() {
         // RFC 5681 section 3.1: about one segment each round trip.
         let mut credit = Credit::default();
-        let earned: u32 = (0..10).map(|_| credit.earn(1, 10)).sum();
+        let earned: u32 = (0..10).map(|_| credit.count_acked(1, 10)).sum();
         assert_eq!(earned, 1);
-        assert_eq!(credit.earn(25, 10), 2);
+        assert_eq!(credit.count_acked(25, 10), 2);
     }
 
     #[test]
@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn loss_clears_the_credit() {
         let mut credit = Credit::default();
-        assert_eq!(credit.earn(9, 10), 0);
+        assert_eq!(credit.count_acked(9, 10), 0);
         credit.clear();
-        assert_eq!(credit.earn(1, 10), 0);
+        assert_eq!(credit.count_acked(1, 10), 0);
     }
 }

@@ -7,7 +7,7 @@ use crate::bbr::{AckSample, Bbr, ConnectionStart};
 use crate::bbr3::{Bbr3, LostSegment};
 use crate::cubic::Cubic;
 use crate::dctcp::Dctcp;
-use crate::delivery_rate::{Deliveries, DeliveryAtSend};
+use crate::delivery_rate::{DeliveryAtSend, DeliveryState};
 use crate::hystart::{Hystart, RoundTripSample};
 use crate::pacing::Pacing;
 use crate::prague::Prague;
@@ -117,10 +117,10 @@ impl CongestionWindow {
             Control::Reno | Control::Dctcp(_) => self.cwnd,
             Control::Bbr(_) | Control::Bbr3(_) | Control::Prague(_) => return,
             Control::Cubic(cubic) => {
-                cubic.price(now, self.cwnd / self.quantum, acked / self.quantum) * self.quantum
+                cubic.acked_per_segment(now, self.cwnd / self.quantum, acked / self.quantum) * self.quantum
             }
         };
-        self.cwnd = self.cwnd.saturating_add(self.credit.earn(acked, price.max(1)) * self.quantum);
+        self.cwnd = self.cwnd.saturating_add(self.credit.count_acked(acked, price.max(1)) * self.quantum);
     }
 
     /// Counts acknowledged octets for [`Self::grow_by_octets`].
@@ -282,7 +282,7 @@ impl CongestionWindow {
     /// whether other segments are in flight, `in_flight` is the number of their units, and `lost` the number
     /// of all units ever considered lost.
     #[inline]
-    pub fn depart(
+    pub fn on_segment_sent(
         &mut self,
         now: Time,
         outstanding: bool,
@@ -290,15 +290,15 @@ impl CongestionWindow {
         lost: u32,
     ) -> Option<Box<DeliveryAtSend>> {
         match &mut self.control {
-            Control::Bbr(bbr) => Some(Box::new(bbr.deliveries.depart(now, outstanding))),
-            Control::Bbr3(bbr) => Some(Box::new(bbr.depart(now, outstanding, in_flight, lost))),
+            Control::Bbr(bbr) => Some(Box::new(bbr.deliveries.on_segment_sent(now, outstanding))),
+            Control::Bbr3(bbr) => Some(Box::new(bbr.on_segment_sent(now, outstanding, in_flight, lost))),
             Control::Reno | Control::Cubic(_) | Control::Dctcp(_) | Control::Prague(_) => None,
         }
     }
 
     /// Returns the delivery state, if the controller has one.
     #[inline]
-    fn deliveries(&mut self) -> Option<&mut Deliveries> {
+    fn deliveries(&mut self) -> Option<&mut DeliveryState> {
         match &mut self.control {
             Control::Bbr(bbr) => Some(&mut bbr.deliveries),
             Control::Bbr3(bbr) => Some(&mut bbr.deliveries),
@@ -308,9 +308,9 @@ impl CongestionWindow {
 
     /// Handles the delivery of a segment sent at `sent`.
     #[inline]
-    pub fn deliver(&mut self, departure: Option<&DeliveryAtSend>, sent: Time) {
+    pub fn on_segment_delivered(&mut self, departure: Option<&DeliveryAtSend>, sent: Time) {
         if let (Some(deliveries), Some(departure)) = (self.deliveries(), departure) {
-            deliveries.deliver(*departure, sent);
+            deliveries.on_segment_delivered(*departure, sent);
         }
     }
 
@@ -324,7 +324,7 @@ impl CongestionWindow {
     /// Counts `units` delivered by an acknowledgment without other information.
     pub fn count_delivered(&mut self, units: u32) {
         if let Some(deliveries) = self.deliveries() {
-            deliveries.count(units);
+            deliveries.count_delivered(units);
         }
     }
 
@@ -347,7 +347,7 @@ impl CongestionWindow {
 
     /// Returns the ssthresh to keep while the window is unused: 3/4 of the window, or ssthresh if that is larger. RFC
     /// 2861 section 3.
-    pub fn remembered_ssthresh(&self) -> u32 {
+    pub fn current_ssthresh(&self) -> u32 {
         self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }
 }
@@ -455,8 +455,8 @@ mod tests {
             let una = first.wrapping_add(acked);
             let progress = (una, una.wrapping_add(window.cwnd()));
             let (is_marked, is_lost) = (acked.is_multiple_of(50), acked.is_multiple_of(400));
-            let departure = window.depart(sent_at, true, 0, 0);
-            window.deliver(departure.as_deref(), sent_at);
+            let departure = window.on_segment_sent(sent_at, true, 0, 0);
+            window.on_segment_delivered(departure.as_deref(), sent_at);
             if is_marked || is_lost {
                 window.on_congestion(window.cwnd());
                 if is_lost {
@@ -582,9 +582,9 @@ mod tests {
         // RFC 2861 section 3.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1, 40, false);
         window.set_ssthresh(10);
-        assert_eq!(window.remembered_ssthresh(), 30);
+        assert_eq!(window.current_ssthresh(), 30);
         window.set_ssthresh(35);
-        assert_eq!(window.remembered_ssthresh(), 35);
+        assert_eq!(window.current_ssthresh(), 35);
     }
 
     #[test]
@@ -616,7 +616,7 @@ mod tests {
             let mut window = CongestionWindow::new(algorithm, 1, 10, false);
             window.begin(beginning);
             assert!(!window.is_rate_based() && window.pacing().is_none());
-            assert!(window.depart(beginning.now, false, 0, 0).is_none());
+            assert!(window.on_segment_sent(beginning.now, false, 0, 0).is_none());
         }
         let mut window = CongestionWindow::new(Algorithm::Bbr, 1, 10, false);
         window.begin(beginning);
@@ -624,8 +624,8 @@ mod tests {
         // Draft, section 4.2.1: ten segments in 40 ms, times 2.89, minus a hundredth.
         let rate = window.pacing().unwrap().rate;
         assert!((rate as f64 / (10.0 * 1448.0 / 0.04 * 2.889 * 0.99) - 1.0).abs() < 0.01, "{rate}");
-        let departure = window.depart(beginning.now, false, 0, 0).unwrap();
-        window.deliver(Some(&departure), beginning.now);
+        let departure = window.on_segment_sent(beginning.now, false, 0, 0).unwrap();
+        window.on_segment_delivered(Some(&departure), beginning.now);
         window.count_delivered(3);
         window.limit_by_application(7);
         let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };

@@ -11,7 +11,7 @@ const CODEPOINT_NAMES: [(&str, Ecn); 4] = [
 ];
 
 /// Splits a line into the ECN field, if it has one, and the packet.
-pub(crate) fn split(line: &str) -> Result<(Option<Ecn>, &str), String> {
+pub(crate) fn split_ecn_field(line: &str) -> Result<(Option<Ecn>, &str), String> {
     if !line.starts_with('[') {
         return Ok((None, line));
     }

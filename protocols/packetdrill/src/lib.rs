@@ -70,8 +70,8 @@ impl PlayRules {
 
 /// Plays the script in `file` once for each stack.
 pub fn play_file(file: &Path, rules: &PlayRules) -> Result<(), PlayError> {
-    let text = read(file).map_err(|problem| PlayError::new(problem).of(file))?;
-    play(&text, file.parent(), rules).map_err(|mistake| mistake.of(file))
+    let text = read(file).map_err(|problem| PlayError::new(problem).in_file(file))?;
+    play(&text, file.parent(), rules).map_err(|mistake| mistake.in_file(file))
 }
 
 fn read(file: &Path) -> Result<String, String> {
@@ -93,8 +93,7 @@ pub fn play(text: &str, folder: Option<&Path>, rules: &PlayRules) -> Result<(), 
         ));
     }
     player::check(&script)?;
-    script
-        .stacks(rules)
-        .into_iter()
-        .try_for_each(|stack| player::play(&script, &stack, rules).map_err(|mistake| mistake.with(stack)))
+    script.stacks(rules).into_iter().try_for_each(|stack| {
+        player::play(&script, &stack, rules).map_err(|mistake| mistake.with_stack(stack))
+    })
 }

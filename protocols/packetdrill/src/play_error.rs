@@ -19,7 +19,7 @@ pub enum ErrorOrigin {
 /// An error with its file, line and stack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlayError {
-    fault: ErrorOrigin,
+    origin: ErrorOrigin,
     file: PathBuf,
     line: usize,
     stack: String,
@@ -43,7 +43,7 @@ impl PlayError {
 
     /// Creates the error of an endpoint that deviates from the script.
     pub(crate) fn deviation(problem: impl Into<String>) -> Self {
-        Self { fault: ErrorOrigin::Endpoint, ..Self::new(problem) }
+        Self { origin: ErrorOrigin::Endpoint, ..Self::new(problem) }
     }
 
     /// Creates the error of an endpoint that panicked.
@@ -52,8 +52,8 @@ impl PlayError {
     }
 
     /// Returns the cause of the error.
-    pub fn fault(&self) -> ErrorOrigin {
-        self.fault
+    pub fn origin(&self) -> ErrorOrigin {
+        self.origin
     }
 
     /// Returns the line of the script, counted from 1; 0 for the script as a whole.
@@ -67,17 +67,17 @@ impl PlayError {
     }
 
     /// Returns the error with the line of the script where it occurred.
-    pub(crate) fn at(self, line: usize) -> Self {
+    pub(crate) fn at_line(self, line: usize) -> Self {
         Self { line, ..self }
     }
 
     /// Sets the stack that played the script.
-    pub(crate) fn with(self, stack: impl Into<String>) -> Self {
+    pub(crate) fn with_stack(self, stack: impl Into<String>) -> Self {
         Self { stack: stack.into(), ..self }
     }
 
     /// Sets the script file of the error.
-    pub(crate) fn of(self, file: &Path) -> Self {
+    pub(crate) fn in_file(self, file: &Path) -> Self {
         Self { file: file.to_owned(), ..self }
     }
 }

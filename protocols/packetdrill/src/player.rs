@@ -51,10 +51,10 @@ impl From<EvaluationError> for StepError {
 }
 
 impl StepError {
-    fn at(self, line: usize) -> PlayError {
+    fn at_line(self, line: usize) -> PlayError {
         match self {
-            Self::Unsupported(problem) => PlayError::new(problem).at(line),
-            Self::Deviates(problem) => PlayError::deviation(problem).at(line),
+            Self::Unsupported(problem) => PlayError::new(problem).at_line(line),
+            Self::Deviates(problem) => PlayError::deviation(problem).at_line(line),
         }
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn check(script: &Script) -> Result<(), PlayError> {
     for step in &script.steps {
         let checked = match &step.action {
             Action::Call(call) if call.name == "socket" => {
-                call.argument(2).and_then(protocol::named).map(|named| protocol = Some(named))
+                call.argument(2).and_then(protocol::protocol_name).map(|named| protocol = Some(named))
             }
             Action::Call(call) => socket::check(call).and_then(|()| options::check(call)),
             Action::Inbound(line) => check_packet(protocol, line, true),
@@ -76,13 +76,13 @@ pub(crate) fn check(script: &Script) -> Result<(), PlayError> {
             }),
             Action::Silence | Action::Configure(_) => Ok(()),
         };
-        checked.map_err(|problem| PlayError::new(problem).at(step.line))?;
+        checked.map_err(|problem| PlayError::new(problem).at_line(step.line))?;
     }
     Ok(())
 }
 
 fn check_packet(protocol: Option<&str>, line: &str, is_inbound: bool) -> Result<(), String> {
-    let (_, line) = ecn::split(line)?;
+    let (_, line) = ecn::split_ecn_field(line)?;
     protocol.map_or(Ok(()), |protocol| protocol::check(protocol, line, is_inbound))
 }
 
@@ -90,7 +90,7 @@ fn check_packet(protocol: Option<&str>, line: &str, is_inbound: bool) -> Result<
 pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<(), PlayError> {
     let mut player = Player::new(script, stack, rules);
     for step in &script.steps {
-        player.step(step).map_err(|problem| problem.at(step.line))?;
+        player.step(step).map_err(|problem| problem.at_line(step.line))?;
     }
     let last = script.steps.last().map_or(0, |step| step.line);
     if let Some(BlockedCall { call, line, .. }) = &player.blocked {
@@ -98,9 +98,9 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<()
             "{}() is still blocked at the end of the script",
             call.name
         ))
-        .at(*line));
+        .at_line(*line));
     }
-    if rules.strict { player.expect_no_packet().map_err(|problem| problem.at(last)) } else { Ok(()) }
+    if rules.strict { player.expect_no_packet().map_err(|problem| problem.at_line(last)) } else { Ok(()) }
 }
 
 /// Plays a script against an endpoint.
@@ -163,7 +163,7 @@ impl<'a> Player<'a> {
         match &step.action {
             Action::Call(call) => self.call(call, step.line, may_block.then_some((first, last)))?,
             Action::Inbound(line) => {
-                let (ecn, line) = ecn::split(line)?;
+                let (ecn, line) = ecn::split_ecn_field(line)?;
                 let packet = self.protocol()?.packet(line)?;
                 self.input(Input::Packet(Packet { ecn: ecn.unwrap_or_default(), ..packet }))?;
             }
@@ -187,7 +187,7 @@ impl<'a> Player<'a> {
     /// Creates a new socket of the protocol called `name`.
     pub(crate) fn open(&mut self, name: &'static str) -> Result<(), StepError> {
         let specification = self.script.specification(name, self.stack, &self.settings);
-        let mut protocol = protocol::make(&specification)?;
+        let mut protocol = protocol::create_endpoint(&specification)?;
         if !self.strict {
             let tick = self.script.timestamp_tick.filter(|tick| !tick.is_zero());
             protocol.tolerate_stamps(
@@ -270,14 +270,15 @@ impl<'a> Player<'a> {
     /// Expects an outbound packet between `first` and `last`.
     fn expect_outbound(&mut self, line: &str, first: Time, last: Time) -> Result<(), StepError> {
         let latest = last + self.script.tolerance;
-        let (wanted, line) = ecn::split(line)?;
+        let (wanted, line) = ecn::split_ecn_field(line)?;
         while self.is_short(line)?
             && let Some(at) = self.deadline.filter(|at| *at <= latest)
         {
             self.advance(at)?;
         }
         let Some((at, packet)) = self.sent.pop_front() else {
-            let problem = format!("expected > {line}\n    by {}, but no packet was sent", seconds(latest));
+            let problem =
+                format!("expected > {line}\n    by {}, but no packet was sent", format_seconds(latest));
             return Err(StepError::Deviates(problem));
         };
         if wanted.is_some_and(|ecn| ecn != packet.ecn) {
@@ -285,11 +286,15 @@ impl<'a> Player<'a> {
             return Err(StepError::Deviates(problem));
         }
         if let Some(got) = self.protocol()?.differs(line, &packet)? {
-            let problem = format!("expected > {line}\n    but got > {got} at {}", seconds(at));
+            let problem = format!("expected > {line}\n    but got > {got} at {}", format_seconds(at));
             return Err(StepError::Deviates(problem));
         }
         if at > latest || at + self.script.tolerance < first {
-            let problem = format!("> {line} was sent at {}, not at {}", seconds(at), span(first, last));
+            let problem = format!(
+                "> {line} was sent at {}, not at {}",
+                format_seconds(at),
+                format_time_range(first, last)
+            );
             return Err(StepError::Deviates(problem));
         }
         // In packetdrill the next step is relative to the time at which the packet was seen: run.c adjust_relative_event_times.
@@ -308,7 +313,7 @@ impl<'a> Player<'a> {
     fn expect_no_packet(&mut self) -> Result<(), StepError> {
         let Some((at, packet)) = self.sent.pop_front() else { return Ok(()) };
         let got = self.protocol()?.show(&packet);
-        let problem = format!("unexpected > {got}, sent at {} before this step", seconds(at));
+        let problem = format!("unexpected > {got}, sent at {} before this step", format_seconds(at));
         Err(StepError::Deviates(problem))
     }
 
@@ -320,14 +325,18 @@ impl<'a> Player<'a> {
 }
 
 /// Creates the error of a call with an unexpected result.
-pub(crate) fn differs(call: &Call, got: &dyn std::fmt::Display) -> StepError {
+pub(crate) fn unexpected_result(call: &Call, got: &dyn std::fmt::Display) -> StepError {
     StepError::Deviates(format!("expected {}() = {}, but got {got}", call.name, call.result))
 }
 
-pub(crate) fn seconds(at: Time) -> String {
+pub(crate) fn format_seconds(at: Time) -> String {
     format!("{:.6}", at.as_secs_f64())
 }
 
-pub(crate) fn span(first: Time, last: Time) -> String {
-    if first == last { seconds(first) } else { format!("{} to {}", seconds(first), seconds(last)) }
+pub(crate) fn format_time_range(first: Time, last: Time) -> String {
+    if first == last {
+        format_seconds(first)
+    } else {
+        format!("{} to {}", format_seconds(first), format_seconds(last))
+    }
 }

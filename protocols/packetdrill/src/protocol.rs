@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hol_base::Time;
 use hol_stack::{Protocol as Settings, TransportSpec};
-use hol_transport::{Endpoint, Received};
+use hol_transport::{Endpoint, ReceivedData};
 use hol_wire::Packet;
 
 use crate::python::Value;
@@ -71,7 +71,7 @@ pub(crate) trait Protocol {
     fn octet(&self, ours: bool, offset: usize) -> u8;
 
     /// Returns a received message if a read takes exactly one message; `None` for byte streams.
-    fn message(&self, received: &Received) -> Option<Result<ArrivedMessage, String>> {
+    fn message(&self, received: &ReceivedData) -> Option<Result<ArrivedMessage, String>> {
         let _ = received;
         None
     }
@@ -86,7 +86,7 @@ pub(crate) trait Protocol {
 }
 
 /// Returns the protocol that an argument of `socket()` selects.
-pub(crate) fn named(argument: &str) -> Result<&'static str, String> {
+pub(crate) fn protocol_name(argument: &str) -> Result<&'static str, String> {
     match argument {
         "IPPROTO_TCP" => Ok("tcp"),
         "IPPROTO_SCTP" => Ok("sctp"),
@@ -95,7 +95,7 @@ pub(crate) fn named(argument: &str) -> Result<&'static str, String> {
 }
 
 /// Creates an endpoint from a `specification`.
-pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
+pub(crate) fn create_endpoint(specification: &str) -> Result<Box<dyn Protocol>, String> {
     match parse_settings(specification)? {
         Settings::Tcp { config, .. } => Ok(Box::new(Tcp::new(&config))),
         Settings::Sctp { config, .. } => Ok(Box::new(Sctp::new(&config))),

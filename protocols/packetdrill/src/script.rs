@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hol_base::Duration;
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 
 use crate::call::Call;
 use crate::source::{Statement, split_statements};
@@ -71,7 +71,7 @@ impl Script {
             } else {
                 parse_step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
             };
-            read.map_err(|problem| PlayError::new(problem).at(line))?;
+            read.map_err(|problem| PlayError::new(problem).at_line(line))?;
         }
         Ok(script)
     }
@@ -81,7 +81,9 @@ impl Script {
         match &rules.stack {
             Some(stack) => vec![stack.clone()],
             // Every stack with TCP has SCTP, too.
-            None if self.stacks.is_empty() => Kind::Tcp.stacks().map(|stack| stack.name.to_owned()).collect(),
+            None if self.stacks.is_empty() => {
+                ProtocolKind::Tcp.stacks().map(|stack| stack.name.to_owned()).collect()
+            }
             None => self.stacks.clone(),
         }
     }

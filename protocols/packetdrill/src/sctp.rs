@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use hol_base::{Duration, Seed};
 use hol_sctp::{Config, Endpoint};
 use hol_stack::Protocol as Settings;
-use hol_transport::{Endpoint as _, Received};
+use hol_transport::{Endpoint as _, ReceivedData};
 use hol_wire::sctp::{
     Chunk, DataFlags, Init, Packet as SctpPacket, Parameter, Reconfig, ReconfigSerial, Tsn,
 };
@@ -220,7 +220,7 @@ impl Sctp {
             }
             _ => {}
         }
-        chunk::show(&chunk)
+        chunk::to_item(&chunk)
     }
 
     /// Returns the script's value of a tag on the wire.
@@ -413,8 +413,8 @@ impl Protocol for Sctp {
         offset as u8
     }
 
-    fn message(&self, received: &Received) -> Option<Result<ArrivedMessage, String>> {
-        let Received { stream, unordered, ppid, ref payload, .. } = *received;
+    fn message(&self, received: &ReceivedData) -> Option<Result<ArrivedMessage, String>> {
+        let ReceivedData { stream, unordered, ppid, ref payload, .. } = *received;
         let whole = self.fragments_of(stream, payload);
         Some(whole.map(|first| ArrivedMessage {
             length: payload.len(),

@@ -8,7 +8,7 @@ use hol_transport::{Command, Failure, Input, Message, Reconfiguration, Reliabili
 
 use crate::call::{Call, Outcome};
 use crate::options::{self, SocketOption};
-use crate::player::{Player, StepError, differs, seconds, span};
+use crate::player::{Player, StepError, format_seconds, format_time_range, unexpected_result};
 use crate::protocol::{self, ArrivedMessage, MAX_OCTETS};
 use crate::tokens::{integer, number, split};
 
@@ -160,8 +160,8 @@ impl<'a> Player<'a> {
             return Err(StepError::Deviates(format!(
                 "{}() of line {line} returns at {}, not at the end of {}",
                 call.name,
-                seconds(self.now),
-                span(first, last)
+                format_seconds(self.now),
+                format_time_range(first, last)
             )));
         }
         compare(blocked.call, &outcome)
@@ -204,7 +204,7 @@ impl<'a> Player<'a> {
         if self.socket.listener.is_some() || self.socket.connection.is_some() {
             return Err("the script opens a second socket, but only one connection is supported".into());
         }
-        let name = protocol::named(call.argument(2)?)?;
+        let name = protocol::protocol_name(call.argument(2)?)?;
         let kind = call.argument(1)?;
         if !kind.starts_with("SOCK_STREAM") {
             return Err(format!("socket() asks for {kind}; write SOCK_STREAM").into());
@@ -463,7 +463,7 @@ impl<'a> Player<'a> {
 }
 
 fn compare(call: &Call, got: &Outcome) -> Result<(), StepError> {
-    if call.result.admits(got) { Ok(()) } else { Err(differs(call, got)) }
+    if call.result.admits(got) { Ok(()) } else { Err(unexpected_result(call, got)) }
 }
 
 /// Returns the file descriptor of a call.

@@ -114,10 +114,10 @@ pub(crate) fn split_statements(text: &str, defines: &[String]) -> Result<Vec<Sta
         }
     }
     match (condition, statements.last()) {
-        (Some((line, _)), _) => Err(PlayError::new("this #ifdef has no #endif; add one").at(line)),
+        (Some((line, _)), _) => Err(PlayError::new("this #ifdef has no #endif; add one").at_line(line)),
         (None, Some(last)) if scanner.is_open() => {
             let problem = "a bracket, a quote, a comment, \"`\" or \"%{\" that begins here is not closed";
-            Err(PlayError::new(problem).at(last.line))
+            Err(PlayError::new(problem).at_line(last.line))
         }
         _ => Ok(statements),
     }
@@ -146,7 +146,7 @@ fn apply_directive(
         }
         _ => return Ok(condition),
     };
-    Err(PlayError::new(problem).at(number))
+    Err(PlayError::new(problem).at_line(number))
 }
 
 /// Returns whether the line `next` continues the statement `text`: a statement cannot end like `text`, or cannot begin

@@ -26,14 +26,14 @@ fn passes(text: &str) {
 #[track_caller]
 fn deviation(text: &str, told: &str) {
     let mistake = linux(text).expect_err(text);
-    assert_eq!(mistake.fault(), ErrorOrigin::Endpoint, "{mistake}\n{text}");
+    assert_eq!(mistake.origin(), ErrorOrigin::Endpoint, "{mistake}\n{text}");
     assert!(mistake.to_string().contains(told), "{mistake}\n{text}");
 }
 
 #[track_caller]
 fn is_not_read(text: &str, told: &str) {
     let mistake = linux(text).expect_err(text);
-    assert_eq!(mistake.fault(), ErrorOrigin::Script, "{mistake}\n{text}");
+    assert_eq!(mistake.origin(), ErrorOrigin::Script, "{mistake}\n{text}");
     assert!(mistake.to_string().contains(told), "{mistake}\n{text}");
 }
 

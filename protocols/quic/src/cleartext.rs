@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use hol_base::{Rng, Time};
-use hol_transport::{DeliveryTimes, Input, Output, PathState, Received, Statistics};
+use hol_transport::{DeliveryTimes, Input, Output, PathState, ReceivedData, Statistics};
 use hol_wire::quic::{Datagram, Frame, Secrets, Side, TimedData, packets};
 use hol_wire::{Address, Ecn, Packet, SendTimes, Transport};
 use quinn_proto as quinn;
@@ -92,7 +92,7 @@ impl Endpoint {
             let delivery_times = DeliveryTimes::new(*stamp, now);
             let Some(id) = stream else {
                 if let Some(payload) = connection.datagrams().recv() {
-                    self.reader.receive(now, Received::unordered(payload, delivery_times));
+                    self.reader.receive(now, ReceivedData::unordered(payload, delivery_times));
                 }
                 continue;
             };

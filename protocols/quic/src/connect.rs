@@ -19,7 +19,7 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Lets quinn-proto's endpoint and connection exchange events, such as connection IDs; returns whether
     /// there were any.
-    pub(crate) fn exchange(&mut self) -> bool {
+    pub(crate) fn exchange_events(&mut self) -> bool {
         let mut has_any = false;
         let Some((handle, connection)) = &mut self.connection else { return has_any };
         while let Some(event) = connection.poll_endpoint_events() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use hol_base::{Duration, Rng, Time};
-use hol_transport::{Command, DeliveryTimes, Message, Received, Statistics};
+use hol_transport::{Command, DeliveryTimes, Message, ReceivedData, Statistics};
 use hol_wire::{Address, Ecn};
 use quinn_proto as quinn;
 
@@ -75,28 +75,28 @@ impl Endpoint<EncryptedPackets> {
         let delivery_times = DeliveryTimes { first_sent: now, sent: now, arrived: now };
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(payload) = connection.datagrams().recv() {
-            self.reader.receive(now, Received::unordered(payload, delivery_times));
+            self.reader.receive(now, ReceivedData::unordered(payload, delivery_times));
         }
     }
 
     /// Handles a command of the application.
-    pub fn tell(&mut self, now: Time, command: Command) {
+    pub fn handle_command(&mut self, now: Time, command: Command) {
         self.has_new_input = true;
         self.command(now, command);
     }
 
     /// Sends a message if there is room; otherwise the endpoint reports later when there is.
-    pub fn offer(&mut self, now: Time, message: Message) -> bool {
+    pub fn try_send(&mut self, now: Time, message: Message) -> bool {
         let has_room = self.has_room_or_will_report();
         if has_room {
-            self.tell(now, Command::Send(message));
+            self.handle_command(now, Command::Send(message));
         }
         has_room
     }
 
     /// Pauses or resumes sending, depending on the room in the socket. Paused data are sent at the next
     /// [`poll`](Self::poll).
-    pub fn hold(&mut self, holds: bool) {
+    pub fn set_paused(&mut self, holds: bool) {
         self.has_new_input |= self.form.is_blocked && !holds;
         self.form.is_blocked = holds;
     }
@@ -107,7 +107,7 @@ impl Endpoint<EncryptedPackets> {
     }
 
     /// Returns the counters of the endpoint.
-    pub fn counts(&self) -> &Statistics {
+    pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 

@@ -13,8 +13,8 @@ use crate::cleartext::CleartextPackets;
 use crate::close::CloseState;
 use crate::in_flight::in_flight;
 use crate::packet_form::{EndpointOutput, PacketForm};
-use crate::receive::Incoming;
-use crate::send::Outgoing;
+use crate::receive::IncomingStreams;
+use crate::send::OutgoingStreams;
 use crate::socket_address::SocketAddress;
 use crate::{Config, MessageMapping, clock};
 
@@ -29,8 +29,8 @@ pub struct Endpoint<S = CleartextPackets> {
     /// Settings of the client until the application connects.
     pub(crate) settings: Option<quinn::ClientConfig>,
     pub(crate) connection: Option<(quinn::ConnectionHandle, quinn::Connection)>,
-    pub(crate) outgoing: Outgoing,
-    pub(crate) incoming: Incoming,
+    pub(crate) outgoing: OutgoingStreams,
+    pub(crate) incoming: IncomingStreams,
     pub(crate) closing: CloseState,
     pub(crate) form: S,
     pub(crate) reader: ReceivingApplication,
@@ -59,8 +59,8 @@ impl<S: PacketForm> Endpoint<S> {
             quinn,
             settings: None,
             connection: None,
-            outgoing: Outgoing::default(),
-            incoming: Incoming::default(),
+            outgoing: OutgoingStreams::default(),
+            incoming: IncomingStreams::default(),
             closing: CloseState::default(),
             form,
             reader: ReceivingApplication::new(wakeup),
@@ -111,8 +111,8 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Polls quinn-proto until it has nothing more to do.
     fn advance(&mut self, now: Time) {
-        let is_probing = self.expire(now);
-        self.exchange();
+        let is_probing = self.handle_due_timers(now);
+        self.exchange_events();
         self.handle_events();
         loop {
             self.read(now);
@@ -120,7 +120,7 @@ impl<S: PacketForm> Endpoint<S> {
             self.close_if_done(now);
             self.transmit(now, is_probing);
             // Sending may have caused events.
-            if !self.exchange() && !self.handle_events() {
+            if !self.exchange_events() && !self.handle_events() {
                 return;
             }
         }

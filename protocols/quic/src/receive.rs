@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
 use hol_base::Time;
-use hol_transport::{DeliveryTimes, Received};
+use hol_transport::{DeliveryTimes, ReceivedData};
 use hol_wire::Ecn;
 use quinn_proto::{DatagramEvent, Dir, ReadError, StreamId};
 
@@ -14,7 +14,7 @@ use crate::{Endpoint, MessageMapping, clock, ecn};
 
 /// The state of the streams from the peer.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct IncomingStreams {
     /// Whether the application reads. While it does not, quinn-proto buffers the data, and its windows fill.
     pub(crate) reads: bool,
     /// Readable streams, in the order in which they became readable.
@@ -23,13 +23,13 @@ pub(crate) struct Incoming {
     parts: BTreeMap<u64, (BytesMut, DeliveryTimes)>,
 }
 
-impl Default for Incoming {
+impl Default for IncomingStreams {
     fn default() -> Self {
         Self { reads: true, readable: Vec::new(), parts: BTreeMap::new() }
     }
 }
 
-impl Incoming {
+impl IncomingStreams {
     /// Records that a stream has data to read.
     pub(crate) fn note_readable(&mut self, id: StreamId) {
         if !self.readable.contains(&id) {
@@ -126,7 +126,7 @@ impl<S: PacketForm> Endpoint<S> {
             let stream = id.index().saturating_sub(1) as u16;
             return self
                 .reader
-                .receive(now, Received { stream, unordered: false, ppid: 0, payload, delivery_times });
+                .receive(now, ReceivedData { stream, unordered: false, ppid: 0, payload, delivery_times });
         }
         let (part, joined) = self.incoming.parts.entry(id.into()).or_default();
         *joined = if part.is_empty() { delivery_times } else { joined.join(delivery_times) };
@@ -141,7 +141,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
         if self.mapping == MessageMapping::PerMessage {
             let (part, delivery_times) = self.incoming.parts.remove(&id.into()).unwrap_or_default();
-            self.reader.receive(now, Received::unordered(part.freeze(), delivery_times));
+            self.reader.receive(now, ReceivedData::unordered(part.freeze(), delivery_times));
         }
     }
 }

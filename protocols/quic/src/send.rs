@@ -12,7 +12,7 @@ use crate::{Endpoint, MessageMapping, clock};
 
 /// The streams to the peer, and messages that wait for room.
 #[derive(Debug, Default)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingStreams {
     /// The control stream, whose end means that no more data follow.
     pub(crate) control: Option<StreamId>,
     /// The QUIC stream of each stream of the application.
@@ -29,7 +29,7 @@ pub(crate) struct WaitingMessage {
     octets: Bytes,
 }
 
-impl Outgoing {
+impl OutgoingStreams {
     /// Returns whether the connection is open.
     pub(crate) fn is_open(&self) -> bool {
         self.control.is_some()

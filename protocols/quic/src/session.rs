@@ -190,14 +190,14 @@ impl crypto::Session for Session {
 
 impl Session {
     fn next_message(&mut self) -> Option<(u8, Vec<u8>)> {
-        const HEADER: usize = 4;
-        let [kind, a, b, c] = *self.inbox.first_chunk::<HEADER>()?;
+        const HEADER_LENGTH: usize = 4;
+        let [kind, a, b, c] = *self.inbox.first_chunk::<HEADER_LENGTH>()?;
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
-        if self.inbox.len() < HEADER + length {
+        if self.inbox.len() < HEADER_LENGTH + length {
             return None;
         }
-        let message: Vec<u8> = self.inbox.drain(..HEADER + length).collect();
-        Some((kind, message[HEADER..].to_vec()))
+        let message: Vec<u8> = self.inbox.drain(..HEADER_LENGTH + length).collect();
+        Some((kind, message[HEADER_LENGTH..].to_vec()))
     }
 
     /// Handles a message of the peer; the transport parameters are its first extension.

@@ -1,6 +1,6 @@
 //! Converts MP3 frames to self-contained units. RFC 3119 sections 2 and 3.1, appendix A.1.
 
-use crate::{FrameHeader, Malformed};
+use crate::{FrameHeader, ParseError};
 
 /// Converts MP3 frames to ADU (application data unit) frames. An ADU frame consists of a frame's header and
 /// side information, and of all main data of its unit, even those stored in earlier frames. Ancillary data
@@ -16,18 +16,18 @@ impl AduConverter {
     ///
     /// # Errors
     /// If the frame or its unit is incomplete.
-    pub fn next(&mut self, frame: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
+    pub fn next(&mut self, frame: &[u8]) -> Result<Option<Vec<u8>>, ParseError> {
         let header = FrameHeader::read(frame)?;
         let (main_data_offset, data) = frame
             .split_at_checked(header.main_data_offset())
             .filter(|_| frame.len() == header.frame_length())
-            .ok_or(Malformed("the length of a frame contradicts its header"))?;
+            .ok_or(ParseError("the length of a frame contradicts its header"))?;
         let begin = self.earlier_data.len().checked_sub(header.main_data_begin(frame));
         self.earlier_data.extend_from_slice(data);
         let adu = begin.map(|begin| {
             let unit = self.earlier_data.get(begin..begin + header.main_data_length(frame));
             unit.map(|unit| [main_data_offset, unit].concat())
-                .ok_or(Malformed("a unit ends beyond its frame"))
+                .ok_or(ParseError("a unit ends beyond its frame"))
         });
         self.earlier_data.drain(..self.earlier_data.len().saturating_sub(FrameHeader::MAX_DATA_REACH));
         adu.transpose()

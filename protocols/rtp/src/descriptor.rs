@@ -1,6 +1,6 @@
 //! ADU frames in payloads, each after its descriptor. RFC 3119 sections 3.2 and 3.3.
 
-use crate::Malformed;
+use crate::ParseError;
 
 /// An ADU frame in a payload, or a part of an ADU frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
 ///
 /// # Errors
 /// If descriptors do not fit the octets after them.
-pub fn fragments(payload: &[u8]) -> Result<Vec<AduFragment<'_>>, Malformed> {
+pub fn fragments(payload: &[u8]) -> Result<Vec<AduFragment<'_>>, ParseError> {
     let (mut rest, mut fragments) = (payload, Vec::new());
     while !rest.is_empty() {
         let (flags, size, behind) = match rest {
@@ -51,12 +51,12 @@ pub fn fragments(payload: &[u8]) -> Result<Vec<AduFragment<'_>>, Malformed> {
                 (flags, u16::from(flags & 0x3f) << 8 | u16::from(*low), behind)
             }
             [flags, behind @ ..] if flags & LONG_BIT == 0 => (flags, u16::from(flags & 0x3f), behind),
-            _ => return Err(Malformed("a descriptor is incomplete")),
+            _ => return Err(ParseError("a descriptor is incomplete")),
         };
         let continues = flags & CONTINUES_BIT != 0;
         let is_whole = !continues && behind.len() >= usize::from(size);
         if !is_whole && (!fragments.is_empty() || behind.len() > usize::from(size)) {
-            return Err(Malformed("a packet has a fragment of an ADU frame together with other frames"));
+            return Err(ParseError("a packet has a fragment of an ADU frame together with other frames"));
         }
         let (octets, next) = behind.split_at(if is_whole { size.into() } else { behind.len() });
         fragments.push(AduFragment { continues, size, octets });

@@ -1,6 +1,6 @@
 //! The header of an RTP packet. RFC 3550 section 5.1.
 
-use crate::Malformed;
+use crate::ParseError;
 
 /// The header fields; there are no contributing sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,10 +41,10 @@ impl Header {
     ///
     /// # Errors
     /// If the version is wrong, or lengths do not fit.
-    pub fn read(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+    pub fn read(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (header, rest) = packet.split_first_chunk::<{ Self::OCTETS }>().ok_or(SHORT_PACKET)?;
         if header[0] >> 6 != VERSION {
-            return Err(Malformed("the version of RTP is not 2"));
+            return Err(ParseError("the version of RTP is not 2"));
         }
         let contributors = 4 * usize::from(header[0] & 0x0f);
         let mut payload = rest.get(contributors..).ok_or(SHORT_PACKET)?;
@@ -67,7 +67,7 @@ impl Header {
     }
 }
 
-const SHORT_PACKET: Malformed = Malformed("an RTP packet is too short");
+const SHORT_PACKET: ParseError = ParseError("an RTP packet is too short");
 
 /// Returns the octets after the header extension. RFC 3550 section 5.3.1.
 fn extended(octets: &[u8]) -> Option<&[u8]> {
@@ -76,10 +76,10 @@ fn extended(octets: &[u8]) -> Option<&[u8]> {
 }
 
 /// Removes the padding; the last octet is the length of the padding, including itself.
-fn remove_padding(octets: &[u8]) -> Result<&[u8], Malformed> {
+fn remove_padding(octets: &[u8]) -> Result<&[u8], ParseError> {
     let padding = octets.last().map(|last| usize::from(*last)).filter(|padding| *padding > 0);
     let left = padding.and_then(|padding| octets.len().checked_sub(padding));
-    left.map(|left| &octets[..left]).ok_or(Malformed("the padding of an RTP packet is invalid"))
+    left.map(|left| &octets[..left]).ok_or(ParseError("the padding of an RTP packet is invalid"))
 }
 
 #[cfg(test)]

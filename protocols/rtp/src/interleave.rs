@@ -1,7 +1,7 @@
 //! Interleaves ADU frames, so that consecutive lost packets do not lose consecutive frames. RFC 3119 section
 //! 6, appendix B.
 
-use crate::Malformed;
+use crate::ParseError;
 
 /// The interleaving sequence number, which replaces a frame's syncword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,8 @@ impl InterleavingNumber {
     ///
     /// # Errors
     /// If the ADU frame has no header.
-    pub fn put(self, adu: &mut [u8]) -> Result<Self, Malformed> {
-        let [first, second, ..] = adu else { return Err(Malformed("an ADU frame has no header")) };
+    pub fn put(self, adu: &mut [u8]) -> Result<Self, ParseError> {
+        let [first, second, ..] = adu else { return Err(ParseError("an ADU frame has no header")) };
         let was = Self { index: *first, cycle: *second >> 5 };
         (*first, *second) = (self.index, self.cycle << 5 | *second & 0x1f);
         Ok(was)
@@ -63,7 +63,7 @@ impl Interleaver {
     ///
     /// # Errors
     /// If the ADU frame has no header.
-    pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, Malformed> {
+    pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, ParseError> {
         InterleavingNumber { index: self.waiting.len() as u8, cycle: self.cycle }.put(&mut adu)?;
         self.waiting.push(adu);
         Ok(if self.waiting.len() == self.order.len() { self.release() } else { Vec::new() })
@@ -100,7 +100,7 @@ impl Deinterleaver {
     ///
     /// # Errors
     /// If the ADU frame has no header.
-    pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, Malformed> {
+    pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, ParseError> {
         let isn = InterleavingNumber::SYNCWORD.put(&mut adu)?;
         let is_new = isn.cycle != self.last.cycle || isn.index == self.last.index;
         let released = if is_new { self.release() } else { Vec::new() };

@@ -32,4 +32,4 @@ pub use stream::{BIT_RATES, SAMPLES_PER_FRAME, SAMPLING_RATE, Stream};
 /// A packet or frame (RTP, MP3 ADU, FEC) that could not be parsed; contains the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Malformed(pub &'static str);
+pub struct ParseError(pub &'static str);

@@ -1,7 +1,7 @@
 //! The header and the side information of an MPEG-1 layer III frame. ISO/IEC 11172-3 section 2.4.1; RFC 3119
 //! section 2.
 
-use crate::Malformed;
+use crate::ParseError;
 
 /// The first four octets of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +26,14 @@ impl FrameHeader {
     ///
     /// # Errors
     /// If it is not MPEG-1 layer III, or has the free bit rate, whose frames do not contain their length.
-    pub fn read(octets: &[u8]) -> Result<Self, Malformed> {
+    pub fn read(octets: &[u8]) -> Result<Self, ParseError> {
         let header = Self(*octets.first_chunk().ok_or(SHORT_FRAME)?);
         let Self([_, version, rates, _]) = header;
         if version & 0x1e != 0x1a {
-            return Err(Malformed("a frame is not MPEG-1 layer III"));
+            return Err(ParseError("a frame is not MPEG-1 layer III"));
         }
         if !matches!(rates >> 4, 1..=14) || rates >> 2 & 3 == 3 {
-            return Err(Malformed("the bit rate or sampling rate of a frame is undefined"));
+            return Err(ParseError("the bit rate or sampling rate of a frame is undefined"));
         }
         Ok(header)
     }
@@ -116,7 +116,7 @@ impl FrameHeader {
     }
 }
 
-const SHORT_FRAME: Malformed = Malformed("a frame has no header");
+const SHORT_FRAME: ParseError = ParseError("a frame has no header");
 
 #[cfg(test)]
 mod tests {

@@ -1,17 +1,19 @@
 //! Unchanged frames: the payload of MPEG audio, RTP payload type 14. RFC 2250 sections 3.2 and 3.5.
 
-use crate::Malformed;
+use crate::ParseError;
 
 /// Octets of a payload's header: sixteen bits of zero, and `Frag_offset`.
-pub const HEADER: usize = 4;
+pub const HEADER_LENGTH: usize = 4;
 
 /// Splits a frame into as few payloads of at most `room` octets as possible.
 ///
 /// # Panics
-/// If `room` is not longer than [`HEADER`].
+/// If `room` is not longer than [`HEADER_LENGTH`].
 pub fn split_into_payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
-    let part =
-        room.checked_sub(HEADER).filter(|part| *part > 0).expect("the packet has room for a part of a frame");
+    let part = room
+        .checked_sub(HEADER_LENGTH)
+        .filter(|part| *part > 0)
+        .expect("the packet has room for a part of a frame");
     frame.chunks(part).enumerate().map(move |(index, octets)| {
         let offset = ((part * index) as u16).to_be_bytes();
         [&[0, 0], &offset[..], octets].concat()
@@ -23,9 +25,9 @@ pub fn split_into_payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Ve
 ///
 /// # Errors
 /// If the payload is too short.
-pub fn read(payload: &[u8]) -> Result<(u16, &[u8]), Malformed> {
+pub fn read(payload: &[u8]) -> Result<(u16, &[u8]), ParseError> {
     let (header, octets) =
-        payload.split_first_chunk::<HEADER>().ok_or(Malformed("an audio payload has no header"))?;
+        payload.split_first_chunk::<HEADER_LENGTH>().ok_or(ParseError("an audio payload has no header"))?;
     Ok((u16::from_be_bytes([header[2], header[3]]), octets))
 }
 
@@ -39,7 +41,7 @@ mod tests {
     fn a_long_frame_straddles_packets() {
         let frame = [7; 1250];
         let payloads: Vec<Vec<u8>> = split_into_payloads(&frame, 500).collect();
-        let offsets: Vec<&[u8]> = payloads.iter().map(|payload| &payload[..HEADER]).collect();
+        let offsets: Vec<&[u8]> = payloads.iter().map(|payload| &payload[..HEADER_LENGTH]).collect();
         assert_eq!(offsets, [[0, 0, 0, 0], [0, 0, 1, 240], [0, 0, 3, 224]]);
         assert_eq!(payloads.iter().map(Vec::len).collect::<Vec<_>>(), [500, 500, 262]);
         assert!(read(&payloads[0][..3]).is_err());

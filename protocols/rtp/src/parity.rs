@@ -4,7 +4,7 @@
 //! zeros. A parity packet identifies its group by the first sequence number, as in RFC 5109 section 7.3, so the packets
 //! themselves need no change.
 
-use crate::{Malformed, erasure};
+use crate::{ParseError, erasure};
 
 /// A parity code: the number of packets per group, without and with parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl ParityCode {
 
 /// A parity payload that has been parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parity<'p> {
+pub struct ReedSolomonPayload<'p> {
     /// The sequence number of the first packet of the group.
     pub first: u16,
     /// The code of the group; the last group of a stream may be shorter.
@@ -78,24 +78,28 @@ fn padded(packet: &[u8], octets: usize) -> Vec<u8> {
     symbol
 }
 
-impl<'p> Parity<'p> {
+impl<'p> ReedSolomonPayload<'p> {
     /// Parses a payload.
     ///
     /// # Errors
     /// If the payload is too short, or if it names an invalid code, or a place that no parity packet has.
-    pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
-        let (&[high, low, k, n, place], symbol) =
-            payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("a parity packet has no header"))?;
+    pub fn read(payload: &'p [u8]) -> Result<Self, ParseError> {
+        let (&[high, low, k, n, place], symbol) = payload
+            .split_first_chunk::<HEADER_LENGTH>()
+            .ok_or(ParseError("a parity packet has no header"))?;
         let code =
             ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH_FIELD_OCTETS);
-        let code = code.ok_or(Malformed("a parity packet names an invalid group"))?;
+        let code = code.ok_or(ParseError("a parity packet names an invalid group"))?;
         Ok(Self { first: u16::from_be_bytes([high, low]), code, position: place, symbol })
     }
 }
 
 /// Returns the missing packets of a group, with their places; `None` while too few are present. `received` are the received packets, by place.
-pub fn restore_packets(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
-    let Parity { code, symbol, .. } = parities.first()?;
+pub fn restore_packets(
+    received: &[(u8, &[u8])],
+    parities: &[ReedSolomonPayload<'_>],
+) -> Option<Vec<(u8, Vec<u8>)>> {
+    let ReedSolomonPayload { code, symbol, .. } = parities.first()?;
     let k = usize::from(code.k);
     if received.len() + parities.len() < k {
         return None;
@@ -146,13 +150,16 @@ mod tests {
             (&payload[..HEADER_LENGTH], payload.len()),
             (&[0x12, 0x34, 2, 4, 3][..], HEADER_LENGTH + LENGTH_FIELD_OCTETS + 3)
         );
-        let parity = Parity::read(&payload).unwrap();
+        let parity = ReedSolomonPayload::read(&payload).unwrap();
         assert_eq!(
             (parity.first, parity.code.k(), parity.code.n()),
             (0x1234, 2, 4),
             "the last group is shorter"
         );
-        assert!(Parity::read(&payload[..6]).is_err() && Parity::read(&[0, 0, 2, 4, 1, 0, 0]).is_err());
+        assert!(
+            ReedSolomonPayload::read(&payload[..6]).is_err()
+                && ReedSolomonPayload::read(&[0, 0, 2, 4, 1, 0, 0]).is_err()
+        );
     }
 
     fn group() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -171,7 +178,7 @@ mod tests {
             let payloads: Vec<Vec<u8>> = build_payloads(7, &group, ParityCode::new(12, 12 + parity).unwrap()).collect();
             let kept: Vec<usize> = order.into_iter().filter(|at| *at < k + usize::from(parity)).take(k - lacking).collect();
             let received: Vec<(u8, &[u8])> = kept.iter().filter(|at| **at < k).map(|at| (*at as u8, &group[*at][..])).collect();
-            let parities: Vec<Parity<'_>> = kept.iter().filter(|at| **at >= k).map(|at| Parity::read(&payloads[*at - k]).unwrap()).collect();
+            let parities: Vec<ReedSolomonPayload<'_>> = kept.iter().filter(|at| **at >= k).map(|at| ReedSolomonPayload::read(&payloads[*at - k]).unwrap()).collect();
             match restore_packets(&received, &parities) {
                 None => prop_assert!(lacking > 0 || parities.is_empty()),
                 Some(missing) => {
@@ -184,7 +191,7 @@ mod tests {
 
         #[test]
         fn any_octets_restore_something_or_nothing(payloads: Vec<Vec<u8>>, packets: Vec<(u8, Vec<u8>)>) {
-            let parities: Vec<Parity<'_>> = payloads.iter().filter_map(|payload| Parity::read(payload).ok()).collect();
+            let parities: Vec<ReedSolomonPayload<'_>> = payloads.iter().filter_map(|payload| ReedSolomonPayload::read(payload).ok()).collect();
             let received: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
             drop(restore_packets(&received, &parities));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{FrameHeader, Malformed};
+use crate::{FrameHeader, ParseError};
 
 /// Converts a sequence of ADU frames, some of which may be missing, to MP3 frames. If a unit reaches back
 /// into a missing frame, an empty frame takes the place of the missing one.
@@ -22,11 +22,11 @@ struct PendingUnit {
 }
 
 impl PendingUnit {
-    fn read(adu: &[u8]) -> Result<Self, Malformed> {
+    fn read(adu: &[u8]) -> Result<Self, ParseError> {
         let header = FrameHeader::read(adu)?;
         let (main_data_offset, rest) =
-            adu.split_at_checked(header.main_data_offset()).ok_or(Malformed("an ADU frame is too short"))?;
-        let unit = rest.get(..header.main_data_length(adu)).ok_or(Malformed("an ADU frame is too short"))?;
+            adu.split_at_checked(header.main_data_offset()).ok_or(ParseError("an ADU frame is too short"))?;
+        let unit = rest.get(..header.main_data_length(adu)).ok_or(ParseError("an ADU frame is too short"))?;
         let (reaches_back, unit) = (header.main_data_begin(adu), unit.to_vec());
         Ok(Self { header, main_data_offset: main_data_offset.to_vec(), reaches_back, unit })
     }
@@ -52,7 +52,7 @@ impl FrameRestorer {
     ///
     /// # Errors
     /// If the ADU frame is incomplete.
-    pub fn push(&mut self, adu: &[u8]) -> Result<Vec<Vec<u8>>, Malformed> {
+    pub fn push(&mut self, adu: &[u8]) -> Result<Vec<Vec<u8>>, ParseError> {
         let adu = PendingUnit::read(adu)?;
         let mut left = self.pending.back().map_or(0, PendingUnit::free_octets);
         while adu.reaches_back > left {

@@ -3,7 +3,7 @@
 //!
 //! Not supported: levels above 0, which are skipped, and FEC as redundant coding (section 14.2).
 
-use crate::{Header, Malformed};
+use crate::{Header, ParseError};
 
 /// Maximum number of packets in a group: the bits of the long mask. Section 7.4.
 pub const MAX_GROUP: u8 = 48;
@@ -65,7 +65,7 @@ fn add(sum: &mut Vec<u8>, octets: &[u8]) {
 
 /// A parity payload that has been parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Protection<'p> {
+pub struct UlpfecPayload<'p> {
     /// The sequence number of the first protected packet: SN base.
     pub first: u16,
     /// The mask of protected packets: bit 63 stands for the first, and so on.
@@ -74,14 +74,14 @@ pub struct Protection<'p> {
     level: &'p [u8],
 }
 
-impl<'p> Protection<'p> {
+impl<'p> UlpfecPayload<'p> {
     /// Parses a parity payload. Sections 7.3 and 7.4.
     ///
     /// # Errors
     /// If the payload is shorter than its header and length field say.
-    pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
+    pub fn read(payload: &'p [u8]) -> Result<Self, ParseError> {
         let (header, rest) =
-            payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("an FEC packet has no header"))?;
+            payload.split_first_chunk::<HEADER_LENGTH>().ok_or(ParseError("an FEC packet has no header"))?;
         let (&[high, low], rest) = rest.split_first_chunk::<LENGTH_FIELD_OCTETS>().ok_or(NO_LEVEL)?;
         let (mask, rest) =
             rest.split_at_checked(mask_octets(header[0] & LONG_MASK_BIT != 0)).ok_or(NO_LEVEL)?;
@@ -125,7 +125,7 @@ impl<'p> Protection<'p> {
     }
 }
 
-const NO_LEVEL: Malformed = Malformed("an FEC packet is shorter than the length in its header");
+const NO_LEVEL: ParseError = ParseError("an FEC packet is shorter than the length in its header");
 
 #[cfg(test)]
 mod tests {
@@ -162,7 +162,8 @@ mod tests {
         let packets = example();
         let whole = payload(8, &packets[..2]);
         let in_part = [&whole[..10], &[0, 70, 0xc0, 0], &whole[14..84]].concat();
-        let of = |payload: &[u8]| Protection::read(payload).unwrap().restore_packet(&[(0, &packets[0])], 2);
+        let of =
+            |payload: &[u8]| UlpfecPayload::read(payload).unwrap().restore_packet(&[(0, &packets[0])], 2);
         assert_eq!(of(&whole), Some((1, packets[1].clone())));
         assert_eq!(of(&in_part), None);
         let with_level_1 = [&whole[..], &[0, 90, 0xc0, 0], &[0; 90]].concat();
@@ -182,9 +183,9 @@ mod tests {
             (long[0], &long[10..18], long.len()),
             (0x40, &[0, 1, 0xff, 0xff, 0x80, 0, 0, 0][..], 1 + overhead(17))
         );
-        let read = Protection::read(&long).unwrap();
+        let read = UlpfecPayload::read(&long).unwrap();
         assert_eq!((read.first, read.span()), (0xfffe, 17));
-        assert!((0..long.len()).all(|octets| Protection::read(&long[..octets]).is_err()));
+        assert!((0..long.len()).all(|octets| UlpfecPayload::read(&long[..octets]).is_err()));
     }
 
     fn group() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -205,7 +206,7 @@ mod tests {
         #[test]
         fn one_lost_packet_is_restored_and_two_are_not(group in group(), lost: prop::sample::Index, other: prop::sample::Index) {
             let payload = payload(65_530, &group);
-            let protection = Protection::read(&payload).unwrap();
+            let protection = UlpfecPayload::read(&payload).unwrap();
             let (lost, other) = (lost.index(group.len()), other.index(group.len()));
             let without = |lost: &[usize]| -> Vec<(u8, &[u8])> {
                 let received = group.iter().enumerate().filter(|(at, _)| !lost.contains(at));
@@ -222,7 +223,7 @@ mod tests {
         #[test]
         fn any_octets_restore_something_or_nothing(payload: Vec<u8>, packets: Vec<(u8, Vec<u8>)>) {
             let received: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
-            if let Ok(protection) = Protection::read(&payload) {
+            if let Ok(protection) = UlpfecPayload::read(&payload) {
                 drop((protection.span(), protection.restore_packet(&received, 0)));
             }
         }

@@ -64,10 +64,10 @@ impl Endpoint {
     /// Returns the number of free octets for user data; unread data occupy room (`net/sctp/associola.c`
     /// sctp_assoc_rwnd_decrease).
     pub(crate) fn receive_window(&self) -> usize {
-        let held = self.reassembly.held()
-            + self.interleaved.held()
-            + self.streams_in.held()
-            + self.peer_reconfig_requests.held()
+        let held = self.reassembly.held_octets()
+            + self.interleaved.held_octets()
+            + self.streams_in.held_octets()
+            + self.peer_reconfig_requests.held_octets()
             + self.reader.unread();
         (self.config.receive_buffer.0 as usize).saturating_sub(held)
     }
@@ -101,7 +101,7 @@ impl Endpoint {
     }
 
     /// Sends a window update after a read if it made enough room (`net/sctp/associola.c` sctp_assoc_rwnd_increase). Section 6.2.
-    pub(crate) fn room_made(&mut self, now: Time) {
+    pub(crate) fn send_window_update_if_due(&mut self, now: Time) {
         if self.state.receives_data() && self.window_update_due() {
             let update = self.make_sack();
             self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(update)));
@@ -116,7 +116,7 @@ impl Endpoint {
         if !self.config.cmt {
             return self.config.max_gap_blocks;
         }
-        let room = (self.largest_chunk() - Sack::FIXED_OCTETS) / 4 - MAX_DUPLICATES;
+        let room = (self.max_chunk_size() - Sack::FIXED_OCTETS) / 4 - MAX_DUPLICATES;
         u16::try_from(room).unwrap_or(u16::MAX)
     }
 
@@ -136,7 +136,7 @@ impl Endpoint {
         Sack {
             cumulative_tsn: self.tsn_map.cumulative(),
             a_rwnd: a_rwnd as u32,
-            gaps: self.tsn_map.gaps(self.gap_block_limit()),
+            gaps: self.tsn_map.gap_ack_blocks(self.gap_block_limit()),
             duplicates: self.tsn_map.take_duplicates(),
         }
     }

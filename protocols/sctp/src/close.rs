@@ -75,7 +75,7 @@ impl Endpoint {
     }
 
     pub(crate) fn on_shutdown(&mut self, now: Time, cumulative: Tsn, from: usize) {
-        if !self.state.is_up() || self.state == State::ShutdownAckSent {
+        if !self.state.is_established_or_shutting_down() || self.state == State::ShutdownAckSent {
             return;
         }
         if cumulative.at_or_after(self.flight.next_tsn()) {
@@ -103,7 +103,7 @@ impl Endpoint {
 
     pub(crate) fn on_shutdown_ack(&mut self, from: usize) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
-            self.send_alone(from, self.peer_tag, Chunk::ShutdownComplete { reflected: false });
+            self.send_single_chunk(from, self.peer_tag, Chunk::ShutdownComplete { reflected: false });
             self.end(Event::Closed);
         }
     }

@@ -12,19 +12,19 @@ use hol_wire::sctp::{
 
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{AuthOffer, Authentication};
-use crate::cookie::{Cookie, Peer};
+use crate::cookie::{Cookie, PeerParameters};
 use crate::ecn::EcnState;
 use crate::flight::Flight;
 use crate::interleaved::InterleavedReassembly;
 use crate::own_reconfig_requests::OwnReconfigRequests;
 use crate::parameters::unrecognized;
-use crate::path::{Path, Paths, are_neighbours};
+use crate::path::{Path, Paths, are_in_same_network};
 use crate::peer_addresses::PeerAddresses;
 use crate::peer_reconfig_requests::PeerReconfigRequests;
 use crate::reassembly::Reassembly;
-use crate::receive::Origin;
+use crate::receive::PacketAddresses;
 use crate::state::State;
-use crate::streams_in::StreamsIn;
+use crate::streams_in::InboundStreams;
 use crate::timers::Timers;
 use crate::tsn_map::TsnMap;
 use crate::{Config, Endpoint};
@@ -51,12 +51,12 @@ impl Endpoint {
             init.outbound_streams = self.streams_out.count();
             init.inbound_streams = self.streams_in.count();
         }
-        self.send_alone(path, 0, Chunk::Init(Box::new(init)));
+        self.send_single_chunk(path, 0, Chunk::Init(Box::new(init)));
     }
 
     /// Returns our INIT or, if `peer` is given, our INIT ACK to that peer. An INIT ACK has the parameters of ECN and
     /// FORWARD TSN only if the peer's INIT has them (`net/sctp/sm_make_chunk.c` sctp_make_init_ack).
-    fn own_init(&self, tag: u32, initial_tsn: Tsn, peer: Option<&Peer>) -> Init {
+    fn own_init(&self, tag: u32, initial_tsn: Tsn, peer: Option<&PeerParameters>) -> Init {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
         let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::of_address).collect();
         if self.config.ecn && peer.is_none_or(|peer| peer.ecn) {
@@ -118,7 +118,7 @@ impl Endpoint {
             self.queue_init(self.timers.init_path, None);
         } else {
             if self.config.cookie_echo_tries_all_paths {
-                let path = self.paths.next_from_application(self.paths.active);
+                let path = self.paths.next_application_path(self.paths.active);
                 (self.paths.active, self.paths.retransmission) = (path, path);
             }
             // The DATA bundled with the COOKIE ECHO are sent again.
@@ -128,7 +128,7 @@ impl Endpoint {
     }
 
     /// Answers an INIT with a cookie and stores nothing. Sections 5.1 B, 5.2.1 and 5.2.2.
-    pub(crate) fn on_init(&mut self, now: Time, origin: Origin, init: &Init) {
+    pub(crate) fn on_init(&mut self, now: Time, origin: PacketAddresses, init: &Init) {
         if init.initiate_tag == 0 || !origin.is_unicast() {
             // Sections 3.3.2 and 8.4.
             return;
@@ -147,45 +147,52 @@ impl Endpoint {
     }
 
     /// Returns whether an INIT comes from an address of the peer or lists one. Section 9.2.
-    fn names_peer_address(&self, origin: Origin, init: &Init) -> bool {
+    fn names_peer_address(&self, origin: PacketAddresses, init: &Init) -> bool {
         let listed = init.parameters.iter().filter_map(Parameter::address);
         std::iter::once(origin.source).chain(listed).any(|address| self.paths.index_of(address).is_some())
     }
 
     /// Returns the peer of an INIT and the destination of the answer, or the causes for which the INIT is refused.
-    fn admit(&self, origin: Origin, init: &Init) -> Result<(Peer, Origin), Vec<Cause>> {
+    fn admit(
+        &self,
+        origin: PacketAddresses,
+        init: &Init,
+    ) -> Result<(PeerParameters, PacketAddresses), Vec<Cause>> {
         let listens = self.state != State::Closed || self.paths.list.is_empty();
         if self.ended || !listens {
             return Err(Vec::new());
         }
-        let peer = Peer::new(init, origin.source).map_err(|cause| vec![cause])?;
+        let peer = PeerParameters::new(init, origin.source).map_err(|cause| vec![cause])?;
         let known = |address: &&Address| self.paths.index_of(**address).is_some();
         match (self.state, peer.addresses.iter().find(known).copied()) {
             (State::Closed, _) => Ok((peer, origin)),
             // Section 5.1.2 D: the INIT is for another association, which does not exist.
             (_, None) => Err(Vec::new()),
             // Section 5.2.1: the INIT ACK goes only to an address that the application gave for the association.
-            (State::CookieWait, Some(address)) => Ok((peer, Origin { source: address, ..origin })),
+            (State::CookieWait, Some(address)) => Ok((peer, PacketAddresses { source: address, ..origin })),
             (_, Some(_)) => self.refuse_new_addresses(&peer).map(|()| (peer, origin)),
         }
     }
 
     /// Refuses an INIT that would add addresses to an association, because it could be forged. Sections 5.2.1, 5.2.2 and 3.3.10.11.
-    fn refuse_new_addresses(&self, peer: &Peer) -> Result<(), Vec<Cause>> {
+    fn refuse_new_addresses(&self, peer: &PeerParameters) -> Result<(), Vec<Cause>> {
         let is_new = |address: &&Address| self.paths.index_of(**address).is_none();
         let new: Vec<Parameter> =
             peer.addresses.iter().filter(is_new).copied().map(Parameter::of_address).collect();
         if new.is_empty() { Ok(()) } else { Err(vec![Cause::NewAddresses(Parameter::list(&new))]) }
     }
 
-    fn send_init_ack(&mut self, now: Time, origin: Origin, init: &Init, peer: Peer) {
+    fn send_init_ack(&mut self, now: Time, origin: PacketAddresses, init: &Init, peer: PeerParameters) {
         let tie_tags = match self.state {
             State::Closed | State::CookieWait => (0, 0),
             _ => (self.local_tag, self.peer_tag),
         };
         let (local_tag, initial_tsn) = match self.state {
             State::CookieWait | State::CookieEchoed => (self.local_tag, self.initial_tsn),
-            _ => (self.secret.tag(self.rng.next_u64()), Tsn(self.secret.number(self.rng.next_u64()) as u32)),
+            _ => (
+                self.secret.derive_tag(self.rng.next_u64()),
+                Tsn(self.secret.derive_number(self.rng.next_u64()) as u32),
+            ),
         };
         let zero_checksum = self.config.zero_checksum && peer.zero_checksum;
         let length = self.cookie_length(init);
@@ -212,13 +219,13 @@ impl Endpoint {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
         let addresses: usize = addresses.iter().map(|address| Parameter::of_address(*address).length()).sum();
         let parameters: usize = init.parameters.iter().map(Parameter::length).sum();
-        let init = Chunk::HEADER + Init::FIXED_OCTETS + parameters;
+        let init = Chunk::HEADER_LENGTH + Init::FIXED_OCTETS + parameters;
         OCTETS_BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
     }
 
     /// Reports unknown parameters in an answer while there is room. Section 3.2.2.
     fn report_unrecognized(&self, answer: &mut Init, parameters: &[Parameter]) {
-        let fixed = self.largest_chunk() - Chunk::HEADER - Init::FIXED_OCTETS;
+        let fixed = self.max_chunk_size() - Chunk::HEADER_LENGTH - Init::FIXED_OCTETS;
         for parameter in unrecognized(parameters) {
             let report = Parameter::Unrecognized(Parameter::list(&[parameter]));
             let length: usize = answer.parameters.iter().map(Parameter::length).sum();
@@ -230,7 +237,7 @@ impl Endpoint {
 
     /// Processes an INIT ACK in state COOKIE-WAIT (section 5.1 C), and ignores it in every other state (section
     /// 5.2.3).
-    pub(crate) fn on_init_ack(&mut self, now: Time, origin: Origin, init: &Init) {
+    pub(crate) fn on_init_ack(&mut self, now: Time, origin: PacketAddresses, init: &Init) {
         if self.state != State::CookieWait {
             return;
         }
@@ -246,7 +253,7 @@ impl Endpoint {
         }
     }
 
-    fn echo_cookie(&mut self, now: Time, origin: Origin, peer: &Peer, cookie: Bytes) {
+    fn echo_cookie(&mut self, now: Time, origin: PacketAddresses, peer: &PeerParameters, cookie: Bytes) {
         // Section 5.4: the COOKIE ECHO goes to an address that the application gave for the association.
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
         self.store_peer(peer);
@@ -261,7 +268,7 @@ impl Endpoint {
 
     /// Refuses an INIT ACK: sends an ABORT to its source with the peer's tag (section 5.1) or, if that tag is zero,
     /// with our own tag (section 3.3.3).
-    fn refuse_init_ack(&mut self, origin: Origin, tag: u32, cause: Cause) {
+    fn refuse_init_ack(&mut self, origin: PacketAddresses, tag: u32, cause: Cause) {
         let reflected = tag == 0;
         let tag = if reflected { origin.verification_tag } else { tag };
         self.answer(origin, tag, Chunk::Abort { reflected, causes: vec![cause] });
@@ -269,7 +276,7 @@ impl Endpoint {
     }
 
     /// Processes a COOKIE ECHO; returns whether to process the chunks after it. Sections 5.1 D and 5.2.4.
-    pub(crate) fn on_cookie_echo(&mut self, now: Time, origin: Origin, octets: &Bytes) -> bool {
+    pub(crate) fn on_cookie_echo(&mut self, now: Time, origin: PacketAddresses, octets: &Bytes) -> bool {
         let Some(cookie) = Cookie::open(octets, &self.secret) else { return false };
         let fits = origin.verification_tag == cookie.local_tag && cookie.peer_port == origin.port;
         if self.ended || !fits || !origin.is_unicast() {
@@ -299,7 +306,7 @@ impl Endpoint {
         let source = self.paths.index_of(origin.source).filter(|_| known || self.config.cookie_ack_to_source);
         let path = source.unwrap_or(self.paths.active);
         self.control.push_back((Some(path), Chunk::CookieAck));
-        if !self.state.is_up() {
+        if !self.state.is_established_or_shutting_down() {
             // Section 5.4: the address to which INIT ACK was sent is confirmed.
             self.establish(now, if known { path } else { 0 });
         }
@@ -316,8 +323,8 @@ impl Endpoint {
         self.initial_tsn = cookie.initial_tsn;
         self.flight = Flight::new(cookie.initial_tsn);
         self.store_peer(&cookie.peer);
-        if self.config.ecn_answered_to_random_tsn && self.marks.are_agreed() {
-            self.marks.answered_tsn = Tsn(self.secret.number(cookie.local_tag.into()) as u32);
+        if self.config.ecn_answered_to_random_tsn && self.marks.is_negotiated() {
+            self.marks.answered_tsn = Tsn(self.secret.derive_number(cookie.local_tag.into()) as u32);
         }
     }
 
@@ -350,7 +357,7 @@ impl Endpoint {
     }
 
     /// Stores the peer's parameters and addresses. Sections 5.1.1 and 5.1.2.
-    fn store_peer(&mut self, peer: &Peer) {
+    fn store_peer(&mut self, peer: &PeerParameters) {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
         self.interleaving = self.config.interleaving && peer.i_data;
@@ -374,7 +381,7 @@ impl Endpoint {
             self.push_event(Event::Abandoned { stream });
         }
         self.offer_room();
-        self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
+        self.streams_in = InboundStreams::new(self.config.max_inbound_streams.min(peer.outbound_streams));
         self.tsn_map = TsnMap::new(peer.initial_tsn, self.config.max_tsn_gap);
         self.reassembly = Reassembly::default();
         self.interleaved = InterleavedReassembly::default();
@@ -391,7 +398,7 @@ impl Endpoint {
     }
 
     pub(crate) fn add_path(&mut self, address: Address, ssthresh: u64) {
-        let near = self.local.iter().find(|local| are_neighbours(**local, address));
+        let near = self.local.iter().find(|local| are_in_same_network(**local, address));
         let source = *near.unwrap_or(&self.local[self.paths.list.len() % self.local.len()]);
         self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
     }
@@ -419,7 +426,7 @@ impl Endpoint {
     }
 
     /// Reports a stale cookie. Section 5.2.6.
-    fn report_stale_cookie(&mut self, now: Time, origin: Origin, cookie: &Cookie) {
+    fn report_stale_cookie(&mut self, now: Time, origin: PacketAddresses, cookie: &Cookie) {
         // In whole microseconds, as in Linux (net/sctp/sm_make_chunk.c sctp_unpack_cookie).
         let staleness = now.saturating_since(cookie.expires).as_nanos() / 1000;
         let cause = Cause::StaleCookie(u32::try_from(staleness).unwrap_or(u32::MAX));
@@ -466,11 +473,11 @@ fn requested_cookie_life(init: &Init) -> Duration {
 
 /// Returns the peer of an INIT ACK and its cookie, or the cause for which it is refused. Section 3.2.1: an
 /// unknown parameter does not prevent a COOKIE ECHO.
-fn read_init_ack(init: &Init, source: Address) -> Result<(Peer, Bytes), Cause> {
+fn read_init_ack(init: &Init, source: Address) -> Result<(PeerParameters, Bytes), Cause> {
     if init.initiate_tag == 0 {
         return Err(Cause::InvalidMandatoryParameter);
     }
-    let peer = Peer::new(init, source)?;
+    let peer = PeerParameters::new(init, source)?;
     let cookie = init.parameters.iter().find_map(|parameter| match parameter {
         Parameter::StateCookie(cookie) => Some(cookie.clone()),
         _ => None,

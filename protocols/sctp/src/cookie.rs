@@ -19,7 +19,7 @@ const MIN_RWND: u32 = 1500;
 
 /// The peer's parameters, from an INIT, an INIT ACK or a cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Peer {
+pub(crate) struct PeerParameters {
     /// The peer's verification tag.
     pub(crate) tag: u32,
     /// The peer's initial TSN.
@@ -60,10 +60,10 @@ pub(crate) struct Cookie {
     /// Tie-Tags: our tag and the peer's in an existing association. Section 5.2.2.
     pub(crate) tie_tags: (u32, u32),
     pub(crate) peer_port: u16,
-    pub(crate) peer: Peer,
+    pub(crate) peer: PeerParameters,
 }
 
-impl Peer {
+impl PeerParameters {
     /// Reads an INIT or INIT ACK; invalid values are an error. Sections 3.3.2, 3.3.3 and 5.1.2.
     pub(crate) fn new(init: &Init, source: Address) -> Result<Self, Cause> {
         if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < MIN_RWND {
@@ -146,7 +146,7 @@ impl Cookie {
     /// Decodes a cookie; `None` unless we have signed it.
     pub(crate) fn open(octets: &[u8], secret: &Secret) -> Option<Self> {
         let (body, signature) = octets.split_last_chunk()?;
-        if !secret.has_signed(body, signature) {
+        if !secret.is_valid_signature(body, signature) {
             return None;
         }
         let words: Vec<u32> = body.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
@@ -162,7 +162,7 @@ impl Cookie {
             expires: Time::from_nanos(u64::from(words[2]) << 32 | u64::from(words[3])),
             tie_tags: (words[4], words[5]),
             peer_port: (words[6] >> 9) as u16,
-            peer: Peer {
+            peer: PeerParameters {
                 zero_checksum: words[6] & 0b1000_0000 != 0,
                 reconfig: words[6] & 0b100_0000 != 0,
                 ecn: words[6] & 0b1000 != 0,
@@ -237,7 +237,7 @@ mod tests {
             expires: Time::from_nanos(0x1234_5678_9abc_def0),
             tie_tags: (3, 4),
             peer_port: 0xfedc,
-            peer: Peer {
+            peer: PeerParameters {
                 tag: 5,
                 initial_tsn: Tsn(u32::MAX),
                 a_rwnd: 6,
@@ -255,7 +255,7 @@ mod tests {
             },
         };
         let offer = AuthOffer { key_vector: Bytes::from_static(b"a vector."), hash: Hash::Sha256 };
-        let offering = Peer {
+        let offering = PeerParameters {
             addip: true,
             reconfig: true,
             i_forward_tsn: true,

@@ -25,7 +25,7 @@ impl EcnState {
     }
 
     /// Returns whether both sides support ECN.
-    pub(crate) fn are_agreed(&self) -> bool {
+    pub(crate) fn is_negotiated(&self) -> bool {
         self.agreed
     }
 

@@ -9,7 +9,7 @@ use hol_transport::{
     Command, Event, Failure, Input, Message, Output, PathState, ReceivingApplication, Statistics,
 };
 use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Sack, Tsn};
-use hol_wire::{Address, Packet, ip_header};
+use hol_wire::{Address, Packet, ip_header_length};
 use smallvec::smallvec;
 
 use crate::Config;
@@ -18,7 +18,7 @@ use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
 use crate::config::ETHERNET_MTU;
 use crate::ecn::EcnState;
-use crate::flight::{Flight, Limit};
+use crate::flight::{Flight, ReliabilityLimit};
 use crate::interleaved::InterleavedReassembly;
 use crate::own_addresses::OwnAddresses;
 use crate::own_reconfig_requests::OwnReconfigRequests;
@@ -28,8 +28,8 @@ use crate::peer_reconfig_requests::PeerReconfigRequests;
 use crate::reassembly::Reassembly;
 use crate::secret::Secret;
 use crate::state::State;
-use crate::streams_in::StreamsIn;
-use crate::streams_out::StreamsOut;
+use crate::streams_in::InboundStreams;
+use crate::streams_out::OutboundStreams;
 use crate::timers::Timers;
 use crate::tsn_map::TsnMap;
 
@@ -71,7 +71,7 @@ pub struct Endpoint {
     /// Control chunks for the next packets, each with its path if that is fixed.
     pub(crate) control: VecDeque<(Option<usize>, Chunk)>,
 
-    pub(crate) streams_out: StreamsOut,
+    pub(crate) streams_out: OutboundStreams,
     pub(crate) flight: Flight,
     /// The peer's free receive window beyond outstanding data, in octets. RFC 9260 section 6.2.1.
     pub(crate) peer_rwnd: u64,
@@ -104,7 +104,7 @@ pub struct Endpoint {
     pub(crate) tsn_map: TsnMap,
     pub(crate) reassembly: Reassembly,
     pub(crate) interleaved: InterleavedReassembly,
-    pub(crate) streams_in: StreamsIn,
+    pub(crate) streams_in: InboundStreams,
     pub(crate) acknowledgements: Acknowledgements,
 }
 
@@ -172,15 +172,15 @@ impl Endpoint {
         }
         assert!(!local.is_empty(), "an endpoint needs an address");
         let secret = Secret::new(&mut rng);
-        let (initial_tsn, local_tag) = (Tsn(secret.number(0) as u32), secret.tag(1));
-        let number = || secret.number(rng.next_u64());
+        let (initial_tsn, local_tag) = (Tsn(secret.derive_number(0) as u32), secret.derive_tag(1));
+        let number = || secret.derive_number(rng.next_u64());
         let auth_parameters = if config.auth { own_parameters(config.auth_hash, number) } else { Vec::new() };
         Self {
             clock: Clock::new(config.clock_tick, config.timer_wheel),
             statistics: Statistics::default(),
             packets: VecDeque::new(),
             reader: ReceivingApplication::new(config.wakeup),
-            headers: ip_header(local[0]) + hol_wire::sctp::Packet::HEADER,
+            headers: ip_header_length(local[0]) + hol_wire::sctp::Packet::HEADER_LENGTH,
             local,
             local_port,
             local_tag,
@@ -195,7 +195,7 @@ impl Endpoint {
             paths: Paths::default(),
             error_count: 0,
             control: VecDeque::new(),
-            streams_out: StreamsOut::new(&config),
+            streams_out: OutboundStreams::new(&config),
             flight: Flight::new(initial_tsn),
             peer_rwnd: 0,
             fast_retransmit_due: false,
@@ -215,7 +215,7 @@ impl Endpoint {
             tsn_map: TsnMap::new(Tsn(0), config.max_tsn_gap),
             reassembly: Reassembly::default(),
             interleaved: InterleavedReassembly::default(),
-            streams_in: StreamsIn::new(0),
+            streams_in: InboundStreams::new(0),
             acknowledgements: Acknowledgements::new(&config),
             rng,
             config,
@@ -225,11 +225,11 @@ impl Endpoint {
     /// Returns the next listening endpoint, with the same cookies, if this one has begun an association;
     /// otherwise `None`. The peer of this association cannot derive the random numbers of the next endpoint
     /// from the numbers that it sees.
-    pub(crate) fn following_listener(&mut self) -> Option<Self> {
+    pub(crate) fn next_listener(&mut self) -> Option<Self> {
         if self.peer_tag == 0 {
             return None;
         }
-        let rng = Rng::from_state([(); 4].map(|()| self.secret.number(self.rng.next_u64())));
+        let rng = Rng::from_state([(); 4].map(|()| self.secret.derive_number(self.rng.next_u64())));
         let following = Self::listen(Arc::clone(&self.config), self.local.clone(), self.local_port, rng);
         let (secret, auth_parameters) = (self.secret.clone(), self.auth_parameters.clone());
         Some(Self { secret, auth_parameters, ..following })
@@ -299,18 +299,18 @@ impl Endpoint {
     }
 
     /// Returns the size of a chunk that fills its packet, in octets.
-    pub(crate) fn largest_chunk(&self) -> usize {
+    pub(crate) fn max_chunk_size(&self) -> usize {
         (self.config.mtu.0 as usize - self.headers) & !3
     }
 
     /// Returns the number of octets of user data that fit into one chunk. RFC 9260 section 6.9.
-    pub(crate) fn largest_fragment(&self) -> usize {
-        self.largest_chunk() - self.data_header()
+    pub(crate) fn max_fragment_size(&self) -> usize {
+        self.max_chunk_size() - self.data_header_length()
     }
 
     /// Returns the number of octets of a chunk before its user data.
-    pub(crate) const fn data_header(&self) -> usize {
-        if self.interleaving { IData::HEADER } else { Data::HEADER }
+    pub(crate) const fn data_header_length(&self) -> usize {
+        if self.interleaving { IData::HEADER_LENGTH } else { Data::HEADER_LENGTH }
     }
 
     fn on_command(&mut self, now: Time, command: Command) {
@@ -337,15 +337,15 @@ impl Endpoint {
             // `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE.
             return self.end(Event::Failed { reason: Failure::MessageTooLong });
         }
-        let limit = Limit::new(message.reliability, now, self.clock);
-        let (first, max) = (self.first_fragment(message.payload.len()), self.largest_fragment());
+        let limit = ReliabilityLimit::new(message.reliability, now, self.clock);
+        let (first, max) = (self.first_fragment(message.payload.len()), self.max_fragment_size());
         self.streams_out.push(message, first, max, limit);
     }
 
     /// Returns the largest size of a message's first fragment, in octets (`net/sctp/chunk.c` sctp_datamsg_from_user).
     fn first_fragment(&self, length: usize) -> usize {
         const COOKIE_ECHO_OCTETS: usize = 200;
-        let max = self.largest_fragment();
+        let max = self.max_fragment_size();
         if !self.config.fragments_leave_room {
             return max;
         }
@@ -363,7 +363,7 @@ impl Endpoint {
         }
         if self.peer_tag != 0 {
             let abort = Chunk::Abort { reflected: false, causes: vec![cause] };
-            self.send_alone(self.paths.active, self.peer_tag, abort);
+            self.send_single_chunk(self.paths.active, self.peer_tag, abort);
         }
         self.end(Event::Failed { reason });
     }
@@ -384,7 +384,7 @@ impl Endpoint {
     }
 
     /// Sends one chunk in a separate packet.
-    pub(crate) fn send_alone(&mut self, path: usize, verification_tag: u32, chunk: Chunk) {
+    pub(crate) fn send_single_chunk(&mut self, path: usize, verification_tag: u32, chunk: Chunk) {
         let Some(path) = self.paths.list.get(path) else { return };
         let (source, destination) = (path.source, path.address);
         let packet = hol_wire::sctp::Packet {
@@ -426,12 +426,12 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Transmit(packet);
             }
             if self.reader.read_piece() {
-                self.room_made(now);
+                self.send_window_update_if_due(now);
                 continue;
             }
             if let Some(event) = self.reader.next_event() {
                 if matches!(event, Event::Received(_)) {
-                    self.room_made(now);
+                    self.send_window_update_if_due(now);
                 }
                 return Output::Event(event);
             }
@@ -439,7 +439,7 @@ impl hol_transport::Endpoint for Endpoint {
                 continue;
             }
             if self.reader.has_resumed() {
-                self.room_made(now);
+                self.send_window_update_if_due(now);
                 continue;
             }
             let next = Time::earliest([self.deadline(), self.reader.deadline()]);

@@ -35,7 +35,7 @@ pub(crate) enum FastRetransmit {
 
 /// The limit of a message's reliability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Limit {
+pub(crate) enum ReliabilityLimit {
     None,
     /// The message is abandoned at this time.
     Deadline(Time),
@@ -66,7 +66,7 @@ pub(crate) struct SentChunk {
     /// Whether the acknowledgement of the chunk gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
     /// When the chunk's message is abandoned.
-    pub(crate) limit: Limit,
+    pub(crate) limit: ReliabilityLimit,
     /// Whether the chunk's message was abandoned, so that the chunk must be abandoned too.
     pub(crate) is_message_abandoned: bool,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Flight {
     limited: usize,
 }
 
-impl Limit {
+impl ReliabilityLimit {
     /// Creates the limit of a message. A lifetime ends when the clock shows a later tick (`net/sctp/chunk.c` sctp_chunk_abandoned).
     pub(crate) fn new(reliability: Reliability, now: Time, clock: Clock) -> Self {
         match reliability {
@@ -122,7 +122,13 @@ pub(crate) fn chunk_of(data: &Data, place: FragmentId, interleaving: bool) -> Ch
 
 impl SentChunk {
     /// Creates a chunk that is sent for the first time.
-    pub(crate) fn new(data: Data, place: FragmentId, path: usize, measures_rtt: bool, limit: Limit) -> Self {
+    pub(crate) fn new(
+        data: Data,
+        place: FragmentId,
+        path: usize,
+        measures_rtt: bool,
+        limit: ReliabilityLimit,
+    ) -> Self {
         Self {
             state: ChunkState::InFlight,
             path,
@@ -218,7 +224,7 @@ impl Flight {
     pub(crate) fn push(&mut self, sent: SentChunk) {
         debug_assert_eq!((sent.data.tsn, sent.state), (self.next_tsn(), ChunkState::InFlight));
         self.outstanding += sent.size();
-        self.limited += usize::from(sent.limit != Limit::None);
+        self.limited += usize::from(sent.limit != ReliabilityLimit::None);
         self.chunks.push_back(sent);
     }
 
@@ -236,7 +242,7 @@ impl Flight {
         let sent = self.chunks.pop_front()?;
         self.cumulative = sent.data.tsn;
         self.count(sent.state, sent.size(), false);
-        self.limited -= usize::from(sent.limit != Limit::None);
+        self.limited -= usize::from(sent.limit != ReliabilityLimit::None);
         Some(sent)
     }
 
@@ -279,7 +285,11 @@ mod tests {
         let mut flight = Flight::new(Tsn(5));
         assert_eq!((flight.cumulative(), flight.next_tsn()), (Tsn(4), Tsn(5)));
         for tsn in 5..9 {
-            let limit = if tsn == 6 { Limit::Deadline(Time::from_millis(50)) } else { Limit::None };
+            let limit = if tsn == 6 {
+                ReliabilityLimit::Deadline(Time::from_millis(50))
+            } else {
+                ReliabilityLimit::None
+            };
             let place = FragmentId { mid: Mid(0), fsn: Fsn(0) };
             flight.push(SentChunk::new(chunk(tsn), place, 0, true, limit));
         }
@@ -312,13 +322,13 @@ mod tests {
         let now = Time::from_millis(100);
         let exact = Clock::new(Duration::ZERO, false);
         let lifetime = Reliability::Lifetime(Duration::from_millis(20));
-        let passes = |clock, at| Limit::new(lifetime, now, clock).is_reached(1, at);
+        let passes = |clock, at| ReliabilityLimit::new(lifetime, now, clock).is_reached(1, at);
         assert!(!passes(exact, Time::from_millis(120)) && passes(exact, Time::from_nanos(120_000_001)));
         // In jiffies of 4 ms, as in `net/sctp/chunk.c` sctp_chunk_abandoned: 25 + 5, and 31 is later.
         let jiffies = Clock::new(Duration::from_millis(4), true);
         assert!(!passes(jiffies, Time::from_nanos(123_999_999)) && passes(jiffies, Time::from_millis(124)));
-        let retransmissions = Limit::new(Reliability::Retransmissions(2), now, exact);
+        let retransmissions = ReliabilityLimit::new(Reliability::Retransmissions(2), now, exact);
         assert!(!retransmissions.is_reached(2, now) && retransmissions.is_reached(3, now));
-        assert!(!Limit::new(Reliability::Full, now, exact).is_reached(99, Time::MAX));
+        assert!(!ReliabilityLimit::new(Reliability::Full, now, exact).is_reached(99, Time::MAX));
     }
 }

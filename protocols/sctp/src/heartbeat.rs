@@ -78,7 +78,7 @@ impl Endpoint {
             self.error_count += u32::from(fails);
             self.count_path_timeout(now, path);
         }
-        let nonce = self.secret.number(self.rng.next_u64());
+        let nonce = self.secret.derive_number(self.rng.next_u64());
         self.paths.list[path].heartbeat = Some(nonce);
         self.paths.list[path].rtt_pending |= self.config.heartbeat_holds_rtt;
         let mut info = Vec::with_capacity(INFO_LENGTH);
@@ -91,7 +91,7 @@ impl Endpoint {
 
     /// Answers a HEARTBEAT to its source. Section 8.3.
     pub(crate) fn on_heartbeat(&mut self, path: usize, info: Bytes) {
-        if self.state.is_up() || self.state == State::CookieEchoed {
+        if self.state.is_established_or_shutting_down() || self.state == State::CookieEchoed {
             self.control.push_back((Some(path), Chunk::HeartbeatAck(info)));
         }
     }
@@ -110,7 +110,7 @@ impl Endpoint {
             return;
         }
         path.error_count = 0;
-        path.rtt.measure(self.clock.tick_of(now) - self.clock.tick_of(sent));
+        path.rtt.add_sample(self.clock.tick_of(now) - self.clock.tick_of(sent));
         path.rack.measured = true;
         path.rtt_pending &= !self.config.heartbeat_holds_rtt;
         if self.state == State::Established {

@@ -18,10 +18,11 @@ impl Endpoint {
     pub fn held_data(&self) -> HeldData {
         let Self { reassembly, interleaved, streams_in, reader, .. } = self;
         let partial_octets = reassembly.partial_octets().max(interleaved.partial_octets());
-        let octets = reassembly.held() + interleaved.held() + streams_in.held() + reader.unread();
+        let octets =
+            reassembly.held_octets() + interleaved.held_octets() + streams_in.held_octets() + reader.unread();
         let pieces = reassembly.fragments()
             + interleaved.fragments()
-            + streams_in.waiting()
+            + streams_in.waiting_messages()
             + reader.unread_deliveries();
         HeldData { octets: octets + partial_octets, pieces, partial_octets }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::BytesMut;
 use hol_base::Time;
-use hol_transport::{DeliveryTimes, Received};
+use hol_transport::{DeliveryTimes, ReceivedData};
 use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, SkippedMessages};
 
 /// Messages that are not completely delivered.
@@ -20,7 +20,7 @@ pub(crate) struct InterleavedReassembly {
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// A whole message, and the number of its octets that have been delivered already.
-    Whole(Received, usize),
+    Whole(ReceivedData, usize),
     /// Part of an incomplete message: the number of octets.
     Part(usize),
 }
@@ -60,7 +60,7 @@ struct Fragment {
 }
 
 impl InterleavedReassembly {
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn held_octets(&self) -> usize {
         self.held_octets
     }
 
@@ -92,7 +92,7 @@ impl InterleavedReassembly {
             let IData { ppid, payload, stamp, .. } = data;
             let delivery_times = DeliveryTimes::new(stamp, now);
             return deliver(Delivery::Whole(
-                Received { stream, unordered, ppid, payload, delivery_times },
+                ReceivedData { stream, unordered, ppid, payload, delivery_times },
                 0,
             ));
         }
@@ -127,7 +127,7 @@ impl InterleavedReassembly {
         while channel.messages.front().is_some_and(|message| message.mid.at_or_before(mid))
             && let Some(first) = channel.messages.pop_front()
         {
-            self.held_octets -= first.held();
+            self.held_octets -= first.held_octets();
             first.discard_rest(stream, unordered, deliver);
         }
         channel.next = mid.next();
@@ -141,7 +141,7 @@ impl InterleavedReassembly {
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
-                self.held_octets -= message.held();
+                self.held_octets -= message.held_octets();
                 message.discard_rest(stream, unordered, deliver);
             }
         }
@@ -180,7 +180,7 @@ impl Channel {
         while let Some(message) = self.messages.get(at) {
             let is_due = message.is_complete() && (unordered || message.mid == self.next);
             if is_due && let Some(message) = self.messages.remove(at) {
-                *held -= message.held();
+                *held -= message.held_octets();
                 self.note_delivered(message.mid, unordered);
                 deliver(message.into_delivery(stream, unordered));
             } else if unordered {
@@ -205,7 +205,7 @@ impl Incoming {
         }
     }
 
-    fn held(&self) -> usize {
+    fn held_octets(&self) -> usize {
         self.fragments.iter().map(|fragment| fragment.data.payload.len()).sum()
     }
 
@@ -276,14 +276,15 @@ impl Incoming {
     }
 
     fn into_delivery(mut self, stream: u16, unordered: bool) -> Delivery {
-        let mut octets = self.delivered_part.take().unwrap_or_else(|| BytesMut::with_capacity(self.held()));
+        let mut octets =
+            self.delivered_part.take().unwrap_or_else(|| BytesMut::with_capacity(self.held_octets()));
         let in_part = octets.len();
         while !self.fragments.is_empty() {
             self.take_first(&mut octets);
         }
         let Self { delivery_times, ppid, .. } = self;
         Delivery::Whole(
-            Received { stream, unordered, ppid, payload: octets.freeze(), delivery_times },
+            ReceivedData { stream, unordered, ppid, payload: octets.freeze(), delivery_times },
             in_part,
         )
     }
@@ -340,7 +341,7 @@ mod tests {
         #[track_caller]
         fn expect(&mut self, heard: &[&str], held: usize) {
             assert_eq!(self.heard, heard);
-            assert_eq!(self.interleaved.held(), held);
+            assert_eq!(self.interleaved.held_octets(), held);
             self.heard.clear();
         }
     }

@@ -63,6 +63,6 @@ pub use endpoint::Endpoint;
 pub use held_data::HeldData;
 pub use hol_transport::ConfigError;
 pub use listener::Listener;
-pub use out_of_the_blue::answer_to_stray;
+pub use out_of_the_blue::response_to_out_of_the_blue;
 pub use path::Path;
 pub use scheduler::{Scheduler, StreamValues};

@@ -50,7 +50,7 @@ impl Listener {
     /// Handles a packet of no association. Returns the association that a valid COOKIE ECHO begins.
     pub fn handle(&mut self, now: Time, packet: Packet) -> Option<Endpoint> {
         self.next.handle(now, Input::Packet(packet));
-        let following = self.next.following_listener()?;
+        let following = self.next.next_listener()?;
         Some(std::mem::replace(&mut self.next, following))
     }
 

@@ -62,13 +62,13 @@ impl Endpoint {
 
     /// Returns the path that stores whether `path` is in fast recovery: with multipath transfer `path` itself,
     /// otherwise the first path for the whole association.
-    pub(crate) fn recovers_with(&self, path: usize) -> usize {
+    pub(crate) fn recovery_path(&self, path: usize) -> usize {
         if self.config.cmt { path } else { 0 }
     }
 
     /// Returns the TSN that ends the fast recovery of `path`.
     pub(crate) fn fast_recovery(&self, path: usize) -> Option<Tsn> {
-        self.paths.list[self.recovers_with(path)].fast_recovery
+        self.paths.list[self.recovery_path(path)].fast_recovery
     }
 
     /// Returns the newest TSN whose acknowledgment indicates that a chunk on `path` is missing; `newest` is the

@@ -4,13 +4,13 @@ use hol_wire::sctp::{self, Cause, Chunk};
 use smallvec::smallvec;
 
 use crate::Endpoint;
-use crate::receive::Origin;
+use crate::receive::PacketAddresses;
 use crate::state::State;
 
 impl Endpoint {
     /// Answers an out-of-the-blue packet. Section 8.4.
-    pub(crate) fn on_out_of_the_blue(&mut self, origin: Origin, packet: &sctp::Packet) {
-        if let Some(answer) = answer_to_stray(packet).filter(|_| origin.is_unicast()) {
+    pub(crate) fn on_out_of_the_blue(&mut self, origin: PacketAddresses, packet: &sctp::Packet) {
+        if let Some(answer) = response_to_out_of_the_blue(packet).filter(|_| origin.is_unicast()) {
             self.transmit_packet(origin.destination, origin.source, answer);
         }
     }
@@ -26,7 +26,7 @@ impl Endpoint {
     }
 
     /// Sends one chunk to the source of a packet.
-    pub(crate) fn answer(&mut self, origin: Origin, verification_tag: u32, chunk: Chunk) {
+    pub(crate) fn answer(&mut self, origin: PacketAddresses, verification_tag: u32, chunk: Chunk) {
         // RFC 9653 section 5.2, restriction 1b.
         self.answer_with(origin, verification_tag, false, chunk);
     }
@@ -34,7 +34,7 @@ impl Endpoint {
     /// Sends one chunk to the source of a packet, with a checksum of zero if `zero_checksum` is set.
     pub(crate) fn answer_with(
         &mut self,
-        origin: Origin,
+        origin: PacketAddresses,
         verification_tag: u32,
         zero_checksum: bool,
         chunk: Chunk,
@@ -52,7 +52,7 @@ impl Endpoint {
 
 /// Returns a host's answer to a packet that belongs to none of its associations, such as one for a closed port.
 /// `None` if the host must not answer. Section 8.4.
-pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
+pub fn response_to_out_of_the_blue(packet: &sctp::Packet) -> Option<sctp::Packet> {
     let is_silent = |chunk: &Chunk| match chunk {
         Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
         Chunk::Error(causes) => causes.iter().any(|cause| matches!(cause, Cause::StaleCookie(_))),

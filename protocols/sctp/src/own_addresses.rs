@@ -7,7 +7,7 @@ use hol_wire::Address;
 use hol_wire::sctp::{AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, Chunk, Request, Response};
 
 use crate::Endpoint;
-use crate::path::are_neighbours;
+use crate::path::are_in_same_network;
 use crate::state::State;
 
 /// Maximum number of requests in one ASCONF, which must fit into the smallest MTU. Section 5.1.1 C5.
@@ -86,7 +86,8 @@ impl Endpoint {
     /// Returns whether we may change addresses, now or after the handshake; if not, the endpoint keeps its first
     /// addresses.
     fn may_move(&self) -> bool {
-        !self.ended && if self.state.is_up() { self.addip } else { self.config.addip }
+        !self.ended
+            && if self.state.is_established_or_shutting_down() { self.addip } else { self.config.addip }
     }
 
     /// Handles a new address of the host.
@@ -133,7 +134,10 @@ impl Endpoint {
         own.adding.retain(|adding| *adding != address);
         own.withheld.retain(|withheld| *withheld != address);
         self.local.retain(|local| *local != address);
-        if !self.state.is_up() && self.state != State::Closed && self.local.is_empty() {
+        if !self.state.is_established_or_shutting_down()
+            && self.state != State::Closed
+            && self.local.is_empty()
+        {
             // Section 5.1.1 C4: no ASCONF before the association is established, so this association cannot move.
             return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
@@ -146,7 +150,9 @@ impl Endpoint {
     /// Sends the next ASCONF, if there is a change to request and an address to send it from. Section 5.1 A1 to A4.
     pub(crate) fn send_next_asconf(&mut self, now: Time) {
         // Section 5.1.1 C4.
-        let may_ask = self.addip && self.state.is_up() && self.state != State::ShutdownAckSent;
+        let may_ask = self.addip
+            && self.state.is_established_or_shutting_down()
+            && self.state != State::ShutdownAckSent;
         let own = &mut self.own_addresses;
         let has_no_address = self.local.is_empty() && own.next_asconf_source().is_none();
         if !may_ask || own.outstanding.is_some() || own.waiting_operations.is_empty() || has_no_address {
@@ -178,7 +184,7 @@ impl Endpoint {
             return if self.paths.list[path].stranded { self.paths.active } else { path };
         }
         let Some(new) = self.own_addresses.next_asconf_source() else { return path };
-        let near = self.paths.list.iter().position(|path| are_neighbours(path.address, new));
+        let near = self.paths.list.iter().position(|path| are_in_same_network(path.address, new));
         let path = near.unwrap_or(path);
         (self.paths.list[path].source, self.paths.list[path].stranded) = (new, false);
         self.paths.select();
@@ -247,7 +253,7 @@ impl Endpoint {
         for address in std::mem::take(&mut self.own_addresses.withheld) {
             self.local.push(address);
             // We also send to the network to which we ask the peer to send.
-            let near = self.paths.list.iter().position(|path| are_neighbours(path.address, address));
+            let near = self.paths.list.iter().position(|path| are_in_same_network(path.address, address));
             self.paths.primary = near.unwrap_or(self.paths.primary);
         }
     }
@@ -264,9 +270,9 @@ impl Endpoint {
         for index in 0..self.paths.list.len() {
             let Self { paths, local, .. } = self;
             let path = &paths.list[index];
-            let near = local.iter().find(|local| are_neighbours(**local, path.address));
+            let near = local.iter().find(|local| are_in_same_network(**local, path.address));
             let kept = local.contains(&path.source).then_some(path.source);
-            let any = local.first().filter(|_| !are_neighbours(path.source, path.address));
+            let any = local.first().filter(|_| !are_in_same_network(path.source, path.address));
             match near.copied().or(kept).or(any.copied()) {
                 Some(source) if source != path.source || path.stranded => {
                     self.change_source(now, index, source);

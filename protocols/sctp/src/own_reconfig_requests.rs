@@ -116,7 +116,7 @@ impl Endpoint {
 
     /// Returns the maximum number of stream numbers in one request.
     pub(crate) fn max_streams(&self) -> usize {
-        (self.largest_chunk() - Chunk::HEADER - 16) / 2
+        (self.max_chunk_size() - Chunk::HEADER_LENGTH - 16) / 2
     }
 
     /// Queues a request; from now on messages for the streams to be reset wait. Section 5.1.2 A1.

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::Endpoint;
 use crate::acknowledge::SackRequest;
-use crate::flight::{ChunkState, Limit, SentChunk};
-use crate::receive::{take, take_in_order};
+use crate::flight::{ChunkState, ReliabilityLimit, SentChunk};
+use crate::receive::{deliver_in_order, deliver_interleaved_message};
 use crate::tsn_map::Arrival;
 
 impl Endpoint {
@@ -78,7 +78,7 @@ impl Endpoint {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get(index);
             let is_open = matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost);
-            if is_open && matches!(chunk.limit, Limit::Deadline(at) if now >= at) {
+            if is_open && matches!(chunk.limit, ReliabilityLimit::Deadline(at) if now >= at) {
                 self.abandon_message(now, index);
             }
         }
@@ -197,7 +197,7 @@ impl Endpoint {
     fn forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[(u16, Ssn); 2]> = SmallVec::new();
-        let max = self.largest_chunk() / ForwardTsn::ENTRY_OCTETS - 2;
+        let max = self.max_chunk_size() / ForwardTsn::ENTRY_OCTETS - 2;
         for chunk in self.abandoned_chunks() {
             if !chunk.data.flags.contains(DataFlags::UNORDERED) {
                 let full = skipped.len() == max;
@@ -218,7 +218,7 @@ impl Endpoint {
     fn i_forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[SkippedMessages; 2]> = SmallVec::new();
-        let max = self.largest_chunk() / IForwardTsn::ENTRY_OCTETS - 1;
+        let max = self.max_chunk_size() / IForwardTsn::ENTRY_OCTETS - 1;
         for chunk in self.abandoned_chunks() {
             let unordered = chunk.data.flags.contains(DataFlags::UNORDERED);
             let (stream, mid) = (chunk.data.stream, chunk.place.mid);
@@ -241,7 +241,7 @@ impl Endpoint {
         if self.advance_cumulative(forward.new_cumulative_tsn) {
             let Self { reassembly, streams_in, reader, .. } = self;
             reassembly.discard_through(forward.new_cumulative_tsn, |delivery| {
-                take_in_order(streams_in, reader, now, delivery);
+                deliver_in_order(streams_in, reader, now, delivery);
             });
             for (stream, ssn) in &forward.skipped {
                 streams_in.skip(*stream, *ssn, |message| reader.receive(now, message));
@@ -257,8 +257,9 @@ impl Endpoint {
         }
         if self.advance_cumulative(forward.new_cumulative_tsn) {
             let Self { interleaved, streams_in, reader, .. } = self;
-            for skipped in forward.skipped.iter().filter(|skipped| streams_in.serves(skipped.stream)) {
-                interleaved.skip(*skipped, &mut |delivery| take(reader, now, delivery));
+            for skipped in forward.skipped.iter().filter(|skipped| streams_in.has_stream(skipped.stream)) {
+                interleaved
+                    .skip(*skipped, &mut |delivery| deliver_interleaved_message(reader, now, delivery));
             }
         }
         self.count_forward_tsn(now, seen);

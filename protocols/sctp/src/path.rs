@@ -179,7 +179,7 @@ impl Path {
 
 /// Returns whether two addresses are in one network, of 256 IPv4 addresses or with an IPv6 prefix of 64 bits. Packets
 /// to the peer's address are sent from our address in the same network.
-pub(crate) fn are_neighbours(one: Address, other: Address) -> bool {
+pub(crate) fn are_in_same_network(one: Address, other: Address) -> bool {
     match (one, other) {
         (Address::V4(one), Address::V4(other)) => one.octets()[..3] == other.octets()[..3],
         (Address::V6(one), Address::V6(other)) => one.octets()[..8] == other.octets()[..8],
@@ -250,7 +250,7 @@ impl Paths {
     }
 
     /// Returns the next path after `path`, cyclically, whose address the application gave.
-    pub(crate) fn next_from_application(&self, path: usize) -> usize {
+    pub(crate) fn next_application_path(&self, path: usize) -> usize {
         let count = self.list.len();
         (1..=count)
             .map(|step| (path + step) % count)

@@ -5,7 +5,7 @@ use hol_wire::Address;
 use hol_wire::sctp::{AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, Chunk, Request, Response};
 
 use crate::Endpoint;
-use crate::receive::Origin;
+use crate::receive::PacketAddresses;
 
 /// The state of the peer's ASCONF chunks.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl PeerAddresses {
 
 impl Endpoint {
     /// Processes an ASCONF. Section 5.2 E1 to E6.
-    pub(crate) fn on_asconf(&mut self, now: Time, origin: Origin, asconf: &Asconf) {
+    pub(crate) fn on_asconf(&mut self, now: Time, origin: PacketAddresses, asconf: &Asconf) {
         let last = self.peer_addresses.serial;
         if asconf.serial == last.next() {
             let answer = self.reconfigure(now, origin.source, asconf);

@@ -6,7 +6,7 @@ use hol_wire::sctp::{Cause, Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn
 
 use crate::Endpoint;
 use crate::acknowledge::SackRequest;
-use crate::receive::take;
+use crate::receive::deliver_interleaved_message;
 
 /// The state of the peer's requests to reset or add streams.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl PeerReconfigRequests {
     }
 
     /// Returns the number of octets of user data that wait for a deferred reset.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn held_octets(&self) -> usize {
         self.deferred.as_ref().map_or(0, |deferred| deferred.octets)
     }
 
@@ -82,7 +82,7 @@ fn may_be_combined(parameters: &[Reconfig]) -> bool {
 impl Endpoint {
     /// Processes a RE-CONFIG chunk. Section 5.2.1.
     pub(crate) fn on_reconfig(&mut self, now: Time, parameters: &[Reconfig]) {
-        if !self.state.is_up() {
+        if !self.state.is_established_or_shutting_down() {
             return;
         }
         if !may_be_combined(parameters) {
@@ -179,7 +179,7 @@ impl Endpoint {
         last_tsn: Tsn,
         streams: &[u16],
     ) -> ReconfigResult {
-        if !streams.iter().all(|stream| self.streams_in.serves(*stream)) {
+        if !streams.iter().all(|stream| self.streams_in.has_stream(*stream)) {
             return ReconfigResult::WRONG_SSN;
         }
         if self.peer_reconfig_requests.deferred.is_some() {
@@ -201,7 +201,7 @@ impl Endpoint {
         let Self { interleaved, streams_in, reader, .. } = self;
         for stream in if streams.is_empty() { &all } else { streams } {
             streams_in.reset(*stream, |message| reader.receive(now, message));
-            interleaved.reset(*stream, &mut |delivery| take(reader, now, delivery));
+            interleaved.reset(*stream, &mut |delivery| deliver_interleaved_message(reader, now, delivery));
         }
         let what = Reconfiguration::ResetIncoming(streams.to_vec());
         self.push_event(Event::Reconfigured { what, done: true });

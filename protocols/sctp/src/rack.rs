@@ -15,7 +15,7 @@ const PERSISTENT_RECOVERIES: u32 = 16;
 
 /// What happens when the timer of RACK-TLP expires; there is only one such timer. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum TimerPurpose {
     /// Chunks that have not been acknowledged by then are marked as lost.
     Reordering,
     /// A tail loss probe is sent.
@@ -50,7 +50,7 @@ pub(crate) struct Rack {
     /// Whether the round-trip time was measured since the last probe. Without a new sample, each further probe on a
     /// path that has become slower would come too early. RFC 8985 section 7.3.
     pub(crate) measured: bool,
-    timer: Option<(Time, Purpose)>,
+    timer: Option<(Time, TimerPurpose)>,
 }
 
 impl Default for Rack {
@@ -120,12 +120,12 @@ impl Rack {
         self.timer.map(|(at, _)| at)
     }
 
-    pub(crate) fn arm(&mut self, at: Time, purpose: Purpose) {
+    pub(crate) fn arm(&mut self, at: Time, purpose: TimerPurpose) {
         self.timer = Some((at, purpose));
     }
 
     /// Returns the timer's purpose, if it runs.
-    pub(crate) fn waits_for(&self) -> Option<Purpose> {
+    pub(crate) fn timer_purpose(&self) -> Option<TimerPurpose> {
         self.timer.map(|(_, purpose)| purpose)
     }
 
@@ -134,7 +134,7 @@ impl Rack {
     }
 
     /// Stops the timer if it has expired; returns its purpose.
-    pub(crate) fn expire(&mut self, now: Time) -> Option<Purpose> {
+    pub(crate) fn expire(&mut self, now: Time) -> Option<TimerPurpose> {
         self.timer.take_if(|(at, _)| *at <= now).map(|(_, purpose)| purpose)
     }
 }
@@ -163,7 +163,7 @@ impl Endpoint {
         for path in 0..self.paths.list.len() {
             let rack = &mut self.paths.list[path].rack;
             rack.widen(has_duplicates, cumulative, next);
-            self.probe_acknowledged(path, sack);
+            self.on_probe_acknowledged(path, sack);
             if std::mem::take(&mut self.paths.list[path].rack.advanced) {
                 self.detect_losses(now, path);
             }
@@ -249,21 +249,21 @@ impl Endpoint {
         }
         let rack = &mut self.paths.list[path].rack;
         match wait {
-            Some(wait) => rack.arm(now + wait, Purpose::Reordering),
-            None if rack.waits_for() == Some(Purpose::Reordering) => rack.stop(),
+            Some(wait) => rack.arm(now + wait, TimerPurpose::Reordering),
+            None if rack.timer_purpose() == Some(TimerPurpose::Reordering) => rack.stop(),
             None => {}
         }
     }
 
     /// Handles an expiry of the timer of RACK-TLP. RFC 8985 section 8.
-    pub(crate) fn on_rack_timer(&mut self, now: Time, path: usize, purpose: Purpose) {
+    pub(crate) fn on_rack_timer(&mut self, now: Time, path: usize, purpose: TimerPurpose) {
         match purpose {
-            Purpose::Reordering => {
+            TimerPurpose::Reordering => {
                 self.detect_losses(now, path);
                 self.flush(now, false);
                 self.schedule_probe(now, path, true);
             }
-            Purpose::Probe => self.send_probe(now, path),
+            TimerPurpose::Probe => self.send_probe(now, path),
         }
     }
 }

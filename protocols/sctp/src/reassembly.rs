@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 use hol_base::Time;
-use hol_transport::{DeliveryTimes, Received};
+use hol_transport::{DeliveryTimes, ReceivedData};
 use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 
 /// Fragments of incomplete messages, ascending by TSN. While a message is partially delivered, complete messages wait
@@ -39,14 +39,14 @@ struct Assembly {
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// A whole message, and the number of its octets that have been delivered already.
-    Whole(Ssn, Received, usize),
+    Whole(Ssn, ReceivedData, usize),
     /// Part of an incomplete message: the number of octets.
     Part(usize),
 }
 
 impl Assembly {
     /// Appends the next fragment; returns the message if it is complete.
-    fn append(&mut self, Fragment { data, arrived }: Fragment) -> Option<(Ssn, Received)> {
+    fn append(&mut self, Fragment { data, arrived }: Fragment) -> Option<(Ssn, ReceivedData)> {
         self.octets.extend_from_slice(&data.payload);
         self.next_tsn = data.tsn.next();
         if arrived >= self.delivery_times.arrived {
@@ -56,13 +56,13 @@ impl Assembly {
         let payload = || std::mem::take(&mut self.octets).freeze();
         let unordered = flags.contains(DataFlags::UNORDERED);
         flags.contains(DataFlags::END).then(payload).map(|payload| {
-            (ssn, Received { stream, unordered, ppid, payload, delivery_times: self.delivery_times })
+            (ssn, ReceivedData { stream, unordered, ppid, payload, delivery_times: self.delivery_times })
         })
     }
 }
 
 impl Reassembly {
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn held_octets(&self) -> usize {
         self.held_octets
     }
 
@@ -85,7 +85,7 @@ impl Reassembly {
                 (flags.contains(DataFlags::UNORDERED), DeliveryTimes::new(stamp, now));
             return deliver(Delivery::Whole(
                 ssn,
-                Received { stream, unordered, ppid, payload, delivery_times },
+                ReceivedData { stream, unordered, ppid, payload, delivery_times },
                 0,
             ));
         }
@@ -152,7 +152,7 @@ impl Reassembly {
     }
 
     /// Removes the message of the fragment at `at`, if it is complete.
-    fn take_message_at(&mut self, at: usize) -> Option<(Ssn, Received)> {
+    fn take_message_at(&mut self, at: usize) -> Option<(Ssn, ReceivedData)> {
         let first = self.first_of_message(at)?;
         let last = self.last_of_message(at)?;
         let length = self.fragments.range(first..=last).map(|fragment| fragment.data.payload.len()).sum();
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(receiver.messages, [[1, 2, 3]]);
         receiver.push(5, END);
         assert_eq!(receiver.messages[1], [4, 5]);
-        assert_eq!(receiver.reassembly.held(), 0);
+        assert_eq!(receiver.reassembly.held_octets(), 0);
     }
 
     #[test]
@@ -293,10 +293,10 @@ mod tests {
         }
         receiver.start(2);
         assert_eq!(receiver.parts, [2]);
-        assert_eq!(receiver.reassembly.held(), 1, "fragment 4 has a gap before it");
+        assert_eq!(receiver.reassembly.held_octets(), 1, "fragment 4 has a gap before it");
         receiver.push(3, MIDDLE);
         assert_eq!(receiver.parts, [2, 2]);
-        assert_eq!((receiver.reassembly.held(), receiver.messages.len()), (0, 0));
+        assert_eq!((receiver.reassembly.held_octets(), receiver.messages.len()), (0, 0));
         receiver.push(5, END);
         assert_eq!(receiver.messages, [[1, 2, 3, 4, 5]]);
     }
@@ -326,7 +326,7 @@ mod tests {
         }
         receiver.push(2, END);
         assert_eq!(receiver.messages, [vec![1, 2], vec![3], vec![5, 6]]);
-        assert_eq!(receiver.reassembly.held(), 1);
+        assert_eq!(receiver.reassembly.held_octets(), 1);
         receiver.push(8, END);
         assert_eq!(receiver.messages[3], [7, 8]);
     }
@@ -338,7 +338,7 @@ mod tests {
         receiver.push(1, BEGIN);
         receiver.push(4, BEGIN);
         receiver.discard_through(2);
-        assert_eq!(receiver.reassembly.held(), 1);
+        assert_eq!(receiver.reassembly.held_octets(), 1);
         receiver.push(5, END);
         assert_eq!(receiver.messages, [[4, 5]]);
     }

@@ -9,13 +9,13 @@ use hol_wire::{Address, Ecn, Packet, Transport};
 use crate::acknowledge::SackRequest;
 use crate::cookie::is_unicast;
 use crate::state::State;
-use crate::streams_in::StreamsIn;
+use crate::streams_in::InboundStreams;
 use crate::tsn_map::Arrival;
 use crate::{Endpoint, interleaved, reassembly};
 
 /// The source and the destination of a packet.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Origin {
+pub(crate) struct PacketAddresses {
     pub(crate) source: Address,
     /// Our address, to which the packet was sent.
     pub(crate) destination: Address,
@@ -48,7 +48,7 @@ enum Admission {
     Stop,
 }
 
-impl Origin {
+impl PacketAddresses {
     /// Returns whether both addresses are unicast. Section 8.4.
     pub(crate) fn is_unicast(self) -> bool {
         is_unicast(self.source) && is_unicast(self.destination)
@@ -71,7 +71,7 @@ impl Endpoint {
             return;
         }
         let tag = sctp.verification_tag;
-        let origin = Origin { source, destination, port: sctp.source_port, verification_tag: tag };
+        let origin = PacketAddresses { source, destination, port: sctp.source_port, verification_tag: tag };
         if self.paths.is_deleted(source) {
             // RFC 5061 section 5.3 F13.
             return self.on_out_of_the_blue(origin, &sctp);
@@ -105,7 +105,7 @@ impl Endpoint {
         }
     }
 
-    fn on_chunks(&mut self, now: Time, origin: Origin, ecn: Ecn, packet: &mut sctp::Packet) {
+    fn on_chunks(&mut self, now: Time, origin: PacketAddresses, ecn: Ecn, packet: &mut sctp::Packet) {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         let mut seen = SackRequest::default();
         let had_gap = self.tsn_map.has_gap();
@@ -132,7 +132,9 @@ impl Endpoint {
                     self.abort_for_kind();
                     false
                 }
-                Chunk::Ecne(_) | Chunk::Cwr(_) if !self.marks.are_agreed() => self.on_foreign_chunk(&chunk),
+                Chunk::Ecne(_) | Chunk::Cwr(_) if !self.marks.is_negotiated() => {
+                    self.on_foreign_chunk(&chunk)
+                }
                 Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.accepts_forward_tsn => {
                     self.on_foreign_chunk(&chunk)
                 }
@@ -188,7 +190,7 @@ impl Endpoint {
     }
 
     /// Processes ASCONF and ASCONF-ACK; returns false if the rest of the packet is dropped.
-    fn on_address_chunk(&mut self, now: Time, origin: Origin, chunk: Chunk, vouched: bool) -> bool {
+    fn on_address_chunk(&mut self, now: Time, origin: PacketAddresses, chunk: Chunk, vouched: bool) -> bool {
         match chunk {
             _ if !self.addip => return self.on_foreign_chunk(&chunk),
             // RFC 5061 section 5.2 D5: without a valid AUTH the chunk is dropped silently, with the rest of the
@@ -201,7 +203,14 @@ impl Endpoint {
         true
     }
 
-    fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, alone: bool, chunk: Chunk) {
+    fn on_control_chunk(
+        &mut self,
+        now: Time,
+        origin: PacketAddresses,
+        path: usize,
+        alone: bool,
+        chunk: Chunk,
+    ) {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
             // Section 6.10: these chunks are invalid if they are bundled with other chunks.
@@ -263,17 +272,17 @@ impl Endpoint {
     fn on_foreign_chunk(&mut self, chunk: &Chunk) -> bool {
         let mut whole = Vec::new();
         chunk.emit(&mut whole);
-        self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..))
+        self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER_LENGTH..))
     }
 
     /// Handles an unknown chunk: the top two bits of its type determine whether to continue, and whether to report it. Section 3.2.
     fn on_unknown_chunk(&mut self, kind: u8, flags: u8, value: &Bytes) -> bool {
         if kind & 0x40 != 0 && self.peer_tag != 0 {
-            let length = (Chunk::HEADER + value.len()) as u16;
+            let length = (Chunk::HEADER_LENGTH + value.len()) as u16;
             let mut whole = vec![kind, flags, (length >> 8) as u8, length as u8];
             whole.extend_from_slice(value);
             // If the chunk filled its packet, the end of the chunk does not fit into the report.
-            whole.truncate(self.largest_chunk() - 2 * Chunk::HEADER);
+            whole.truncate(self.max_chunk_size() - 2 * Chunk::HEADER_LENGTH);
             self.control.push_back((None, Chunk::Error(vec![Cause::UnrecognizedChunk(whole.into())])));
         }
         kind & 0x80 != 0
@@ -384,7 +393,7 @@ impl Endpoint {
             self.acknowledgements.note_in_order(path);
         }
         seen.at_once |= flags.contains(DataFlags::IMMEDIATE);
-        if self.streams_in.serves(stream) {
+        if self.streams_in.has_stream(stream) {
             return Admission::Deliver;
         }
         // Section 6.5: a chunk with an invalid stream identifier is acknowledged, reported and dropped.
@@ -396,31 +405,36 @@ impl Endpoint {
 
     fn start_partial_delivery(&mut self, now: Time) {
         let Self { interleaved, reassembly, streams_in, reader, .. } = self;
-        interleaved.start_partial_delivery(&mut |delivery| take(reader, now, delivery));
+        interleaved
+            .start_partial_delivery(&mut |delivery| deliver_interleaved_message(reader, now, delivery));
         reassembly.start_partial_delivery(self.tsn_map.cumulative(), |delivery| {
-            take_in_order(streams_in, reader, now, delivery);
+            deliver_in_order(streams_in, reader, now, delivery);
         });
     }
 
     /// Returns whether there is room. Slightly more than advertised is accepted, because the peer may be a chunk ahead. Section 6.2.
     fn has_room_for(&self, length: usize) -> bool {
         let room = self.receive_window();
-        room > 0 && length <= room + self.largest_fragment()
+        room > 0 && length <= room + self.max_fragment_size()
     }
 
     pub(crate) fn deliver_interleaved(&mut self, now: Time, data: IData) {
         let Self { interleaved, reader, .. } = self;
-        interleaved.push(now, data, &mut |delivery| take(reader, now, delivery));
+        interleaved.push(now, data, &mut |delivery| deliver_interleaved_message(reader, now, delivery));
     }
 
     pub(crate) fn deliver(&mut self, now: Time, data: Data) {
         let Self { reassembly, streams_in, reader, .. } = self;
-        reassembly.push(now, data, |delivery| take_in_order(streams_in, reader, now, delivery));
+        reassembly.push(now, data, |delivery| deliver_in_order(streams_in, reader, now, delivery));
     }
 }
 
 /// Passes a delivery of interleaved messages to the application.
-pub(crate) fn take(reader: &mut ReceivingApplication, now: Time, delivery: interleaved::Delivery) {
+pub(crate) fn deliver_interleaved_message(
+    reader: &mut ReceivingApplication,
+    now: Time,
+    delivery: interleaved::Delivery,
+) {
     match delivery {
         interleaved::Delivery::Whole(message, in_part) => reader.receive_rest(now, message, in_part),
         interleaved::Delivery::Part(octets) => reader.receive_part(now, octets),
@@ -429,8 +443,8 @@ pub(crate) fn take(reader: &mut ReceivingApplication, now: Time, delivery: inter
 
 /// Passes a delivery to the application in the order of its stream. A partially delivered message need not wait for an
 /// earlier one.
-pub(crate) fn take_in_order(
-    streams_in: &mut StreamsIn,
+pub(crate) fn deliver_in_order(
+    streams_in: &mut InboundStreams,
     reader: &mut ReceivingApplication,
     now: Time,
     delivery: reassembly::Delivery,

@@ -11,7 +11,9 @@ use crate::state::State;
 impl Endpoint {
     /// Processes a SACK. Section 6.2.1.
     pub(crate) fn on_sack(&mut self, now: Time, sack: &Sack, from: usize) {
-        if !self.state.is_up() || sack.cumulative_tsn.before(self.flight.cumulative()) {
+        if !self.state.is_established_or_shutting_down()
+            || sack.cumulative_tsn.before(self.flight.cumulative())
+        {
             return;
         }
         if sack.cumulative_tsn.at_or_after(self.flight.next_tsn()) {
@@ -116,7 +118,7 @@ impl Endpoint {
         if std::mem::take(&mut chunk.measures_rtt) {
             path.rtt_pending = false;
             let sent = chunk.data.stamp.sent;
-            path.rtt.measure(self.clock.tick_of(now) - self.clock.tick_of(sent));
+            path.rtt.add_sample(self.clock.tick_of(now) - self.clock.tick_of(sent));
             path.rack.measured = true;
         }
     }
@@ -238,7 +240,7 @@ impl Endpoint {
         self.fast_retransmit_due |= begins || (self.config.fast_retransmit_in_recovery && !self.config.rack);
         if begins {
             self.paths.list[path].rack.probe = None;
-            let remembers = self.recovers_with(path);
+            let remembers = self.recovery_path(path);
             self.paths.list[remembers].fast_recovery = Some(self.flight.next_tsn() - 1);
             self.paths.list[path].window.on_fast_retransmit();
             self.statistics.congestion_events += 1;
@@ -287,7 +289,7 @@ impl Endpoint {
 
     /// Handles the expiry of T3-rtx. Section 6.3.3.
     pub(crate) fn on_t3_expired(&mut self, now: Time, path: usize) {
-        if !self.state.is_up() {
+        if !self.state.is_established_or_shutting_down() {
             // T1-cookie retransmits the chunk that is bundled with COOKIE ECHO.
             return;
         }
@@ -301,7 +303,7 @@ impl Endpoint {
         self.paths.list[path].rack.stop();
         self.paths.list[path].rack.probe = None;
         self.statistics.congestion_events += 1;
-        let remembers = self.recovers_with(path);
+        let remembers = self.recovery_path(path);
         self.paths.list[remembers].fast_recovery = None;
         self.fast_retransmit_due = false;
         self.paths.on_timeout(path);

@@ -34,7 +34,7 @@ impl RttEstimator {
     }
 
     /// Processes a measurement, in ticks, by rules C2, C3, C6, C7 and G1 of section 6.3.1. Ends any back-off.
-    pub(crate) fn measure(&mut self, rtt: u64) {
+    pub(crate) fn add_sample(&mut self, rtt: u64) {
         self.last = Some(rtt);
         match self.srtt {
             None => {
@@ -83,7 +83,7 @@ mod tests {
     fn the_first_measurement_sets_the_variance_to_half() {
         // RFC 9260 section 6.3.1 C2.
         let mut rtt = estimator();
-        rtt.measure(800);
+        rtt.add_sample(800);
         assert_eq!(rtt.rto(), Duration::from_millis(800 + 4 * 400));
     }
 
@@ -91,8 +91,8 @@ mod tests {
     fn srtt_gains_an_eighth_and_rttvar_a_quarter() {
         // RFC 9260 section 6.3.1 C3: RTTVAR = 3/4 400 + 1/4 160 = 340, SRTT = 7/8 800 + 1/8 960 = 820.
         let mut rtt = estimator();
-        rtt.measure(800);
-        rtt.measure(960);
+        rtt.add_sample(800);
+        rtt.add_sample(960);
         assert_eq!(rtt.srtt(), Some(Duration::from_millis(820)));
         assert_eq!(rtt.rto(), Duration::from_millis(820 + 4 * 340));
     }
@@ -101,7 +101,7 @@ mod tests {
     fn the_timeout_stays_between_its_bounds() {
         // RFC 9260 section 6.3.1 C6 and C7.
         let mut rtt = estimator();
-        rtt.measure(20);
+        rtt.add_sample(20);
         assert_eq!(rtt.rto(), Duration::from_secs(1));
         for _ in 0..10 {
             rtt.back_off();
@@ -117,7 +117,7 @@ mod tests {
             &Config { rttvar_min, ..fixtures::rfc() },
             Clock::new(Duration::from_millis(1), false),
         );
-        rtt.measure(100);
+        rtt.add_sample(100);
         assert_eq!(rtt.rto(), Duration::from_millis(100 + 4 * 300));
     }
 
@@ -125,10 +125,10 @@ mod tests {
     fn a_measurement_ends_the_back_off() {
         // RFC 9260 section 6.3.3.
         let mut rtt = estimator();
-        rtt.measure(20);
+        rtt.add_sample(20);
         rtt.back_off();
         assert_eq!(rtt.rto(), Duration::from_secs(2));
-        rtt.measure(20);
+        rtt.add_sample(20);
         assert_eq!(rtt.rto(), Duration::from_secs(1));
     }
 }

@@ -25,12 +25,12 @@ impl Secret {
     }
 
     /// Returns whether this is our signature of these octets.
-    pub(crate) fn has_signed(&self, octets: &[u8], signature: &[u8; 16]) -> bool {
+    pub(crate) fn is_valid_signature(&self, octets: &[u8], signature: &[u8; 16]) -> bool {
         self.0.clone().chain_update(octets).verify_truncated_left(signature).is_ok()
     }
 
     /// Derives a number from the random number `drawn`, so that the peer cannot infer later random numbers from it.
-    pub(crate) fn number(&self, drawn: u64) -> u64 {
+    pub(crate) fn derive_number(&self, drawn: u64) -> u64 {
         self.sign(&drawn.to_be_bytes())
             .iter()
             .take(8)
@@ -38,8 +38,8 @@ impl Secret {
     }
 
     /// Returns a Verification Tag, never zero. Section 5.3.1.
-    pub(crate) fn tag(&self, drawn: u64) -> u32 {
-        ((self.number(drawn) >> 32) as u32).max(1)
+    pub(crate) fn derive_tag(&self, drawn: u64) -> u32 {
+        ((self.derive_number(drawn) >> 32) as u32).max(1)
     }
 }
 
@@ -52,9 +52,12 @@ mod tests {
     fn another_key_gives_other_numbers_and_signatures() {
         // RFC 9260 sections 5.1.3 and 5.3.1: without the key, neither follows from the values that the peer has seen.
         let [one, same, other] = [1, 1, 2].map(|seed| Secret::new(&mut Seed(seed).rng()));
-        assert_eq!((one.number(7), one.sign(b"cookie")), (same.number(7), same.sign(b"cookie")));
-        assert_ne!(one.number(7), other.number(7));
-        assert_ne!(one.number(7), one.number(8));
+        assert_eq!(
+            (one.derive_number(7), one.sign(b"cookie")),
+            (same.derive_number(7), same.sign(b"cookie"))
+        );
+        assert_ne!(one.derive_number(7), other.derive_number(7));
+        assert_ne!(one.derive_number(7), one.derive_number(8));
         assert_ne!(one.sign(b"cookie"), other.sign(b"cookie"));
         assert_ne!(one.sign(b"cookie"), one.sign(b"cooking"));
     }

@@ -219,7 +219,7 @@ impl Endpoint {
                     break;
                 }
             }
-            self.send_again(now, bundle, index, fast);
+            self.retransmit(now, bundle, index, fast);
         }
         if one_packet && !self.config.rack {
             self.end_fast_retransmit();
@@ -228,8 +228,8 @@ impl Endpoint {
     }
 
     fn nagle_holds_back_lost(&self, bundle: &Bundle, size: usize) -> bool {
-        let applies = self.config.nagle_delays_retransmissions && size < self.largest_fragment();
-        applies && self.nagle_holds_back(bundle, self.streams_out.queued() + self.data_header() + size)
+        let applies = self.config.nagle_delays_retransmissions && size < self.max_fragment_size();
+        applies && self.nagle_holds_back(bundle, self.streams_out.queued() + self.data_header_length() + size)
     }
 
     /// Ends a fast retransmit; marked chunks that did not fit into its packet wait. Section 7.2.4 step 5.
@@ -244,7 +244,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn send_again(&mut self, now: Time, bundle: &mut Bundle, index: usize, fast: bool) {
+    pub(crate) fn retransmit(&mut self, now: Time, bundle: &mut Bundle, index: usize, fast: bool) {
         let size = self.flight.set_state(index, ChunkState::InFlight);
         let next_tsn = self.flight.next_tsn();
         let chunk = self.flight.get_mut(index);
@@ -323,7 +323,7 @@ impl Endpoint {
 
     /// Returns the length of a chunk with this much user data, padding included.
     const fn chunk_length(&self, size: usize) -> usize {
-        self.data_header() + size.next_multiple_of(4)
+        self.data_header_length() + size.next_multiple_of(4)
     }
 
     /// Returns the cwnd for new data, after idle decay and Max.Burst. Sections 7.2.1 and 6.1 D.
@@ -346,7 +346,7 @@ impl Endpoint {
     /// Returns whether Nagle's algorithm delays a small packet: only if the `waiting` octets do not fill it. Section 6.1.
     fn nagle_holds_back(&self, bundle: &Bundle, waiting: usize) -> bool {
         let applies = self.config.nagle && self.flight.outstanding() > 0 && self.state == State::Established;
-        applies && bundle.chunks.is_empty() && waiting <= self.largest_fragment() - 4
+        applies && bundle.chunks.is_empty() && waiting <= self.max_fragment_size() - 4
     }
 
     /// Assigns a TSN to the next fragment and adds it to the packet.

@@ -7,23 +7,23 @@ use crate::scheduler::{Scheduler, StreamValues};
 
 /// The streams that have data to send, in the order in which the scheduler serves them.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum ServiceOrder {
     /// Round-robin rings by priority, the smallest number first; a single ring without priorities. With `joins_last`
     /// a stream that joins is the last of the current round.
-    Rings { values: StreamValues, rings: BTreeMap<u16, Ring>, joins_last: bool },
+    Rings { values: StreamValues, rings: BTreeMap<u16, StreamRing>, joins_last: bool },
     /// Streams by the octets sent divided by their weight, the least first.
     Fair { values: StreamValues, order: Vec<u16>, served: Vec<u64> },
 }
 
 /// A ring of streams, and the stream to serve next.
 #[derive(Debug, Default)]
-pub(crate) struct Ring {
+pub(crate) struct StreamRing {
     streams: Vec<u16>,
     /// Index of the next stream.
     next: usize,
 }
 
-impl Turn {
+impl ServiceOrder {
     pub(crate) fn new(config: &Config, streams: usize) -> Self {
         let values = config.stream_values.clone();
         match config.scheduler {
@@ -116,7 +116,7 @@ impl Turn {
     }
 }
 
-impl Ring {
+impl StreamRing {
     fn remove(&mut self, stream: u16) {
         let Some(at) = self.streams.iter().position(|other| *other == stream) else { return };
         self.streams.remove(at);
@@ -132,13 +132,13 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    fn turn(scheduler: Scheduler, values: &str) -> Turn {
+    fn turn(scheduler: Scheduler, values: &str) -> ServiceOrder {
         let config = Config { scheduler, stream_values: values.parse().unwrap(), ..fixtures::rfc() };
-        Turn::new(&config, 4)
+        ServiceOrder::new(&config, 4)
     }
 
     /// Serves streams that always have data, with these octets per chunk, `times` times; returns the order.
-    fn served(turn: &mut Turn, octets: [u64; 3], times: usize) -> Vec<u16> {
+    fn served(turn: &mut ServiceOrder, octets: [u64; 3], times: usize) -> Vec<u16> {
         let mut serve = || {
             let stream = turn.next().unwrap();
             turn.end_turn(stream, octets[usize::from(stream)]);
@@ -147,7 +147,7 @@ mod tests {
         (0..times).map(|_| serve()).collect()
     }
 
-    fn with_three(scheduler: Scheduler, values: &str) -> Turn {
+    fn with_three(scheduler: Scheduler, values: &str) -> ServiceOrder {
         let mut turn = turn(scheduler, values);
         (0..3).for_each(|stream| turn.join(stream));
         turn

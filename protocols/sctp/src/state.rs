@@ -43,7 +43,7 @@ impl State {
     }
 
     /// Returns whether SACKs and heartbeats are processed.
-    pub(crate) const fn is_up(self) -> bool {
+    pub(crate) const fn is_established_or_shutting_down(self) -> bool {
         !matches!(self, Self::Closed | Self::CookieWait | Self::CookieEchoed)
     }
 }

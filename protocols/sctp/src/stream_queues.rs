@@ -6,14 +6,14 @@ use hol_wire::sctp::DataFlags;
 
 use crate::Config;
 use crate::scheduler::Scheduler;
-use crate::service_order::Turn;
+use crate::service_order::ServiceOrder;
 use crate::streams_out::UnsentChunk;
 
 /// The unsent chunks by stream, and the scheduler's state.
 #[derive(Debug)]
-pub(crate) struct Queues {
+pub(crate) struct StreamQueues {
     streams: Vec<VecDeque<UnsentChunk>>,
-    turn: Turn,
+    turn: ServiceOrder,
     /// Whether chunks of several messages may alternate, because I-DATA identifies them.
     interleaves: bool,
     /// Whether a packet carries data of one stream only.
@@ -26,12 +26,12 @@ pub(crate) struct Queues {
     packet: Option<u16>,
 }
 
-impl Queues {
+impl StreamQueues {
     /// Creates the queues; `None` if messages are sent in the order of their writes.
     pub(crate) fn new(config: &Config, streams: usize) -> Option<Box<Self>> {
         let queues = || Self {
             streams: (0..streams).map(|_| VecDeque::new()).collect(),
-            turn: Turn::new(config, streams),
+            turn: ServiceOrder::new(config, streams),
             interleaves: config.interleaving,
             one_stream_per_packet: config.scheduler == Scheduler::RrPacket,
             counts_last_only: config.fair_counts_last_fragment,
@@ -148,7 +148,7 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flight::Limit;
+    use crate::flight::ReliabilityLimit;
     use crate::{fixtures, streams_out::UnsentChunk};
 
     /// Queues messages of two fragments of 1000 octets on stream 0, and of one on stream 1; returns the
@@ -156,10 +156,10 @@ mod tests {
     fn order(fair_counts_last_fragment: bool) -> Vec<u16> {
         let config =
             Config { scheduler: Scheduler::Fc, fair_counts_last_fragment, streams: 2, ..fixtures::rfc() };
-        let mut queues = Queues::new(&config, 2).unwrap();
+        let mut queues = StreamQueues::new(&config, 2).unwrap();
         let unsent = |stream, flags| {
             let payload = vec![0; 1000].into();
-            UnsentChunk { flags, stream, ppid: 0, payload, limit: Limit::None, can_delay: false }
+            UnsentChunk { flags, stream, ppid: 0, payload, limit: ReliabilityLimit::None, can_delay: false }
         };
         for _ in 0..4 {
             queues.push(unsent(1, DataFlags::BEGIN | DataFlags::END));

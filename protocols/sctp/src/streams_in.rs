@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use hol_transport::Received;
+use hol_transport::ReceivedData;
 use hol_wire::sctp::Ssn;
 
 /// Ordered messages that wait for earlier ones of their stream.
 #[derive(Debug)]
-pub(crate) struct StreamsIn {
+pub(crate) struct InboundStreams {
     streams: Vec<Stream>,
     /// The octets of user data that wait.
     held_octets: usize,
@@ -18,10 +18,10 @@ pub(crate) struct StreamsIn {
 struct Stream {
     next_ssn: Ssn,
     /// Complete messages after `next_ssn`, ascending.
-    waiting: VecDeque<(Ssn, Received)>,
+    waiting: VecDeque<(Ssn, ReceivedData)>,
 }
 
-impl StreamsIn {
+impl InboundStreams {
     pub(crate) fn new(streams: u16) -> Self {
         Self { streams: vec![Stream::default(); usize::from(streams)], held_octets: 0 }
     }
@@ -38,7 +38,7 @@ impl StreamsIn {
 
     /// Resets a stream; waiting messages are delivered, because the missing messages can no longer arrive. RFC 6525
     /// section 5.2.2 E3.
-    pub(crate) fn reset(&mut self, stream: u16, mut deliver: impl FnMut(Received)) {
+    pub(crate) fn reset(&mut self, stream: u16, mut deliver: impl FnMut(ReceivedData)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         while !stream.waiting.is_empty() {
             stream.release(&mut self.held_octets, &mut deliver);
@@ -46,21 +46,21 @@ impl StreamsIn {
         stream.next_ssn = Ssn(0);
     }
 
-    pub(crate) fn serves(&self, stream: u16) -> bool {
+    pub(crate) fn has_stream(&self, stream: u16) -> bool {
         usize::from(stream) < self.streams.len()
     }
 
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn held_octets(&self) -> usize {
         self.held_octets
     }
 
     /// Returns the number of messages that wait.
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn waiting_messages(&self) -> usize {
         self.streams.iter().map(|stream| stream.waiting.len()).sum()
     }
 
     /// Adds a complete message; passes messages that are now in order to `deliver`.
-    pub(crate) fn push(&mut self, ssn: Ssn, message: Received, mut deliver: impl FnMut(Received)) {
+    pub(crate) fn push(&mut self, ssn: Ssn, message: ReceivedData, mut deliver: impl FnMut(ReceivedData)) {
         if message.unordered {
             return deliver(message);
         }
@@ -75,7 +75,7 @@ impl StreamsIn {
     }
 
     /// Skips the messages up to `ssn`. RFC 3758 section 3.6.
-    pub(crate) fn skip(&mut self, stream: u16, ssn: Ssn, mut deliver: impl FnMut(Received)) {
+    pub(crate) fn skip(&mut self, stream: u16, ssn: Ssn, mut deliver: impl FnMut(ReceivedData)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         if ssn.before(stream.next_ssn) {
             return;
@@ -91,7 +91,7 @@ impl StreamsIn {
 }
 
 impl Stream {
-    fn hold(&mut self, ssn: Ssn, message: Received, held: &mut usize) {
+    fn hold(&mut self, ssn: Ssn, message: ReceivedData, held: &mut usize) {
         let at = self.waiting.partition_point(|(other, _)| other.before(ssn));
         if self.waiting.get(at).is_none_or(|(other, _)| *other != ssn) {
             *held += message.payload.len();
@@ -100,14 +100,14 @@ impl Stream {
     }
 
     /// Delivers messages that are now in order.
-    fn deliver_next(&mut self, held: &mut usize, deliver: &mut impl FnMut(Received)) {
+    fn deliver_next(&mut self, held: &mut usize, deliver: &mut impl FnMut(ReceivedData)) {
         while self.waiting.front().is_some_and(|(ssn, _)| *ssn == self.next_ssn) {
             self.next_ssn = self.next_ssn.next();
             self.release(held, deliver);
         }
     }
 
-    fn release(&mut self, held: &mut usize, deliver: &mut impl FnMut(Received)) {
+    fn release(&mut self, held: &mut usize, deliver: &mut impl FnMut(ReceivedData)) {
         if let Some((_, message)) = self.waiting.pop_front() {
             *held -= message.payload.len();
             deliver(message);
@@ -121,15 +121,15 @@ mod tests {
     use bytes::Bytes;
     use hol_transport::DeliveryTimes;
 
-    fn message(stream: u16, number: u8, unordered: bool) -> Received {
+    fn message(stream: u16, number: u8, unordered: bool) -> ReceivedData {
         let payload = Bytes::from(vec![number]);
-        Received { stream, unordered, ppid: 0, payload, delivery_times: DeliveryTimes::default() }
+        ReceivedData { stream, unordered, ppid: 0, payload, delivery_times: DeliveryTimes::default() }
     }
 
     #[test]
     fn gap_on_one_stream_does_not_delay_others() {
         // RFC 9260 section 6.5 and 6.6.
-        let mut streams = StreamsIn::new(2);
+        let mut streams = InboundStreams::new(2);
         let mut out = Vec::new();
         let mut push = |stream, ssn, number, unordered| {
             streams.push(Ssn(ssn), message(stream, number, unordered), |m| out.push(m.payload[0]));
@@ -140,12 +140,12 @@ mod tests {
         push(0, 0, 99, true);
         push(0, 0, 0, false);
         assert_eq!(out, [10, 99, 0, 1, 2]);
-        assert_eq!(streams.held(), 0);
+        assert_eq!(streams.held_octets(), 0);
     }
 
     #[test]
     fn stream_sequence_numbers_wrap() {
-        let mut streams = StreamsIn::new(1);
+        let mut streams = InboundStreams::new(1);
         streams.skip(0, Ssn(30_000), |_| {});
         streams.skip(0, Ssn(60_000), |_| {});
         streams.skip(0, Ssn(u16::MAX - 1), |_| {});
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_skipped_message_no_longer_holds_up_its_stream() {
         // RFC 3758 section 3.6.
-        let mut streams = StreamsIn::new(1);
+        let mut streams = InboundStreams::new(1);
         let mut out = Vec::new();
         for number in [1, 3, 4] {
             streams.push(Ssn(number), message(0, number as u8, false), |m| out.push(m.payload[0]));

@@ -9,9 +9,9 @@ use hol_wire::SendTimes;
 use hol_wire::sctp::{Data, DataFlags, Fsn, IData, Mid, Ssn, Tsn};
 
 use crate::Config;
-use crate::flight::Limit;
+use crate::flight::ReliabilityLimit;
 use crate::send_buffer::SendBuffer;
-use crate::stream_queues::Queues;
+use crate::stream_queues::StreamQueues;
 
 /// A fragment that has not been sent and has no TSN yet.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct UnsentChunk {
     pub(crate) ppid: u32,
     pub(crate) payload: Bytes,
     /// When the chunk's message is abandoned.
-    pub(crate) limit: Limit,
+    pub(crate) limit: ReliabilityLimit,
     /// Whether the message is so short that Nagle's algorithm applies.
     pub(crate) can_delay: bool,
 }
@@ -52,11 +52,11 @@ struct HeldMessages {
 
 /// The fragments that wait for their first transmission.
 #[derive(Debug)]
-pub(crate) struct StreamsOut {
+pub(crate) struct OutboundStreams {
     /// Fragments in the order in which they were queued.
     queue: VecDeque<UnsentChunk>,
     /// Queues by stream, which replace `queue` if there is a scheduler.
-    queues: Option<Box<Queues>>,
+    queues: Option<Box<StreamQueues>>,
     numbers: Vec<NextNumbers>,
     /// Messages that wait until their streams have been reset, the earliest reset first.
     holds: VecDeque<HeldMessages>,
@@ -69,15 +69,15 @@ pub(crate) struct StreamsOut {
     pub(crate) buffer: SendBuffer,
 }
 
-impl StreamsOut {
+impl OutboundStreams {
     pub(crate) fn new(config: &Config) -> Self {
         let streams = usize::from(config.streams);
         Self {
             queue: VecDeque::new(),
-            queues: Queues::new(config, streams),
+            queues: StreamQueues::new(config, streams),
             holds: VecDeque::new(),
             numbers: vec![NextNumbers::default(); streams],
-            header: Data::HEADER,
+            header: Data::HEADER_LENGTH,
             second_fsn_is_zero: config.second_fsn_is_zero,
             queued: 0,
             buffer: SendBuffer::new(config),
@@ -92,7 +92,7 @@ impl StreamsOut {
     /// stream of each message that is dropped because of the limit. RFC 9260 section 5.1.1.
     pub(crate) fn negotiate(&mut self, streams: u16, interleaves: bool) -> Vec<u16> {
         self.numbers.truncate(usize::from(streams));
-        self.header = if interleaves { IData::HEADER } else { Data::HEADER };
+        self.header = if interleaves { IData::HEADER_LENGTH } else { Data::HEADER_LENGTH };
         if let Some(queues) = &mut self.queues {
             queues.set_interleaves(interleaves);
         }
@@ -130,7 +130,7 @@ impl StreamsOut {
     }
 
     /// Queues a message in fragments of at most `max` octets, the first one at most `first`. Section 6.9.
-    pub(crate) fn push(&mut self, message: Message, first: usize, max: usize, limit: Limit) {
+    pub(crate) fn push(&mut self, message: Message, first: usize, max: usize, limit: ReliabilityLimit) {
         let Message { stream, unordered, ppid, payload: mut rest, .. } = message;
         let can_delay = rest.len() < first;
         let mut flags =
@@ -343,9 +343,9 @@ mod tests {
     #[test]
     fn fragments_share_a_stream_sequence_number() {
         // RFC 9260 section 6.9.
-        let mut streams = StreamsOut::new(&Config { streams: 1, ..crate::fixtures::rfc() });
-        streams.push(message(25), 10, 10, Limit::None);
-        streams.push(message(5), 10, 10, Limit::None);
+        let mut streams = OutboundStreams::new(&Config { streams: 1, ..crate::fixtures::rfc() });
+        streams.push(message(25), 10, 10, ReliabilityLimit::None);
+        streams.push(message(5), 10, 10, ReliabilityLimit::None);
         let sent: Vec<(u8, u16)> =
             std::iter::from_fn(|| streams.pop()).map(|(unsent, ssn, _)| (unsent.flags.0, ssn.0)).collect();
         assert_eq!(sent, [(0b10, 0), (0b00, 0), (0b01, 0), (0b11, 1)]);
@@ -353,9 +353,9 @@ mod tests {
 
     #[test]
     fn only_partly_sent_messages_use_up_a_sequence_number() {
-        let mut streams = StreamsOut::new(&Config { streams: 1, ..crate::fixtures::rfc() });
+        let mut streams = OutboundStreams::new(&Config { streams: 1, ..crate::fixtures::rfc() });
         for length in [25, 25, 5] {
-            streams.push(message(length), 10, 10, Limit::None);
+            streams.push(message(length), 10, 10, ReliabilityLimit::None);
         }
         streams.pop();
         let (last, ssn, _) = streams.pop_last_of_message(0).unwrap();

@@ -5,7 +5,7 @@ use hol_wire::sctp::{Sack, Tsn};
 
 use crate::Endpoint;
 use crate::flight::{ChunkState, FastRetransmit};
-use crate::rack::Purpose;
+use crate::rack::TimerPurpose;
 use crate::send::Bundle;
 
 /// The timeout before the round trip is known. RFC 8985 section 7.2.
@@ -41,14 +41,14 @@ impl Endpoint {
             && self.state.sends_data();
         let (mtu, sack_delay) = (self.config.mtu.0, self.config.sack_delay);
         let path = &mut self.paths.list[path];
-        if path.rack.waits_for() == Some(Purpose::Reordering) {
+        if path.rack.timer_purpose() == Some(TimerPurpose::Reordering) {
             return;
         }
         let waits_for_probe = path.rack.probe.is_some() || !path.rack.measured;
         if !is_quiet || path.error_count > 0 || waits_for_probe || !path.has_flight() {
             return path.rack.stop();
         }
-        if path.rack.waits_for() == Some(Purpose::Probe) && !progress {
+        if path.rack.timer_purpose() == Some(TimerPurpose::Probe) && !progress {
             return;
         }
         // The peer may delay the SACK of a single packet.
@@ -56,7 +56,7 @@ impl Endpoint {
         let timeout = path.srtt().map_or(INITIAL_TIMEOUT, |srtt| (srtt * 2 + delayed).max(MIN_TIMEOUT));
         // If T3-rtx would expire first, the probe is sent instead.
         let at = path.t3_rtx.map_or(now + timeout, |t3_rtx| t3_rtx.min(now + timeout));
-        path.rack.arm(at, Purpose::Probe);
+        path.rack.arm(at, TimerPurpose::Probe);
     }
 
     /// Sends a probe: new data if there are any, otherwise the last chunk again. Restarts T3-rtx. RFC 8985 section 7.3.
@@ -93,12 +93,12 @@ impl Endpoint {
         }
         self.mark_lost(now, index);
         self.flight.get_mut(index).fast_retransmit = FastRetransmit::Marked;
-        self.send_again(now, bundle, index, false);
+        self.retransmit(now, bundle, index, false);
         Some(self.flight.get(index).data.tsn)
     }
 
     /// Ends the probe that a SACK acknowledges: if it has repaired a loss, the window is reduced. RFC 8985 section 7.4.
-    pub(crate) fn probe_acknowledged(&mut self, path: usize, sack: &Sack) {
+    pub(crate) fn on_probe_acknowledged(&mut self, path: usize, sack: &Sack) {
         let cumulative = self.flight.cumulative();
         let path = &mut self.paths.list[path];
         let Some(probe) = path.rack.probe else { return };

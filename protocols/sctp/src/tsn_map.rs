@@ -116,7 +116,7 @@ impl TsnMap {
         std::mem::take(&mut self.duplicates)
     }
 
-    pub(crate) fn gaps(&self, at_most: u16) -> SmallVec<[GapAckBlock; 4]> {
+    pub(crate) fn gap_ack_blocks(&self, at_most: u16) -> SmallVec<[GapAckBlock; 4]> {
         let offset = |tsn: Tsn| u16::try_from(tsn.distance_from(self.cumulative)).unwrap_or(u16::MAX);
         let block = |range: &TsnRange| GapAckBlock { start: offset(range.first), end: offset(range.last) };
         self.ranges.iter().take(usize::from(at_most)).map(block).collect()
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn blocks(map: &TsnMap) -> Vec<(u16, u16)> {
-        map.gaps(u16::MAX).iter().map(|block| (block.start, block.end)).collect()
+        map.gap_ack_blocks(u16::MAX).iter().map(|block| (block.start, block.end)).collect()
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub enum SpecError {
 /// Returns how to write an unknown transport correctly.
 fn transport(name: &str) -> String {
     let small = name.to_lowercase();
-    match crate::kind::Kind::ALL.into_iter().find(|kind| kind.name() == small) {
+    match crate::kind::ProtocolKind::ALL.into_iter().find(|kind| kind.name() == small) {
         Some(kind) => format!("write {:?}", kind.name()),
         None => "known are \"tcp\", \"sctp\", \"quic\", \"mptcp\" and \"udp\", with options as in \"sctp:streams=8\""
             .to_owned(),

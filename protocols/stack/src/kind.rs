@@ -4,7 +4,7 @@ use crate::stacks::{Stack, stacks};
 
 /// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ProtocolKind {
     /// Transmission Control Protocol.
     Tcp,
     /// Stream Control Transmission Protocol.
@@ -55,7 +55,7 @@ const QUIC_APPLICATION_OPTIONS: [(&str, &str); 3] = [
     ("datagrams", "send each message in a DATAGRAM frame, which is not retransmitted (RFC 9221)"),
 ];
 
-impl Kind {
+impl ProtocolKind {
     /// All transport protocols.
     pub const ALL: [Self; 6] = [Self::Tcp, Self::Sctp, Self::Quic, Self::Mptcp, Self::Udp, Self::Unix];
 
@@ -72,7 +72,7 @@ impl Kind {
     }
 
     /// Returns a short description for lists.
-    pub const fn about(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Tcp => "a byte stream (RFC 9293)",
             Self::Sctp => "messages in several streams (RFC 9260)",

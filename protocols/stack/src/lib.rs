@@ -15,9 +15,9 @@ mod stacks;
 mod tls;
 
 pub use error::SpecError;
-pub use kind::Kind;
+pub use kind::ProtocolKind;
 pub use metrics_cache::MetricsCache;
-pub use options::option_name;
+pub use options::canonical_option_name;
 pub use socket_style::SocketStyle;
 pub use spec::{Protocol, TransportSpec};
 pub use stacks::{DEFAULT_STACK, Stack, linux_version, stack, stack_of_linux, stacks};

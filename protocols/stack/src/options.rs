@@ -3,18 +3,18 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hol_base::{nearest, plain_words};
+use hol_base::{nearest_word, rewrite_parse_error};
 use hol_quic::MessageMapping;
 use hol_transport::Reliability;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
 use crate::metrics_cache::MetricsCache;
-use crate::{Kind, SocketStyle, SpecError, Tls};
+use crate::{ProtocolKind, SocketStyle, SpecError, Tls};
 
 /// Returns the canonical name of an option. Users may also write another name: `cc` as in iperf3 and ss,
 /// `accecn` as in RFC 9768, or a former name.
-pub fn option_name(written: &str) -> &str {
+pub fn canonical_option_name(written: &str) -> &str {
     match written {
         "cc" => "congestion",
         "accecn" => "accurate_ecn",
@@ -34,7 +34,7 @@ impl Options {
                 Some((key, value)) => (key, Some(value.trim().to_owned())),
                 None => (option, None),
             };
-            let key = option_name(key.trim());
+            let key = canonical_option_name(key.trim());
             if options.iter().any(|(known, _)| known == key) {
                 return Err(SpecError::Repeated(key.to_owned()));
             }
@@ -45,7 +45,7 @@ impl Options {
 
     /// Replaces the name of RFC 5681's congestion control by `own`, the protocol's name for it: Reno in
     /// Linux, `NewReno` in RFC 9002. Users may write either name with every protocol.
-    pub(crate) fn with_reno_called(mut self, own: &str) -> Self {
+    pub(crate) fn with_reno_renamed(mut self, own: &str) -> Self {
         let is_reno = |value: &&mut String| ["reno", "newreno"].contains(&value.as_str());
         let values = self.0.iter_mut().filter(|(key, _)| key == "congestion");
         values
@@ -89,7 +89,7 @@ impl Options {
     }
 
     /// Applies `nagle`: `nagle` and `nagle=on` select the stack's variant of the algorithm.
-    pub(crate) fn switch_nagle(&mut self, own: Option<toml::Value>, values: &mut toml::Table) {
+    pub(crate) fn apply_nagle_option(&mut self, own: Option<toml::Value>, values: &mut toml::Table) {
         let Some(index) = self.0.iter().position(|(key, _)| key == "nagle") else { return };
         match self.0[index].1.as_deref() {
             None | Some("on" | "true") => values.extend(own.map(|own| ("nagle".to_owned(), own))),
@@ -156,7 +156,7 @@ impl Options {
     /// Applies the remaining options to the stack's defaults and reads the resulting configuration.
     pub(crate) fn into_config<C: for<'de> Deserialize<'de>>(
         self,
-        kind: Kind,
+        kind: ProtocolKind,
         values: &mut toml::Table,
     ) -> Result<C, SpecError> {
         let mut last = None;
@@ -180,7 +180,8 @@ impl Options {
 }
 
 fn read<C: for<'de> Deserialize<'de>>(values: &toml::Table) -> Result<C, String> {
-    C::deserialize(values.clone().into_deserializer()).map_err(|e: toml::de::Error| plain_words(e.message()))
+    C::deserialize(values.clone().into_deserializer())
+        .map_err(|e: toml::de::Error| rewrite_parse_error(e.message()))
 }
 
 /// Converts the text of an option to a TOML value of the same type as in the stack file, if possible.
@@ -212,11 +213,13 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
 /// Congestion controls of TCP, which users write as if they were options.
 const CONGESTION_CONTROLS: [&str; 6] = ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"];
 
-fn unknown(kind: Kind, key: String, values: &toml::Table) -> SpecError {
+fn unknown(kind: ProtocolKind, key: String, values: &toml::Table) -> SpecError {
     let uses = kind.application_options().iter().map(|(name, _)| *name);
     let known: Vec<&str> = uses.chain(["stack"]).chain(values.keys().map(String::as_str)).collect();
-    let hint = match nearest(&key, known.iter().copied()) {
-        _ if matches!(kind, Kind::Tcp | Kind::Mptcp) && CONGESTION_CONTROLS.contains(&key.as_str()) => {
+    let hint = match nearest_word(&key, known.iter().copied()) {
+        _ if matches!(kind, ProtocolKind::Tcp | ProtocolKind::Mptcp)
+            && CONGESTION_CONTROLS.contains(&key.as_str()) =>
+        {
             format!("; write cc={key}, as in {}:cc={key}", kind.name())
         }
         Some(near) => format!("; did you mean {near:?}?"),

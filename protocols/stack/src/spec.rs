@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use hol_base::nearest;
+use hol_base::nearest_word;
 use hol_quic::MessageMapping;
 use hol_transport::{ConfigError, Reliability};
 
 use crate::metrics_cache::MetricsCache;
 use crate::options::{Options, bad_value};
 use crate::stacks::{Stack, stack, stacks};
-use crate::{Kind, SocketStyle, SpecError, Tls};
+use crate::{ProtocolKind, SocketStyle, SpecError, Tls};
 
 /// A protocol, how the application uses it, and the configuration of its endpoints.
 #[derive(Debug, Clone)]
@@ -92,14 +92,14 @@ impl TransportSpec {
         &self.protocol
     }
     /// Returns the protocol's kind.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> ProtocolKind {
         match self.protocol {
-            Protocol::Tcp { .. } => Kind::Tcp,
-            Protocol::Sctp { .. } => Kind::Sctp,
-            Protocol::Quic { .. } => Kind::Quic,
-            Protocol::Mptcp { .. } => Kind::Mptcp,
-            Protocol::Udp { .. } => Kind::Udp,
-            Protocol::Unix { .. } => Kind::Unix,
+            Protocol::Tcp { .. } => ProtocolKind::Tcp,
+            Protocol::Sctp { .. } => ProtocolKind::Sctp,
+            Protocol::Quic { .. } => ProtocolKind::Quic,
+            Protocol::Mptcp { .. } => ProtocolKind::Mptcp,
+            Protocol::Udp { .. } => ProtocolKind::Udp,
+            Protocol::Unix { .. } => ProtocolKind::Unix,
         }
     }
     /// Returns the name of the stack.
@@ -123,7 +123,7 @@ impl TransportSpec {
     }
 
     /// Returns whether the transport may abandon or lose messages.
-    pub fn gives_up(&self) -> bool {
+    pub fn may_lose_messages(&self) -> bool {
         match &self.protocol {
             Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
             Protocol::Quic { mapping, .. } => *mapping == MessageMapping::Datagrams,
@@ -204,34 +204,36 @@ impl FromStr for TransportSpec {
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (name, options) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = ProtocolKind::ALL.into_iter().find(|kind| kind.name() == name);
         let kind = kind.ok_or_else(|| SpecError::UnknownTransport(name.to_owned()))?;
         let mut options = Options::split(options)?;
         let (stack, mut values) = named_stack(kind, options.take("stack").as_deref())?;
         // A request/response application disables Nagle's algorithm on both ends (TCP_NODELAY, SCTP_NODELAY).
         if let Some(off) = kind.nagle_off_value() {
             let own = values.insert("nagle".to_owned(), off);
-            options.switch_nagle(own, &mut values);
+            options.apply_nagle_option(own, &mut values);
         }
         let protocol = match kind {
-            Kind::Tcp | Kind::Mptcp => tcp(kind, options.with_reno_called("reno"), &mut values)?,
-            Kind::Sctp => sctp(options, &mut values)?,
-            Kind::Quic => quic(options.with_reno_called("newreno"), &mut values)?,
-            Kind::Udp => udp(options, &mut values)?,
-            Kind::Unix => unix(options, &mut values)?,
+            ProtocolKind::Tcp | ProtocolKind::Mptcp => {
+                tcp(kind, options.with_reno_renamed("reno"), &mut values)?
+            }
+            ProtocolKind::Sctp => sctp(options, &mut values)?,
+            ProtocolKind::Quic => quic(options.with_reno_renamed("newreno"), &mut values)?,
+            ProtocolKind::Udp => udp(options, &mut values)?,
+            ProtocolKind::Unix => unix(options, &mut values)?,
         };
         Ok(Self { text: text.trim().to_owned(), stack: stack.name, values: Arc::new(values), protocol })
     }
 }
 
-fn tcp(kind: Kind, mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn tcp(kind: ProtocolKind, mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
     let metrics_cache = options.metrics_cache()?;
     let tls = options.tls()?;
     let config: hol_tcp::Config = options.into_config(kind, values)?;
     check_values(config.check(), values)?;
     Ok(match kind {
-        Kind::Mptcp => Protocol::Mptcp { config, connections, metrics_cache, tls },
+        ProtocolKind::Mptcp => Protocol::Mptcp { config, connections, metrics_cache, tls },
         _ => Protocol::Tcp { config, connections, metrics_cache, tls },
     })
 }
@@ -243,7 +245,7 @@ fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
     let reliability = options.reliability()?;
     let socket = options.socket_style()?;
     let no_checksums = options.flag("no_checksums")?;
-    let config: hol_sctp::Config = options.into_config(Kind::Sctp, values)?;
+    let config: hol_sctp::Config = options.into_config(ProtocolKind::Sctp, values)?;
     check_values(config.check(), values)?;
     if config.streams.checked_mul(associations).is_none() {
         let problem = format!(
@@ -261,7 +263,7 @@ fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
 fn quic(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
     let mapping = options.mapping()?;
-    let config: hol_quic::Config = options.into_config(Kind::Quic, values)?;
+    let config: hol_quic::Config = options.into_config(ProtocolKind::Quic, values)?;
     check_values(config.check(), values)?;
     let refused = |problem: String| Err(bad_value("streams", &values["streams"], problem));
     if config.streams.checked_mul(connections).is_none() {
@@ -278,20 +280,20 @@ fn quic(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
 }
 
 fn udp(options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
-    let config: hol_udp::Config = options.into_config(Kind::Udp, values)?;
+    let config: hol_udp::Config = options.into_config(ProtocolKind::Udp, values)?;
     check_values(config.check(), values)?;
     Ok(Protocol::Udp { config })
 }
 
 fn unix(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
-    options.into_config::<toml::Table>(Kind::Unix, values)?;
+    options.into_config::<toml::Table>(ProtocolKind::Unix, values)?;
     Ok(Protocol::Unix { connections })
 }
 
 /// Returns the stack called `name`, or without a name the first stack that has the protocol; and the stack's defaults
 /// for the protocol.
-fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::Table), SpecError> {
+fn named_stack(kind: ProtocolKind, name: Option<&str>) -> Result<(&'static Stack, toml::Table), SpecError> {
     let names = |stacks: &mut dyn Iterator<Item = &'static Stack>| {
         stacks.map(|stack| stack.name).collect::<Vec<_>>().join(", ")
     };
@@ -302,8 +304,8 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
     let unknown = || {
         let all = || stacks().iter().map(|stack| stack.name);
         // The first version of a kernel whose name has none, as in linux-2.6.
-        let similar =
-            nearest(name, all()).and_then(|near| all().find(|known| known.starts_with(name)).or(Some(near)));
+        let similar = nearest_word(name, all())
+            .and_then(|near| all().find(|known| known.starts_with(name)).or(Some(near)));
         let hint = match similar {
             Some(near) => format!("; did you mean {near:?}?"),
             None => format!("; known: {}", names(&mut stacks().iter())),
@@ -335,7 +337,7 @@ mod tests {
 
     #[test]
     fn every_stack_parses_for_every_transport() {
-        for kind in Kind::ALL {
+        for kind in ProtocolKind::ALL {
             for stack in kind.stacks() {
                 let text = format!("{}:stack={}", kind.name(), stack.name);
                 let spec: TransportSpec = text.parse().unwrap();

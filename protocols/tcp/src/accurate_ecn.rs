@@ -106,7 +106,7 @@ impl AccurateEcn {
     }
 
     /// Returns whether both sides support accurate ECN.
-    pub(crate) fn is_agreed(&self) -> bool {
+    pub(crate) fn is_negotiated(&self) -> bool {
         self.agreed
     }
 
@@ -117,7 +117,7 @@ impl AccurateEcn {
 
     /// Returns the flags of our SYN that request accurate ECN; `None` if we do not offer it. RFC 9768 section
     /// 3.1.1.
-    pub(crate) fn request(&self) -> Option<Flags> {
+    pub(crate) fn request_flags(&self) -> Option<Flags> {
         self.requested.then_some(ACE)
     }
 
@@ -142,7 +142,7 @@ impl AccurateEcn {
     }
 
     /// Handles a retransmitted SYN of the peer, which arrived with `ecn`. RFC 9768 section 3.1.4; `tcp_check_req`.
-    pub(crate) fn on_syn_again(&mut self, syn: Flags, ecn: Ecn) {
+    pub(crate) fn on_retransmitted_syn(&mut self, syn: Flags, ecn: Ecn) {
         self.handshake = ecn;
         self.is_broken |= ace(syn) == 0;
     }
@@ -172,18 +172,18 @@ impl AccurateEcn {
 
     /// Returns the flags of a SYN-ACK, which report the codepoint of the peer's SYN on arrival. RFC 9768
     /// section 3.1.1, table 2.
-    pub(crate) fn in_syn_ack(&self, flags: Flags) -> Flags {
+    pub(crate) fn syn_ack_flags(&self, flags: Flags) -> Flags {
         with_ace(flags, reflection(self.handshake))
     }
 
     /// Returns the flags of a SYN-ACK without any feedback.
-    pub(crate) fn in_plain(&self, flags: Flags) -> Flags {
+    pub(crate) fn plain_syn_ack_flags(&self, flags: Flags) -> Flags {
         flags.without(ACE)
     }
 
     /// Returns whether a further copy of a SYN or SYN-ACK offers accurate ECN: only before the timer has
     /// retransmitted it. RFC 9768 sections 3.1.4.1 and 3.1.4.2; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
-    pub(crate) fn is_in_syn_again(&self, flags: Flags) -> bool {
+    pub(crate) fn is_offered_in_retransmitted_syn(&self, flags: Flags) -> bool {
         let was_in_first = if flags.contains(Flags::ACK) { self.agreed } else { flags.contains(ACE) };
         was_in_first && self.syn_timeouts == 0
     }
@@ -194,7 +194,7 @@ impl AccurateEcn {
     }
 
     /// Handles a SYN-ACK that was retransmitted.
-    pub(crate) fn on_syn_ack_again(&mut self, ecn: Ecn) {
+    pub(crate) fn on_retransmitted_syn_ack(&mut self, ecn: Ecn) {
         (self.handshake, self.reflects) = (ecn, true);
     }
 
@@ -258,7 +258,7 @@ impl AccurateEcn {
     /// Returns how many counters fit into `space` octets of options together with `blocks` SACK blocks, and
     /// how many of the blocks remain. `None` if the segment has no such option.
     pub(crate) fn counters_that_fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
-        let is_due = self.agreed && self.has_option && self.octets.peer_sends_it();
+        let is_due = self.agreed && self.has_option && self.octets.peer_sends_option();
         if is_due { self.octets.counters_that_fit(space, blocks) } else { None }
     }
 
@@ -372,9 +372,9 @@ mod tests {
     /// Returns both ends after a handshake whose SYN and SYN-ACK arrive with these codepoints.
     fn agreed(syn: Ecn, answer: Ecn) -> [AccurateEcn; 2] {
         let [mut client, mut server] = if answer == Ecn::Congested { capable_ends() } else { ends() };
-        server.negotiate(Flags::SYN | client.request().unwrap(), syn);
-        client.negotiate(Flags::SYN | Flags::ACK | server.in_syn_ack(Flags(0)), answer);
-        assert!(client.is_agreed() && server.is_agreed());
+        server.negotiate(Flags::SYN | client.request_flags().unwrap(), syn);
+        client.negotiate(Flags::SYN | Flags::ACK | server.syn_ack_flags(Flags(0)), answer);
+        assert!(client.is_negotiated() && server.is_negotiated());
         let (flags, _) = client.on_send(Flags::ACK, false);
         server.on_handshake_acknowledged(flags, false);
         [client, server]
@@ -386,7 +386,7 @@ mod tests {
             .filter(|value| {
                 let [mut client, _] = ends();
                 client.negotiate(with_ace(Flags::SYN | Flags::ACK, *value), Ecn::NotCapable);
-                client.is_agreed()
+                client.is_negotiated()
             })
             .collect();
         assert_eq!(answers, [0b010, 0b011, 0b100, 0b101, 0b110], "001 is classic ECN, 000 and 111 are none");
@@ -394,7 +394,7 @@ mod tests {
             .filter(|value| {
                 let [_, mut server] = ends();
                 server.negotiate(with_ace(Flags::SYN, *value), Ecn::NotCapable);
-                server.is_agreed()
+                server.is_negotiated()
             })
             .collect();
         assert_eq!(requests, [0b001, 0b010, 0b100, 0b101, 0b110, 0b111], "011 requests classic ECN");
@@ -406,9 +406,9 @@ mod tests {
             [(Ecn::NotCapable, 0b010), (Ecn::Capable1, 0b011), (Ecn::Capable, 0b100), (Ecn::Congested, 0b110)]
         {
             let [mut client, mut server] = capable_ends();
-            server.negotiate(Flags::SYN | client.request().unwrap(), ecn);
-            assert_eq!(ace(server.in_syn_ack(Flags(0))), value);
-            client.negotiate(Flags::SYN | Flags::ACK | server.in_syn_ack(Flags(0)), ecn);
+            server.negotiate(Flags::SYN | client.request_flags().unwrap(), ecn);
+            assert_eq!(ace(server.syn_ack_flags(Flags(0))), value);
+            client.negotiate(Flags::SYN | Flags::ACK | server.syn_ack_flags(Flags(0)), ecn);
             assert_eq!(ace(client.on_send(Flags::ACK, false).0), value, "the first ACK");
             let counted = u32::from(ecn == Ecn::Congested);
             assert_eq!(ace(client.on_send(Flags::ACK, false).0), INITIAL_COUNT + counted, "later ones count");

@@ -13,7 +13,7 @@ impl Endpoint {
     pub(crate) fn close(&mut self, now: Time) {
         match self.machine.state() {
             State::Listen | State::SynSent => return self.end(Event::Closed),
-            State::Established | State::CloseWait => self.machine.fin_queued(),
+            State::Established | State::CloseWait => self.machine.on_fin_queued(),
             // The FIN follows after the handshake.
             State::SynReceived => {}
             _ => return,
@@ -44,55 +44,55 @@ impl Endpoint {
     /// Closes after the handshake if the application requested that during the handshake.
     pub(crate) fn close_if_requested(&mut self) {
         if self.queue.fin_is_queued() && self.machine.state() == State::Established {
-            self.machine.fin_queued();
+            self.machine.on_fin_queued();
         }
     }
 
     /// Handles an advance of SND.UNA: if it covers our FIN, the state changes.
-    pub(crate) fn fin_acknowledged(&mut self, now: Time) {
+    pub(crate) fn on_fin_acknowledged(&mut self, now: Time) {
         if !self.queue.fin_is_sent() || self.board.len() > 0 {
             return;
         }
         match self.machine.state() {
-            State::FinWait1 => self.machine.fin_acknowledged(),
-            State::Closing => self.time_wait(now),
+            State::FinWait1 => self.machine.on_fin_acknowledged(),
+            State::Closing => self.enter_time_wait(now),
             State::LastAck => self.end(Event::Closed),
             _ => {}
         }
     }
 
     /// Handles the peer's FIN, which is next in sequence.
-    pub(crate) fn fin_received(&mut self, now: Time) {
+    pub(crate) fn on_fin_received(&mut self, now: Time) {
         self.reader.push_event(Event::PeerClosed);
         self.acks.schedule();
         // The other queued data lie after the FIN, where no data can be.
         self.reassembly.clear();
         match self.machine.state() {
             State::Established => {
-                self.machine.fin_received();
-                self.acks.expect_reply();
+                self.machine.on_fin_received();
+                self.acks.enter_pingpong_mode();
             }
             State::FinWait1 => {
-                self.acks.hasten(true);
-                self.machine.fin_received();
+                self.acks.make_immediate_if(true);
+                self.machine.on_fin_received();
             }
             State::FinWait2 => {
-                self.acks.hasten(true);
-                self.time_wait(now);
+                self.acks.make_immediate_if(true);
+                self.enter_time_wait(now);
             }
             state => unreachable!("a FIN is not processed in {state:?}"),
         }
     }
 
     /// Enters TIME-WAIT: both directions are closed, but old segments may still arrive. RFC 9293 section 3.6.1.
-    fn time_wait(&mut self, now: Time) {
-        self.machine.time_wait();
+    fn enter_time_wait(&mut self, now: Time) {
+        self.machine.enter_time_wait();
         self.timers.start_time_wait(now, self.config.time_wait);
         self.reader.push_event(Event::Closed);
     }
 
     /// Restarts 2 MSL if the peer retransmits its FIN, because our acknowledgment was lost. RFC 9293 section 3.10.7.4, eighth.
-    pub(crate) fn fin_repeated(&mut self, now: Time, segment: &Segment) {
+    pub(crate) fn on_fin_retransmitted(&mut self, now: Time, segment: &Segment) {
         if self.machine.state() == State::TimeWait && segment.flags.contains(Flags::FIN) {
             self.timers.start_time_wait(now, self.config.time_wait);
         }

@@ -120,7 +120,7 @@ pub struct Config {
     pub slow_start_after_idle: bool,
 
     /// The method of loss detection.
-    pub recovery: Recovery,
+    pub recovery: LossDetection,
     /// The number of segments delivered out of order that indicates a loss (DupThresh). RFC 5681 section 3.2.
     pub dupthresh: u32,
     /// Send new data on the first duplicate acknowledgments. RFC 3042.
@@ -229,7 +229,7 @@ pub enum RateHalving {
 /// The method of loss detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Recovery {
+pub enum LossDetection {
     /// By time: a segment is lost if one that was sent sufficiently later has been delivered. RFC 8985.
     Rack,
     /// By count: a segment is lost if enough segments above it were selectively acknowledged. RFC 6675.

@@ -10,13 +10,13 @@ use hol_wire::{Address, Ecn};
 use crate::cwnd_validation::WindowUsage;
 use crate::ecn::EcnState;
 use crate::endpoint::initial_window;
-use crate::episode::Episode;
+use crate::episode::LossRecovery;
 use crate::nagle::NagleState;
 use crate::receive_sequence::ReceiveSequence;
 use crate::rtt::Rtt;
 use crate::scoreboard::{Scoreboard, SentSegment};
 use crate::send_sequence::SendSequence;
-use crate::timers::Purpose;
+use crate::timers::TimerPurpose;
 use crate::{Config, Endpoint, State};
 
 /// The peer's segment size if it announces none. RFC 9293 section 3.7.1.
@@ -60,12 +60,12 @@ impl NegotiatedOptions {
 impl Endpoint {
     /// Opens the connection actively by sending a SYN.
     pub(crate) fn open(&mut self, now: Time) {
-        if self.machine.state() != State::Closed || self.remote.is_none() || self.snd.is_begun() {
+        if self.machine.state() != State::Closed || self.remote.is_none() || self.snd.is_iss_set() {
             return;
         }
         self.machine.open();
         self.choose_sequence_number();
-        self.send_syn(now, self.marks.in_syn(Flags::SYN));
+        self.send_syn(now, self.marks.syn_flags(Flags::SYN));
     }
 
     /// Chooses a random initial sequence number. RFC 9293 section 3.4.1. Zero is reserved for "never opened".
@@ -81,14 +81,14 @@ impl Endpoint {
         self.board = Scoreboard::default();
         self.board.push(SentSegment::new(now, seq, flags, Bytes::new()));
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
-        self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+        self.timers.arm(now, TimerPurpose::Retransmission, self.rtt.rto());
     }
 
     /// Returns the options that a SYN offers or a SYN-ACK accepts.
     pub(crate) fn syn_options(&self, now: Time, flags: Flags) -> Options {
         let answer = flags.contains(Flags::ACK);
         let offers_scale = self.config.window_scale > 0 && (!answer || self.rcv.is_scaled());
-        let stamps = if answer { self.timestamps.are_on() } else { self.config.timestamps };
+        let stamps = if answer { self.timestamps.are_enabled() } else { self.config.timestamps };
         let is_first = self.board.front().is_some_and(|syn| !syn.ever_resent);
         Options {
             mss: Some(self.config.mss),
@@ -117,7 +117,13 @@ impl Endpoint {
     }
 
     /// Processes a segment in LISTEN. RFC 9293 section 3.10.7.2.
-    pub(crate) fn listen_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &Segment) {
+    pub(crate) fn segment_arrives_in_listen(
+        &mut self,
+        now: Time,
+        source: Address,
+        ecn: Ecn,
+        segment: &Segment,
+    ) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -125,15 +131,21 @@ impl Endpoint {
             self.reject(source, segment);
         } else if segment.flags.contains(Flags::SYN) {
             self.remote = Some((source, segment.source_port));
-            self.machine.syn_received();
+            self.machine.on_syn_received();
             self.choose_sequence_number();
             self.negotiate(ecn, segment);
-            self.send_syn(now, self.marks.in_syn(Flags::SYN | Flags::ACK));
+            self.send_syn(now, self.marks.syn_flags(Flags::SYN | Flags::ACK));
         }
     }
 
     /// Processes a segment in SYN-SENT. RFC 9293 section 3.10.7.3.
-    pub(crate) fn syn_sent_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &Segment) {
+    pub(crate) fn segment_arrives_in_syn_sent(
+        &mut self,
+        now: Time,
+        source: Address,
+        ecn: Ecn,
+        segment: &Segment,
+    ) {
         let has = |flag| segment.flags.contains(flag);
         if has(Flags::ACK) && segment.ack != self.snd.nxt() {
             if !has(Flags::RST) {
@@ -158,22 +170,22 @@ impl Endpoint {
             self.push_pending(now);
         } else {
             // Simultaneous open. RFC 9293 section 3.5, figure 7.
-            self.machine.syn_received();
-            self.send_syn(now, self.marks.in_syn(Flags::SYN | Flags::ACK));
+            self.machine.on_syn_received();
+            self.send_syn(now, self.marks.syn_flags(Flags::SYN | Flags::ACK));
         }
     }
 
     /// Answers a retransmitted SYN of the peer, because our SYN-ACK was lost.
-    pub(crate) fn answer_syn_again(&mut self, now: Time, again: Flags, ecn: Ecn) {
+    pub(crate) fn answer_retransmitted_syn(&mut self, now: Time, again: Flags, ecn: Ecn) {
         let Some(syn) = self.board.front() else { return };
-        self.marks.on_syn_again(again, ecn);
-        let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags, false));
+        self.marks.on_retransmitted_syn(again, ecn);
+        let (seq, flags) = (syn.seq, self.marks.retransmitted_syn_flags(syn.flags, false));
         self.negotiated.answers_again += 1;
         // A retransmitted SYN-ACK provides no round-trip sample (Karn).
         self.board.note_retransmission(0, now, true, None);
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
         // This counts as a retransmission: the next one is not due before the peer could answer. Linux: tcp_check_req.
-        self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+        self.timers.arm(now, TimerPurpose::Retransmission, self.rtt.rto());
     }
 
     /// Returns whether the peer has started the handshake but not completed it.
@@ -189,7 +201,7 @@ impl Endpoint {
         self.timers.stop();
         (self.snd, self.rcv) = (SendSequence::default(), ReceiveSequence::default());
         self.board = Scoreboard::default();
-        self.episode = Episode::new(&self.config);
+        self.episode = LossRecovery::new(&self.config);
         self.rtt = Rtt::new(&self.config);
         self.marks = EcnState::new(&self.config);
     }
@@ -198,10 +210,10 @@ impl Endpoint {
     pub(crate) fn establish(&mut self, now: Time) {
         self.machine.establish();
         let congested = self.syn_was_lost();
-        self.episode = Episode::new(&self.config);
+        self.episode = LossRecovery::new(&self.config);
         // Without marks these controllers do not detect congestion. RFC 8257 section 3.1, RFC 9331 section 4.1.
         let algorithm = match self.config.congestion {
-            Algorithm::Dctcp | Algorithm::Prague if !self.marks.are_agreed() => Algorithm::Reno,
+            Algorithm::Dctcp | Algorithm::Prague if !self.marks.is_negotiated() => Algorithm::Reno,
             algorithm => algorithm,
         };
         self.cwnd = initial_window(&self.config, algorithm, self.negotiated.mss());
@@ -209,7 +221,7 @@ impl Endpoint {
             self.cwnd.set_cwnd(self.cwnd.quantum());
         }
         self.grow_send_buffer();
-        self.begin_pace(now);
+        self.init_pacing(now);
         self.rtt.on_established();
         self.acks.on_established(now);
         let mss = self.advertised_mss();

@@ -101,7 +101,7 @@ impl Endpoint {
         if !self.config.cwnd_validation {
             return;
         }
-        let out = self.board.out().count(self.config.congestion_unit);
+        let out = self.board.packets_out().count(self.config.congestion_unit);
         let usage = &mut self.usage;
         let new_round = self.snd.una().at_or_after(usage.round_end);
         if new_round || limited || (!usage.is_window_limited && out > usage.max_out) {
@@ -158,7 +158,7 @@ impl Endpoint {
 
     fn remember_ssthresh(&mut self) {
         if !self.episode.phase().is_reducing() {
-            self.cwnd.set_ssthresh(self.cwnd.remembered_ssthresh());
+            self.cwnd.set_ssthresh(self.cwnd.current_ssthresh());
         }
     }
 }

@@ -144,7 +144,7 @@ impl DelayedAckState {
     }
 
     /// Makes the scheduled acknowledgment immediate, if `soon`.
-    pub(crate) fn hasten(&mut self, soon: bool) {
+    pub(crate) fn make_immediate_if(&mut self, soon: bool) {
         self.at_once |= soon;
     }
 
@@ -266,7 +266,7 @@ impl DelayedAckState {
     }
 
     /// Piggybacks acknowledgments on the remaining data, because the peer has closed.
-    pub(crate) fn expect_reply(&mut self) {
+    pub(crate) fn enter_pingpong_mode(&mut self) {
         self.replies = self.replies.max(self.interactive_after);
     }
 
@@ -284,7 +284,7 @@ impl DelayedAckState {
 
 impl Endpoint {
     /// Handles in-order data, whose packet uses `memory` octets of memory.
-    pub(crate) fn data_received(&mut self, now: Time, text: SegmentData, memory: u32) {
+    pub(crate) fn on_data_received(&mut self, now: Time, text: SegmentData, memory: u32) {
         if text.is_empty() {
             return self.acks.schedule();
         }
@@ -336,10 +336,10 @@ impl Endpoint {
 
     /// Handles a read after which no data are left. Linux then acknowledges pushed data unless the connection
     /// is interactive, and announces a window that has doubled: tcp_cleanup_rbuf.
-    pub(crate) fn data_read(&mut self, now: Time) {
+    pub(crate) fn on_data_read(&mut self, now: Time) {
         self.on_application_poll();
-        self.size_buffer(now);
-        self.reader.read_together();
+        self.adjust_receive_buffer(now);
+        self.reader.set_reads_whole_buffer();
         let acks = &self.acks;
         let pushed = acks.pushed_twice || (acks.pushed && !acks.is_interactive());
         let pushed = pushed && (self.reassembly.is_empty() || !self.buffer.is_counted());
@@ -360,8 +360,8 @@ impl Endpoint {
 
     /// Handles the first read after a pause. Announces the window at once if it has doubled and is at least
     /// as large as RFC 9293 section 3.8.6.2.2 requires.
-    pub(crate) fn room_made(&mut self, now: Time) {
-        self.data_read(now);
+    pub(crate) fn on_buffer_space_freed(&mut self, now: Time) {
+        self.on_data_read(now);
         if self.buffer.is_counted() {
             return;
         }
@@ -373,7 +373,7 @@ impl Endpoint {
     }
 
     /// Sends the delayed acknowledgment when its timer expires.
-    pub(crate) fn delayed_ack_expired(&mut self, now: Time) {
+    pub(crate) fn on_delayed_ack_expired(&mut self, now: Time) {
         if self.acks.scheduled {
             self.acks.on_delay_expired(self.rtt.rto());
             self.send_ack(now);

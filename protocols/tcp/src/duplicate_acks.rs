@@ -22,7 +22,7 @@ impl Endpoint {
     }
 
     /// Without SACK, subtracts the duplicates that a cumulative acknowledgment covers from their number.
-    pub(crate) fn duplicates_taken(&mut self, prior: u32, info: &mut AckInfo) {
+    pub(crate) fn deduct_covered_duplicates(&mut self, prior: u32, info: &mut AckInfo) {
         let left = prior.saturating_sub(info.acked_segments.saturating_sub(1));
         info.delivered += info.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
         self.board.set_duplicates(left, self.negotiated.mss());

@@ -61,47 +61,47 @@ impl EcnState {
     }
 
     /// Returns whether both sides support ECN.
-    pub(crate) fn are_agreed(&self) -> bool {
-        self.negotiated || self.accurate.is_agreed()
+    pub(crate) fn is_negotiated(&self) -> bool {
+        self.negotiated || self.accurate.is_negotiated()
     }
 
     /// Returns whether marks are counted instead of echoed. RFC 9768.
-    pub(crate) fn are_counted(&self) -> bool {
-        self.accurate.is_agreed()
+    pub(crate) fn counts_marks(&self) -> bool {
+        self.accurate.is_negotiated()
     }
 
     /// Returns the flags of a SYN or a SYN-ACK. RFC 3168 section 6.1.1.
-    pub(crate) fn in_syn(&self, syn: Flags) -> Flags {
+    pub(crate) fn syn_flags(&self, syn: Flags) -> Flags {
         match syn.contains(Flags::ACK) {
-            true if self.accurate.is_agreed() => self.accurate.in_syn_ack(syn),
+            true if self.accurate.is_negotiated() => self.accurate.syn_ack_flags(syn),
             true if self.negotiated => syn | Flags::ECE,
             true => syn,
             false => {
                 let classic = if self.offered { ECN_SETUP } else { Flags::default() };
-                syn | self.accurate.request().unwrap_or(classic)
+                syn | self.accurate.request_flags().unwrap_or(classic)
             }
         }
     }
 
     /// Returns the flags of a retransmitted SYN, after a timeout or because the peer has retransmitted its own.
-    pub(crate) fn in_syn_again(&mut self, flags: Flags, timed_out: bool) -> Flags {
+    pub(crate) fn retransmitted_syn_flags(&mut self, flags: Flags, timed_out: bool) -> Flags {
         if !flags.contains(Flags::SYN) {
             return flags;
         }
-        let is_accurate = self.accurate.is_in_syn_again(flags);
+        let is_accurate = self.accurate.is_offered_in_retransmitted_syn(flags);
         if timed_out {
             self.accurate.on_syn_timeout();
         }
         if is_accurate {
-            return if flags.contains(Flags::ACK) { self.accurate.in_syn_ack(flags) } else { flags };
+            return if flags.contains(Flags::ACK) { self.accurate.syn_ack_flags(flags) } else { flags };
         }
         self.in_plain_syn(flags)
     }
 
     /// Returns the flags of a SYN without ECN, because the offer may have caused the loss. RFC 3168 section 6.1.1.1.
     fn in_plain_syn(&mut self, flags: Flags) -> Flags {
-        if self.accurate.is_agreed() {
-            return self.accurate.in_plain(flags);
+        if self.accurate.is_negotiated() {
+            return self.accurate.plain_syn_ack_flags(flags);
         }
         let offers = flags.contains(ECN_SETUP | Flags::SYN) && !flags.contains(Flags::ACK);
         self.plain_syn |= offers;
@@ -110,9 +110,9 @@ impl EcnState {
     }
 
     /// Handles a retransmitted SYN of the peer, which may not offer ECN any more.
-    pub(crate) fn on_syn_again(&mut self, syn: Flags, ecn: Ecn) {
-        if self.accurate.is_agreed() {
-            return self.accurate.on_syn_again(syn, ecn);
+    pub(crate) fn on_retransmitted_syn(&mut self, syn: Flags, ecn: Ecn) {
+        if self.accurate.is_negotiated() {
+            return self.accurate.on_retransmitted_syn(syn, ecn);
         }
         self.plain_syn |= !syn.contains(ECN_SETUP);
         self.negotiated &= !(self.plain_syn && self.plain_syn_disables);
@@ -121,7 +121,7 @@ impl EcnState {
     /// Negotiates ECN from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 3168 section 6.1.1.
     pub(crate) fn negotiate(&mut self, syn: Flags, ecn: Ecn) {
         self.accurate.negotiate(syn, ecn);
-        if self.accurate.is_agreed() {
+        if self.accurate.is_negotiated() {
             return;
         }
         let answers = syn.contains(Flags::ACK);
@@ -131,9 +131,9 @@ impl EcnState {
     }
 
     /// Handles a retransmitted SYN-ACK; the answer reflects its codepoint. Linux: `tcp_send_challenge_ack`.
-    pub(crate) fn on_syn_ack_again(&mut self, segment: &Segment, ecn: Ecn) {
-        if self.accurate.is_agreed() {
-            self.accurate.on_syn_ack_again(ecn);
+    pub(crate) fn on_retransmitted_syn_ack(&mut self, segment: &Segment, ecn: Ecn) {
+        if self.accurate.is_negotiated() {
+            self.accurate.on_retransmitted_syn_ack(ecn);
             self.accurate.on_first_option(segment.options.accurate_ecn.as_deref());
         }
     }
@@ -171,7 +171,7 @@ impl EcnState {
 
     /// Handles a received segment's codepoint if marks are counted; returns whether the segment must be acknowledged at once.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
-        self.accurate.is_agreed() && self.accurate.on_packet(ecn, octets)
+        self.accurate.is_negotiated() && self.accurate.on_packet(ecn, octets)
     }
 
     /// Records a reduction of the window, which the next new data report by CWR. RFC 3168 section 6.1.2.
@@ -191,7 +191,7 @@ impl EcnState {
         if flags.contains(Flags::SYN) {
             return (flags, self.codepoint_of_syn(flags));
         }
-        if self.accurate.is_agreed() {
+        if self.accurate.is_negotiated() {
             return if is_connected {
                 self.accurate.on_send(flags, new)
             } else {
@@ -208,7 +208,7 @@ impl EcnState {
 
     /// Returns the codepoint of a SYN or SYN-ACK; only those that offer or accept ECN may have one.
     fn codepoint_of_syn(&self, flags: Flags) -> Ecn {
-        if self.accurate.is_agreed() || flags.contains(Flags::AE) {
+        if self.accurate.is_negotiated() || flags.contains(Flags::AE) {
             return self.accurate.codepoint_of_syn();
         }
         if self.precise && flags.contains(Flags::ECE) { Ecn::Capable } else { Ecn::NotCapable }
@@ -257,7 +257,7 @@ impl Endpoint {
             if self.timers.is_ack_delayed() {
                 self.send_ack_of(now, nxt);
             }
-            self.acks.hasten(true);
+            self.acks.make_immediate_if(true);
         }
     }
 
@@ -283,7 +283,7 @@ impl Endpoint {
     /// the handshake have no such number. RFC 9768 section 3.2.2.
     pub(crate) fn take_marks(&mut self, segment: &Segment, info: &mut AckInfo) {
         let progresses = info.advanced || info.delivered > 0 || self.timestamps.has_advanced();
-        if !self.marks.are_counted() || !progresses || info.syn_acked {
+        if !self.marks.counts_marks() || !progresses || info.syn_acked {
             return;
         }
         let delivered = NewlyAcked {
@@ -301,7 +301,7 @@ impl Endpoint {
     /// Counts the marked fraction of delivered data for DCTCP. RFC 8257 section 3.3.
     pub(crate) fn count_marks(&mut self, info: &AckInfo) {
         let marked = match info.echoes {
-            true if self.marks.are_counted() => info.marked * self.cwnd.quantum(),
+            true if self.marks.counts_marks() => info.marked * self.cwnd.quantum(),
             true => info.delivered,
             false => 0,
         };

@@ -48,7 +48,7 @@ impl EcnOctets {
     }
 
     /// Returns whether the peer sends the AccECN option. If so, we send it, too.
-    pub(crate) fn peer_sends_it(&self) -> bool {
+    pub(crate) fn peer_sends_option(&self) -> bool {
         self.peer_option != PeerOption::None
     }
 
@@ -89,7 +89,7 @@ impl EcnOctets {
             return false;
         }
         let Some(option) = option else {
-            let Some(index) = self.growing.filter(|_| self.peer_sends_it()) else { return false };
+            let Some(index) = self.growing.filter(|_| self.peer_sends_option()) else { return false };
             self.delivered[index] = self.delivered[index].wrapping_add(octets);
             return true;
         };

@@ -13,7 +13,7 @@ use crate::connect::NegotiatedOptions;
 use crate::cwnd_validation::WindowUsage;
 use crate::delayed_ack::DelayedAckState;
 use crate::ecn::EcnState;
-use crate::episode::Episode;
+use crate::episode::LossRecovery;
 use crate::keepalive::KeepAlive;
 use crate::nagle::NagleState;
 use crate::pacing::Pacer;
@@ -27,7 +27,7 @@ use crate::scoreboard::Scoreboard;
 use crate::send_queue::SendQueue;
 use crate::send_sequence::SendSequence;
 use crate::state_machine::StateMachine;
-use crate::timers::{Clock, ExpiredTimer, Purpose, Timers};
+use crate::timers::{Clock, ExpiredTimer, TimerPurpose, Timers};
 use crate::timestamps::Timestamps;
 use crate::{Config, CongestionUnit, State};
 
@@ -60,7 +60,7 @@ pub struct Endpoint {
     pub(crate) cwnd: CongestionWindow,
     pub(crate) usage: WindowUsage,
     pub(crate) pacer: Pacer,
-    pub(crate) episode: Episode,
+    pub(crate) episode: LossRecovery,
     pub(crate) rtt: Rtt,
     pub(crate) timestamps: Timestamps,
     /// The latest reading of the clock for timestamps. Linux: tcp_mstamp.
@@ -131,7 +131,7 @@ impl Endpoint {
             cwnd: initial_window(&config, config.congestion, config.mss.into()),
             usage: WindowUsage::default(),
             pacer: Pacer::default(),
-            episode: Episode::new(&config),
+            episode: LossRecovery::new(&config),
             rtt: Rtt::new(&config),
             timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
             clock_reading: Time::ZERO,
@@ -153,7 +153,7 @@ impl Endpoint {
 
     /// Returns whether the connection is over and the endpoint may be dropped.
     pub fn is_closed(&self) -> bool {
-        self.machine.state() == State::Closed && self.snd.is_begun() && self.reader.is_empty()
+        self.machine.state() == State::Closed && self.snd.is_iss_set() && self.reader.is_empty()
     }
 
     /// Returns the state of the connection.
@@ -223,15 +223,15 @@ impl Endpoint {
             self.clock_reading = now;
         }
         match timer {
-            ExpiredTimer::DelayedAck => self.delayed_ack_expired(now),
+            ExpiredTimer::DelayedAck => self.on_delayed_ack_expired(now),
             ExpiredTimer::CompressedAck | ExpiredTimer::HastenedAck => self.send_ack(now),
-            ExpiredTimer::Departure => self.departure_due(now),
+            ExpiredTimer::Departure => self.on_departure_due(now),
             ExpiredTimer::TimeWait => self.machine.end(),
-            ExpiredTimer::Sender(Purpose::Retransmission) => self.on_retransmission_timeout(now),
-            ExpiredTimer::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
-            ExpiredTimer::Sender(Purpose::Reordering) => self.reordering_timeout(now),
-            ExpiredTimer::Sender(Purpose::Persist) => self.persist_timeout(now),
-            ExpiredTimer::KeepAlive => self.keepalive_timeout(now),
+            ExpiredTimer::Sender(TimerPurpose::Retransmission) => self.on_retransmission_timeout(now),
+            ExpiredTimer::Sender(TimerPurpose::LossProbe) => self.send_loss_probe(now),
+            ExpiredTimer::Sender(TimerPurpose::Reordering) => self.on_reordering_timeout(now),
+            ExpiredTimer::Sender(TimerPurpose::Persist) => self.on_persist_timeout(now),
+            ExpiredTimer::KeepAlive => self.on_keepalive_timeout(now),
         }
     }
 
@@ -243,7 +243,7 @@ impl Endpoint {
     /// Returns how many octets the send buffer accepts now. Linux starts a block if there is any room, and fills it: tcp_sendmsg_locked.
     fn writable(&self) -> usize {
         let space = self.send_space();
-        if !self.offloads() {
+        if !self.uses_segmentation_offload() {
             return space;
         }
         let size = self.block_size();
@@ -261,7 +261,7 @@ impl Endpoint {
     }
 
     /// Returns whether the next write is only the accepted part of the application's write, and resets this mark.
-    pub(crate) fn take_partial(&self) -> bool {
+    pub(crate) fn take_is_partial_write(&self) -> bool {
         self.partial.take()
     }
 
@@ -307,7 +307,7 @@ impl Endpoint {
     /// Handles a poll of the socket by the application, which shows whether the send buffer is short of
     /// space. Linux: tcp_poll.
     pub(crate) fn on_application_poll(&mut self) {
-        self.is_send_buffer_short |= self.offloads() && !self.is_writable();
+        self.is_send_buffer_short |= self.uses_segmentation_offload() && !self.is_writable();
     }
 
     /// Handles the end of the application's turn: it has processed its data, and polls again before it sleeps. Linux:
@@ -365,13 +365,13 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Transmit(packet);
             }
             if std::mem::take(&mut self.is_throttled) {
-                self.departure_due(now);
+                self.on_departure_due(now);
                 self.board.note_new_data_before(now);
                 continue;
             }
             if self.reader.has_resumed() {
                 self.clock_reading = now;
-                self.room_made(now);
+                self.on_buffer_space_freed(now);
                 continue;
             }
             if let Some(event) = self.reader.next_event() {
@@ -380,7 +380,7 @@ impl hol_transport::Endpoint for Endpoint {
             }
             if self.reader.wake_if_due(now) {
                 self.clock_reading = now;
-                self.data_read(now);
+                self.on_data_read(now);
                 continue;
             }
             let next = Time::earliest([self.timers.next(), self.reader.deadline()]);
@@ -403,10 +403,11 @@ impl hol_transport::Endpoint for Endpoint {
     }
 
     fn accepts(&self, length: usize) -> usize {
-        if !self.offloads() {
+        if !self.uses_segmentation_offload() {
             return if self.can_send(length) { length } else { 0 };
         }
-        let is_easy = self.queue.blocks() == 0 && length <= self.always_fits() && self.send_space() > 0;
+        let is_easy =
+            self.queue.blocks() == 0 && length <= self.guaranteed_block_size() && self.send_space() > 0;
         let accepted = match self.may_write() {
             true if is_easy => length,
             true => self.writable().min(length),

@@ -16,7 +16,7 @@ use crate::undo::Undo;
 
 /// The state of loss recovery: a phase, and the state of its algorithms.
 #[derive(Debug, Clone)]
-pub(crate) struct Episode {
+pub(crate) struct LossRecovery {
     phase: Phase,
     /// SND.NXT when the phase began; the phase ends when it is acknowledged. RFC 6582 section 3.2.
     recover: SeqNum,
@@ -31,7 +31,7 @@ pub(crate) struct Episode {
     pub(crate) duplicates: DuplicateReports,
 }
 
-impl Episode {
+impl LossRecovery {
     /// Creates the state of a connection without losses.
     pub(crate) fn new(config: &Config) -> Self {
         Self {

@@ -36,7 +36,7 @@ impl Endpoint {
             && self.buffer.is_counted()
             && self.machine.state() == State::Established
             && self.reassembly.is_empty()
-            && self.snd.is_window(segment.window)
+            && self.snd.announces_current_window(segment.window)
     }
 
     /// Returns the number of free octets of the charged pages. Linux: sk_forward_alloc, of which sk_mem_reclaim returns

@@ -34,7 +34,7 @@ impl Endpoint {
     }
 
     /// Sends a probe, or fails the connection, if the peer has been silent for long enough.
-    pub(crate) fn keepalive_timeout(&mut self, now: Time) {
+    pub(crate) fn on_keepalive_timeout(&mut self, now: Time) {
         let idle = self.config.keepalive;
         if matches!(self.machine.state(), State::Closed | State::TimeWait) {
             return;

@@ -58,7 +58,7 @@ mod undo;
 
 pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
 
-pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, RateHalving, Recovery, RttEstimator};
+pub use config::{Config, CongestionUnit, ETHERNET_MSS, LossDetection, Nagle, RateHalving, RttEstimator};
 pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;

@@ -25,12 +25,12 @@ const MAX_WAIT: Duration = Duration::from_millis(1);
 impl Endpoint {
     /// Returns whether blocks of several segments are sent: only if the window counts packets. If it counts
     /// octets, segments are sent one by one.
-    pub(crate) fn offloads(&self) -> bool {
+    pub(crate) fn uses_segmentation_offload(&self) -> bool {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
 
     /// Returns the number of octets that always fit into a block, regardless of the SACK blocks in its segments.
-    pub(crate) fn always_fits(&self) -> usize {
+    pub(crate) fn guaranteed_block_size(&self) -> usize {
         const SACK_OPTION_OCTETS: u32 = 4 + 4 * 8;
         self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_OPTION_OCTETS) as usize
     }
@@ -49,17 +49,17 @@ impl Endpoint {
     }
 
     /// Returns whether some of the data marked as lost have not been retransmitted.
-    pub(crate) fn lost_data_wait(&self) -> bool {
-        self.board.lost().segments > self.board.resent().segments
+    pub(crate) fn has_unsent_lost_data(&self) -> bool {
+        self.board.lost().segments > self.board.retrans_out().segments
     }
 
     /// Updates the rate that the window allows until the next acknowledgment, in octets per second. Linux: tcp_update_pacing_rate.
     pub(crate) fn update_rate(&mut self) {
-        if !self.offloads() {
+        if !self.uses_segmentation_offload() {
             return;
         }
         let Some(srtt) = self.rtt.srtt() else { return };
-        let (cwnd, out) = (self.cwnd.cwnd(), self.board.out().segments);
+        let (cwnd, out) = (self.cwnd.cwnd(), self.board.packets_out().segments);
         let percent = if cwnd < self.cwnd.ssthresh() / 2 { 200 } else { 120 };
         let octets = u64::from(self.negotiated.mss()) * u64::from(cwnd.max(out)) * percent;
         self.usage.set_rate(octets * 10_000_000 / srtt.as_nanos().max(1));

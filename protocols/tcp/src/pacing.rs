@@ -2,7 +2,7 @@
 //! (tcp_internal_pacing).
 
 use hol_base::{Duration, Time};
-use hol_congestion::{AckSample, ConnectionStart, DeliveryAtSend, LostSegment, Recovery};
+use hol_congestion::{AckSample, ConnectionStart, DeliveryAtSend, LostSegment, RecoveryKind};
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
@@ -56,22 +56,22 @@ impl Endpoint {
 
     /// Accounts for data that are sent now.
     #[inline]
-    pub(crate) fn charge_pace(&mut self, now: Time, octets: usize) {
+    pub(crate) fn charge_pacing(&mut self, now: Time, octets: usize) {
         if let Some(pacing) = self.cwnd.pacing() {
             self.pacer.on_sent(now, octets, pacing.rate);
         }
     }
 
     /// Sends when the pacing timer expires, or when the queue of the network layer has room again. Linux: tcp_tsq_write.
-    pub(crate) fn departure_due(&mut self, now: Time) {
-        if self.lost_data_wait() {
-            self.resend_lost(now);
+    pub(crate) fn on_departure_due(&mut self, now: Time) {
+        if self.has_unsent_lost_data() {
+            self.retransmit_lost(now);
         }
         self.push_pending(now);
     }
 
     /// Initialises pacing when the connection is established.
-    pub(crate) fn begin_pace(&mut self, now: Time) {
+    pub(crate) fn init_pacing(&mut self, now: Time) {
         if self.cwnd.is_rate_based() {
             self.cwnd.begin(ConnectionStart {
                 now,
@@ -89,7 +89,7 @@ impl Endpoint {
         let in_flight = self.in_flight();
         if self.queue.length() < self.negotiated.mss() as usize
             && in_flight < self.cwnd.cwnd()
-            && !self.lost_data_wait()
+            && !self.has_unsent_lost_data()
         {
             self.cwnd.limit_by_application(in_flight);
         }
@@ -97,18 +97,22 @@ impl Endpoint {
 
     /// Returns the delivery state that a rate-based controller stores with a segment that is sent now.
     #[inline]
-    pub(crate) fn departure(&mut self, now: Time, outstanding: bool) -> Option<Box<DeliveryAtSend>> {
+    pub(crate) fn delivery_state_at_send(
+        &mut self,
+        now: Time,
+        outstanding: bool,
+    ) -> Option<Box<DeliveryAtSend>> {
         if !self.cwnd.is_rate_based() {
             return None;
         }
         let (in_flight, lost) = (self.in_flight(), self.board.losses().wrapping_mul(self.cwnd.quantum()));
-        self.cwnd.depart(now, outstanding, in_flight, lost)
+        self.cwnd.on_segment_sent(now, outstanding, in_flight, lost)
     }
 
     /// Informs a rate-based controller about segments that were marked as lost.
     fn report_losses(&mut self, now: Time) {
         let quantum = self.cwnd.quantum();
-        for (departure, range, losses) in self.board.take_lost_departures() {
+        for (departure, range, losses) in self.board.take_lost_segment_states() {
             let lost = losses.wrapping_mul(quantum);
             self.cwnd.on_lost(now, &LostSegment { departure, units: quantum, lost, range });
         }
@@ -119,9 +123,9 @@ impl Endpoint {
         self.report_losses(now);
         let quantum = self.cwnd.quantum();
         let recovery = match self.episode.phase() {
-            Phase::Open | Phase::Disorder | Phase::Reduced => Recovery::None,
-            Phase::Recovery => Recovery::Fast,
-            Phase::Loss => Recovery::Timeout,
+            Phase::Open | Phase::Disorder | Phase::Reduced => RecoveryKind::None,
+            Phase::Recovery => RecoveryKind::Fast,
+            Phase::Loss => RecoveryKind::Timeout,
         };
         self.cwnd.on_acknowledged(&AckSample {
             now,

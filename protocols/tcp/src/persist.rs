@@ -6,7 +6,7 @@ use hol_transport::{Event, Failure};
 use hol_wire::tcp::Flags;
 
 use crate::Endpoint;
-use crate::timers::Purpose;
+use crate::timers::TimerPurpose;
 
 /// The state of zero-window probes.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Persist {
 
 impl Endpoint {
     /// Sends a probe when the persist timer expires, and doubles its interval.
-    pub(crate) fn persist_timeout(&mut self, now: Time) {
+    pub(crate) fn on_persist_timeout(&mut self, now: Time) {
         if self.board.len() > 0 || !self.queue.has_unsent() {
             self.episode.persist = Persist::default();
             return;
@@ -50,7 +50,7 @@ impl Endpoint {
         let wait = self.rtt.rto() * (1 << self.episode.persist.probes_sent.min(16));
         let wait = wait.min(self.config.rto_max);
         let left = self.until_probes_time_out(now).map_or(wait, |left| left.min(wait));
-        self.timers.arm(now, Purpose::Persist, left);
+        self.timers.arm(now, TimerPurpose::Persist, left);
     }
 
     /// Returns the remaining user timeout, counted from the first probe; `None` without a user timeout. Linux:
@@ -71,7 +71,7 @@ impl Endpoint {
         let size = self.queue.length().min(self.payload_limit()) as u32;
         if self.queue.has_unsent() && (self.snd.nxt() + size).after(self.snd.window_end()) {
             self.await_window(now);
-        } else if self.timers.waits_for(Purpose::Persist) {
+        } else if self.timers.is_armed_for(TimerPurpose::Persist) {
             self.timers.disarm();
         }
     }

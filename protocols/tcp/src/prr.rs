@@ -1,6 +1,6 @@
 //! Proportional rate reduction: cwnd follows the delivered data down to ssthresh. RFC 9937 (RFC 6937).
 
-use crate::episode::Episode;
+use crate::episode::LossRecovery;
 use crate::recovery_phase::Phase;
 use crate::{Endpoint, RateHalving};
 
@@ -43,7 +43,7 @@ impl Prr {
     }
 }
 
-impl Episode {
+impl LossRecovery {
     /// Counts the units sent while the window is being reduced.
     pub(crate) fn count_reduction_sent(&mut self, sent: u32) {
         if self.phase().is_reducing() {
@@ -82,7 +82,7 @@ impl Endpoint {
         if self.config.rate_halving != RateHalving::Off {
             return self.finish_halving();
         }
-        let due = self.episode.phase() == Phase::Reduced || self.reduction_stands();
+        let due = self.episode.phase() == Phase::Reduced || self.is_reduction_in_effect();
         if due
             && !self.cwnd.is_rate_based()
             && self.cwnd.ssthresh() < hol_congestion::CongestionWindow::INFINITE

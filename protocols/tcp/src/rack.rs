@@ -7,7 +7,7 @@ use crate::Endpoint;
 use crate::ack_info::AckInfo;
 use crate::recovery_phase::Phase;
 use crate::scoreboard::SentSegment;
-use crate::timers::Purpose;
+use crate::timers::TimerPurpose;
 
 /// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
 const PERSISTENT_RECOVERIES: u32 = 16;
@@ -145,13 +145,13 @@ impl Endpoint {
         }
         let wait = self.detect_losses(now);
         if let Some(wait) = wait {
-            self.timers.arm(now, Purpose::Reordering, wait + self.config.timer_slack);
+            self.timers.arm(now, TimerPurpose::Reordering, wait + self.config.timer_slack);
         }
         wait.is_some()
     }
 
     /// Handles the expiry of the reordering timer: missing segments are lost.
-    pub(crate) fn reordering_timeout(&mut self, now: Time) {
+    pub(crate) fn on_reordering_timeout(&mut self, now: Time) {
         let lost = self.board.losses();
         self.detect_losses(now);
         let newly_lost = self.board.losses() - lost;
@@ -162,9 +162,9 @@ impl Endpoint {
                     self.reduce_window(self.cwnd.quantum(), newly_lost, false);
                 }
             }
-            self.resend_lost(now);
+            self.retransmit_lost(now);
         }
-        if !self.timers.waits_for(Purpose::Retransmission) {
+        if !self.timers.is_armed_for(TimerPurpose::Retransmission) {
             self.rearm_since_oldest(now);
         }
     }
@@ -174,7 +174,7 @@ impl Endpoint {
         let Some(oldest) = self.board.front() else { return };
         let waited = now.saturating_since(oldest.sent);
         let rto = self.rtt.rto().saturating_sub(waited).max(Duration::from_micros(1));
-        self.timers.arm(now, Purpose::Retransmission, rto);
+        self.timers.arm(now, TimerPurpose::Retransmission, rto);
     }
 
     /// Widens the reordering window once per round trip after a D-SACK on a path that reorders. RFC 8985 section 6.2, step 4.

@@ -89,7 +89,7 @@ impl Reassembly {
     }
 
     /// Returns the number of blocks to report, including a duplicate.
-    pub(crate) fn report_count(&self) -> usize {
+    pub(crate) fn sack_block_count(&self) -> usize {
         usize::from(self.duplicate.is_some()) + self.blocks.len()
     }
 

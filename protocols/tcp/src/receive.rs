@@ -1,7 +1,7 @@
 //! Processes segments. RFC 9293 section 3.10.7, with the protection of RFC 5961 against blind attacks.
 
 use hol_base::{Duration, Time};
-use hol_transport::{DeliveryTimes, Event, Failure, Received};
+use hol_transport::{DeliveryTimes, Event, Failure, ReceivedData};
 use hol_wire::tcp::{Flags, SackBlock, Segment};
 use hol_wire::{Address, Ecn};
 
@@ -19,9 +19,9 @@ impl Endpoint {
         self.end_turn();
         match self.machine.state() {
             State::Closed => self.reject(source, segment),
-            State::Listen => self.listen_arrives(now, source, ecn, segment),
+            State::Listen => self.segment_arrives_in_listen(now, source, ecn, segment),
             _ if self.remote != Some((source, segment.source_port)) => self.reject(source, segment),
-            State::SynSent => self.syn_sent_arrives(now, source, ecn, segment),
+            State::SynSent => self.segment_arrives_in_syn_sent(now, source, ecn, segment),
             _ => self.synchronized_arrives(now, source, ecn, segment),
         }
     }
@@ -45,7 +45,7 @@ impl Endpoint {
         // In a simultaneous open the peer retransmits its SYN, with the ACK of ours. RFC 9293 section 3.5, figure 7.
         if has(Flags::SYN) && !(known_syn && has(Flags::ACK)) {
             if has(Flags::ACK) {
-                self.marks.on_syn_ack_again(segment, ecn);
+                self.marks.on_retransmitted_syn_ack(segment, ecn);
             }
             return self.syn_arrives(now, known_syn, flags, ecn);
         }
@@ -61,7 +61,7 @@ impl Endpoint {
             }
         }
         if self.marks.on_packet(ecn, segment.payload.len() as u32) {
-            self.acks.hasten(true);
+            self.acks.make_immediate_if(true);
         }
         if !self.acknowledgment_arrives(now, segment) {
             return;
@@ -71,7 +71,7 @@ impl Endpoint {
         }
         if has(Flags::SYN) {
             self.acks.schedule();
-            self.acks.hasten(true);
+            self.acks.make_immediate_if(true);
         } else {
             self.text_arrives(now, ecn, segment);
         }
@@ -87,7 +87,7 @@ impl Endpoint {
     /// Processes a SYN on an existing connection. RFC 9293 section 3.10.7.4, fourth.
     fn syn_arrives(&mut self, now: Time, known: bool, flags: Flags, ecn: Ecn) {
         if known {
-            self.answer_syn_again(now, flags, ecn);
+            self.answer_retransmitted_syn(now, flags, ecn);
         } else if self.is_embryonic() {
             self.listen_again();
         } else {
@@ -106,11 +106,11 @@ impl Endpoint {
         }
         let echoes = segment.options.timestamps.filter(|_| segment.seq.at_or_before(self.rcv.acknowledged()));
         if let Some(stamps) = echoes {
-            self.timestamps.remember(stamps);
+            self.timestamps.update_ts_recent(stamps);
         }
         let opening = self.machine.state() == State::SynReceived;
         if opening {
-            self.snd.expect_window_of(segment);
+            self.snd.accept_window_of_handshake_ack(segment);
         }
         self.keepalive.on_segment(now);
         self.process_ack(now, segment);
@@ -121,7 +121,7 @@ impl Endpoint {
             self.establish(now);
             self.close_if_requested();
         }
-        self.fin_acknowledged(now);
+        self.on_fin_acknowledged(now);
         self.machine.state() != State::Closed
     }
 
@@ -164,7 +164,7 @@ impl Endpoint {
             }
             self.acks.on_anomaly(self.rcv.offered());
             self.note_duplicate(SackBlock { left: segment.seq, right });
-            self.fin_repeated(now, segment);
+            self.on_fin_retransmitted(now, segment);
         } else if segment.sequence_length() == 0 {
             let recent = |last| self.timers.ticks_between(last, now) < CHALLENGE_INTERVAL;
             if self.last_challenge.is_some_and(recent) {
@@ -209,7 +209,7 @@ impl Endpoint {
         if end.at_or_before(nxt) {
             self.statistics.duplicates_received += u64::from(!piece.payload.is_empty());
             self.note_duplicate(SackBlock { left: start, right: end });
-            self.fin_repeated(now, segment);
+            self.on_fin_retransmitted(now, segment);
             return self.answer_at_once();
         }
         if !self.machine.state().is_receiving() {
@@ -231,7 +231,7 @@ impl Endpoint {
         let waiting = !self.reassembly.is_empty();
         self.make_room();
         self.deliver(now, if start == nxt { piece } else { piece.slice(nxt, end) });
-        self.data_received(now, text, memory);
+        self.on_data_received(now, text, memory);
         if !text.is_empty() {
             self.acknowledge_before_marks(now, ecn, nxt);
             self.on_data_ecn(ecn);
@@ -245,7 +245,7 @@ impl Endpoint {
             }
             self.reassembly.forget(self.rcv.nxt());
             // RFC 5681 section 4.2: a segment that fills a gap is acknowledged at once.
-            self.acks.hasten(self.reassembly.is_empty());
+            self.acks.make_immediate_if(self.reassembly.is_empty());
         }
     }
 
@@ -260,12 +260,12 @@ impl Endpoint {
         if self.negotiated.uses_sack() {
             self.earn_window(text.octets(), piece.memory);
         }
-        piece.memory = self.buffer.memory_kept(text.octets(), cut);
+        piece.memory = self.buffer.out_of_order_memory_of(text.octets(), cut);
         if let Some(duplicate) = self.reassembly.insert(&piece) {
             self.statistics.duplicates_received += 1;
             self.note_duplicate(duplicate);
         }
-        self.size_buffer_for_early();
+        self.enlarge_buffer_for_out_of_order_data();
     }
 
     /// Enlarges the receive buffer, or else reduces the window, if the buffer's memory exceeds its limit.
@@ -281,11 +281,11 @@ impl Endpoint {
         if !piece.payload.is_empty() {
             self.buffer.queue(&piece);
             let Piece { payload, delivery_times, .. } = piece;
-            let received = Received { stream: 0, unordered: false, ppid: 0, payload, delivery_times };
+            let received = ReceivedData { stream: 0, unordered: false, ppid: 0, payload, delivery_times };
             self.reader.receive(now, received);
         }
         if piece.fin {
-            self.fin_received(now);
+            self.on_fin_received(now);
         }
     }
 
@@ -300,6 +300,6 @@ impl Endpoint {
     fn answer_at_once(&mut self) {
         self.acks.on_anomaly(self.rcv.offered());
         self.acks.schedule();
-        self.acks.hasten(self.config.quickack_segments == 0);
+        self.acks.make_immediate_if(self.config.quickack_segments == 0);
     }
 }

@@ -6,7 +6,7 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
-use crate::resend::Resend;
+use crate::resend::RecoveryTransmission;
 
 impl Endpoint {
     /// Processes an acceptable ACK field, and the SACK blocks.
@@ -36,7 +36,7 @@ impl Endpoint {
         info.echoes = self.marks.is_mark_echo(segment);
         if self.marks.on_reduction_report(segment.flags) && info.carried_data {
             // A sender that has reduced its window may wait for this acknowledgment.
-            self.acks.hasten(true);
+            self.acks.make_immediate_if(true);
         }
         if !info.advanced && info.carried_data && !info.echoes && segment.options.sack.is_empty() {
             self.take_marks(segment, &mut info);
@@ -50,7 +50,7 @@ impl Endpoint {
         let prior_sacked = self.board.sacked().segments;
         self.snd.acknowledge(ack);
         if self.negotiated.uses_sack() && !segment.options.sack.is_empty() {
-            self.tag(now, segment, &mut info);
+            self.mark_sacked_segments(now, segment, &mut info);
         }
         if self.board.len() == 0 {
             if info.dsack {
@@ -58,7 +58,7 @@ impl Endpoint {
             }
             self.take_marks(segment, &mut info);
             self.persist_or_stop(now);
-            self.probe_acknowledged(ack, &info);
+            self.on_probe_acknowledged(ack, &info);
             return;
         }
         if self.config.grows_when_full {
@@ -73,10 +73,10 @@ impl Endpoint {
     fn old_ack(&mut self, now: Time, segment: &Segment, mut info: AckInfo) {
         if self.negotiated.uses_sack() && !segment.options.sack.is_empty() {
             info.carried_data = true;
-            self.tag(now, segment, &mut info);
+            self.mark_sacked_segments(now, segment, &mut info);
             self.cwnd.count_delivered(info.delivered);
             let resend = self.process_dubious_ack(now, &mut info);
-            self.resend_by(now, resend);
+            self.transmit_in_recovery(now, resend);
         }
     }
 
@@ -84,8 +84,8 @@ impl Endpoint {
     fn update_after_ack(&mut self, now: Time, ack: SeqNum, info: &mut AckInfo) {
         self.widen_reordering_window(info);
         self.count_marks(info);
-        self.probe_acknowledged(ack, info);
-        let mut resend = Resend::Nothing;
+        self.on_probe_acknowledged(ack, info);
+        let mut resend = RecoveryTransmission::Nothing;
         let lost = self.board.losses();
         if info.is_dubious() || !self.episode.is_open() {
             resend = self.process_dubious_ack(now, info);
@@ -96,7 +96,7 @@ impl Endpoint {
         info.newly_lost = self.board.losses() - lost;
         self.control_window(now, info);
         self.update_rate();
-        self.resend_by(now, resend);
+        self.transmit_in_recovery(now, resend);
     }
 
     /// Removes the segments below SND.UNA from the scoreboard, and takes a round-trip sample from them.
@@ -114,10 +114,10 @@ impl Endpoint {
                 info.original_arrived |= segment.end().at_or_before(self.episode.recover());
             }
             if !segment.sacked {
-                self.cwnd.deliver(segment.departure.as_deref(), segment.sent);
+                self.cwnd.on_segment_delivered(segment.departure.as_deref(), segment.sent);
             }
             if self.negotiated.uses_sack() && !segment.sacked {
-                info.delivered += segment.weight(unit);
+                info.delivered += segment.size_in(unit);
                 info.delivered_octets += segment.payload.len() as u32;
                 let spurious = segment.ever_resent && self.timestamps.echoes_before(segment.sent);
                 if !spurious {
@@ -140,7 +140,7 @@ impl Endpoint {
                 // Without SACK the retransmission may have arrived, and the other data before it. Linux:
                 // tcp_clean_rtx_queue.
                 info.original_arrived &= !info.resent_acked;
-                self.duplicates_taken(prior_sacked, info);
+                self.deduct_covered_duplicates(prior_sacked, info);
             }
         } else if let (true, Some(first), Some(oldest)) = (sampled, info.first_sacked, self.board.front()) {
             // Data sent after the latest copy of the oldest segment do not restart the timer, otherwise SACKs could

@@ -131,7 +131,7 @@ impl ReceiveBuffer {
     }
 
     /// Returns the memory of a segment in the out-of-order queue, in octets. Linux: skb_condense.
-    pub(crate) fn memory_kept(&self, octets: u32, cut: bool) -> u32 {
+    pub(crate) fn out_of_order_memory_of(&self, octets: u32, cut: bool) -> u32 {
         self.memory.with_data(octets, cut)
     }
 

@@ -6,13 +6,13 @@ use crate::ack_info::AckInfo;
 use crate::prr::Prr;
 use crate::rate_halving::RateReduction;
 use crate::recovery_phase::Phase;
-use crate::resend::Resend;
-use crate::timers::Purpose;
-use crate::{Endpoint, Recovery};
+use crate::resend::RecoveryTransmission;
+use crate::timers::TimerPurpose;
+use crate::{Endpoint, LossDetection};
 
 impl Endpoint {
     /// Processes an acknowledgment that indicates a loss, or arrives during recovery. Linux: tcp_fastretrans_alert.
-    pub(crate) fn process_dubious_ack(&mut self, now: Time, info: &mut AckInfo) -> Resend {
+    pub(crate) fn process_dubious_ack(&mut self, now: Time, info: &mut AckInfo) -> RecoveryTransmission {
         if info.reneged && info.advanced {
             return self.wait_for_reneging(now, info);
         }
@@ -20,12 +20,12 @@ impl Endpoint {
             self.episode.undo.forget_window();
         }
         if self.leave_if_complete() {
-            return Resend::Nothing;
+            return RecoveryTransmission::Nothing;
         }
         match self.episode.phase() {
             Phase::Recovery => {
                 if !self.continue_recovery(now, info) {
-                    return Resend::Nothing;
+                    return RecoveryTransmission::Nothing;
                 }
             }
             Phase::Loss => {
@@ -43,11 +43,11 @@ impl Endpoint {
                 }
                 self.find_losses(now, info);
                 if !self.enter_recovery_if_due(info.echoes) {
-                    return Resend::Nothing;
+                    return RecoveryTransmission::Nothing;
                 }
             }
         }
-        Resend::Lost
+        RecoveryTransmission::Lost
     }
 
     /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if no retransmission follows.
@@ -78,7 +78,7 @@ impl Endpoint {
                 if !self.negotiated.uses_sack() {
                     self.board.set_duplicates(0, self.negotiated.mss());
                 }
-                self.undo_if_needless();
+                self.undo_after_recovery();
                 // Without SACK a duplicate of the last ACK must not start another recovery. RFC 6582 section
                 // 4; Linux: tcp_is_non_sack_preventing_reopen.
                 if !self.negotiated.uses_sack() && self.snd.una() == self.episode.recover() {
@@ -93,7 +93,7 @@ impl Endpoint {
     }
 
     /// Sets the phase to Disorder if segments are SACKed or were retransmitted, otherwise to Open.
-    pub(crate) fn keep_open(&mut self) {
+    pub(crate) fn try_keep_open(&mut self) {
         if self.episode.phase() == Phase::Reduced {
             return;
         }
@@ -114,18 +114,18 @@ impl Endpoint {
         if self.board.len() == 0 {
             return;
         }
-        let resent = self.board.resent().segments;
+        let resent = self.board.retrans_out().segments;
         match self.config.recovery {
             _ if !self.negotiated.uses_sack() => self.find_losses_by_duplicates(info.advanced),
-            Recovery::Rack => {
+            LossDetection::Rack => {
                 if self.find_losses_by_time(now) {
                     info.restarts_timer = false;
                 }
             }
-            Recovery::Fack if !self.episode.reordering.has_reordered() => self.find_losses_by_distance(),
-            Recovery::Fack | Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
+            LossDetection::Fack if !self.episode.reordering.has_reordered() => self.find_losses_by_distance(),
+            LossDetection::Fack | LossDetection::Sack | LossDetection::NewReno => self.find_losses_by_count(),
         }
-        info.lost_retransmission |= resent > self.board.resent().segments;
+        info.lost_retransmission |= resent > self.board.retrans_out().segments;
     }
 
     /// Starts fast recovery if a segment is lost; otherwise sets the mildest phase.
@@ -146,14 +146,14 @@ impl Endpoint {
         if echoes {
             self.reduce_by_echo();
         }
-        self.keep_open();
+        self.try_keep_open();
     }
 
     /// Starts fast recovery. RFC 5681 section 3.2, RFC 6675 section 5, step 4.
     pub(crate) fn enter_recovery(&mut self) {
         self.begin_undo();
         if !self.episode.phase().is_reducing() {
-            self.remember_window();
+            self.save_ssthresh();
             self.begin_reduction();
         } else {
             self.episode.undo.forget_window();
@@ -164,10 +164,10 @@ impl Endpoint {
 
     /// Reduces ssthresh; cwnd will follow.
     pub(crate) fn begin_reduction(&mut self) {
-        let flight = self.board.out().count(self.config.congestion_unit);
+        let flight = self.board.packets_out().count(self.config.congestion_unit);
         self.episode.end_phase_at(self.snd.nxt());
         self.episode.probe.forget();
-        self.episode.undo.remember_cwnd(self.cwnd.cwnd());
+        self.episode.undo.save_cwnd(self.cwnd.cwnd());
         self.episode.prr = Prr::begin(self.cwnd.cwnd());
         self.episode.halving = RateReduction::default();
         self.cwnd.on_congestion(flight);
@@ -177,11 +177,11 @@ impl Endpoint {
 
     /// Handles reneging: waits half a round trip for the peer to acknowledge the SACKed data, then lets the
     /// timeout discard the SACKs. RFC 2018 section 8.
-    fn wait_for_reneging(&mut self, now: Time, info: &mut AckInfo) -> Resend {
+    fn wait_for_reneging(&mut self, now: Time, info: &mut AckInfo) -> RecoveryTransmission {
         let half = self.rtt.srtt().unwrap_or_default() / 2;
         let patience = half.max(Duration::from_millis(10));
-        self.timers.arm(now, Purpose::Retransmission, patience);
+        self.timers.arm(now, TimerPurpose::Retransmission, patience);
         info.restarts_timer = false;
-        Resend::Nothing
+        RecoveryTransmission::Nothing
     }
 }

@@ -5,11 +5,11 @@ use hol_base::Time;
 use crate::Endpoint;
 use crate::recovery_phase::Phase;
 use crate::send::Push;
-use crate::timers::Purpose;
+use crate::timers::TimerPurpose;
 
 /// What recovery sends after an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resend {
+pub(crate) enum RecoveryTransmission {
     Nothing,
     /// Lost segments.
     Lost,
@@ -19,25 +19,25 @@ pub(crate) enum Resend {
 
 impl Endpoint {
     /// Sends the data that the acknowledgment allows.
-    pub(crate) fn resend_by(&mut self, now: Time, resend: Resend) {
+    pub(crate) fn transmit_in_recovery(&mut self, now: Time, resend: RecoveryTransmission) {
         match resend {
-            Resend::Nothing => {}
-            Resend::Lost => self.resend_lost(now),
-            Resend::New => {
+            RecoveryTransmission::Nothing => {}
+            RecoveryTransmission::Lost => self.retransmit_lost(now),
+            RecoveryTransmission::New => {
                 self.send_new(now, Push::FRto);
                 if self.snd.nxt().at_or_before(self.episode.recover()) {
                     self.episode.timeouts.end_frto();
-                    self.resend_lost(now);
+                    self.retransmit_lost(now);
                 }
             }
         }
     }
 
     /// Retransmits lost segments, the oldest first, until the window is full. RFC 6675 section 5.
-    pub(crate) fn resend_lost(&mut self, now: Time) {
+    pub(crate) fn retransmit_lost(&mut self, now: Time) {
         let mut restart = false;
         let mut index = 0;
-        while index < self.board.len() && self.board.resent().segments < self.board.lost().segments {
+        while index < self.board.len() && self.board.retrans_out().segments < self.board.lost().segments {
             let segment = self.board.get(index);
             if segment.lost && !segment.resent {
                 if self.in_flight() >= self.cwnd.cwnd() {
@@ -47,19 +47,19 @@ impl Endpoint {
                 if self.sendable_segments(now, Push::Normal) == 0 || !self.retransmit(now, index) {
                     break;
                 }
-                restart |= index == 0 && !self.timers.waits_for(Purpose::Reordering);
+                restart |= index == 0 && !self.timers.is_armed_for(TimerPurpose::Reordering);
             }
             index += 1;
         }
         if restart {
-            self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+            self.timers.arm(now, TimerPurpose::Retransmission, self.rtt.rto());
         }
     }
 
     /// Makes a separate block of the segments that are sent together, starting at `index`: as many as the window and
     /// the rate allow. Linux: tcp_xmit_retransmit_queue.
     fn begin_block(&mut self, now: Time, index: usize) {
-        if self.offloads() && !self.board.is_in_block_of_previous(index, now) {
+        if self.uses_segmentation_offload() && !self.board.is_in_block_of_previous(index, now) {
             let room = self.cwnd.cwnd() - self.in_flight();
             let segments = room.min(self.max_segments(self.payload_limit())) as usize;
             self.board.end_block(index, segments, self.memory.without_data());
@@ -73,7 +73,7 @@ impl Endpoint {
             return false;
         }
         self.episode.undo.on_retransmission(now);
-        self.episode.count_reduction_sent(self.board.get(index).weight(unit));
+        self.episode.count_reduction_sent(self.board.get(index).size_in(unit));
         match self.episode.phase() {
             Phase::Loss => self.statistics.timeout_retransmissions += 1,
             _ => self.statistics.fast_retransmissions += 1,

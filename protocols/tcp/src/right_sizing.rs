@@ -160,18 +160,18 @@ impl Endpoint {
 
     /// Enlarges the buffer if necessary after the application has read everything. Data that arrived together
     /// are read packet by packet; only the first read counts.
-    pub(crate) fn size_buffer(&mut self, now: Time) {
-        let nxt = self.rcv.nxt() - self.reader.held() as u32;
+    pub(crate) fn adjust_receive_buffer(&mut self, now: Time) {
+        let nxt = self.rcv.nxt() - self.reader.held_octets() as u32;
         let waiting = self.buffer.octets_after_first();
         let need = self.need();
         if let Some(window) = self.sizing.on_read(now, nxt - waiting, waiting, need) {
             self.buffer.enlarge(window);
         }
-        self.buffer.read(self.reader.held() as u32);
+        self.buffer.read(self.reader.held_octets() as u32);
     }
 
     /// Enlarges the buffer if out-of-order data need it. Linux: tcp_data_queue_ofo.
-    pub(crate) fn size_buffer_for_early(&mut self) {
+    pub(crate) fn enlarge_buffer_for_out_of_order_data(&mut self) {
         if self.config.receive_buffer_for_early {
             self.buffer.enlarge(self.sizing.window_for(self.sizing.max_read, self.need()));
         }

@@ -24,7 +24,7 @@ impl DuplicateReports {
 
 impl Endpoint {
     /// Marks our segments that the SACK blocks of the peer's `segment` report.
-    pub(crate) fn tag(&mut self, now: Time, segment: &Segment, info: &mut AckInfo) {
+    pub(crate) fn mark_sacked_segments(&mut self, now: Time, segment: &Segment, info: &mut AckInfo) {
         let blocks = &segment.options.sack;
         let duplicate =
             is_duplicate_report(blocks, segment.ack) && self.take_duplicate_report(blocks[0], info);
@@ -70,7 +70,7 @@ impl Endpoint {
         }
         if !segment.sacked {
             self.advance_rack(now, &segment);
-            self.cwnd.deliver(segment.departure.as_deref(), segment.sent);
+            self.cwnd.on_segment_delivered(segment.departure.as_deref(), segment.sent);
             if !segment.ever_resent {
                 let highest = self.board.highest_sacked(self.snd.una());
                 if segment.seq.before(highest) && segment.seq.before(*reordered) {
@@ -82,11 +82,11 @@ impl Endpoint {
             }
             self.board.sack(index);
             info.data_sacked = true;
-            info.delivered += segment.weight(self.config.congestion_unit);
+            info.delivered += segment.size_in(self.config.congestion_unit);
             info.delivered_octets += segment.payload.len() as u32;
         }
         if duplicate {
-            self.board.retransmission_arrived(index);
+            self.board.on_retransmission_arrived(index);
         }
     }
 

@@ -43,25 +43,25 @@ pub(crate) struct SentSegment {
 
 /// A number of segments and octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Tally {
+pub(crate) struct SegmentTotals {
     pub(crate) segments: u32,
     pub(crate) octets: u32,
 }
 
 /// The delivery state stored with a lost segment, its sequence numbers, and the losses up to it.
-pub(crate) type LostDeparture = (DeliveryAtSend, (u32, u32), u32);
+pub(crate) type LostSegmentState = (DeliveryAtSend, (u32, u32), u32);
 
 /// The retransmission queue with its counters; SYN and FIN are entries like data.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     /// The departures of segments that were marked lost and not yet reported.
-    lost_departures: Vec<LostDeparture>,
+    lost_departures: Vec<LostSegmentState>,
     segments: VecDeque<SentSegment>,
     /// The segments and octets of all entries.
-    out: Tally,
-    sacked: Tally,
-    lost: Tally,
-    resent: Tally,
+    out: SegmentTotals,
+    sacked: SegmentTotals,
+    lost: SegmentTotals,
+    resent: SegmentTotals,
     /// The memory of all segments in the send buffer in addition to their octets.
     overhead: u32,
     /// The number of segments ever considered lost.
@@ -97,7 +97,7 @@ impl SentSegment {
     }
 
     /// Returns the size of the segment in the unit of the congestion window.
-    pub(crate) fn weight(&self, unit: CongestionUnit) -> u32 {
+    pub(crate) fn size_in(&self, unit: CongestionUnit) -> u32 {
         match unit {
             CongestionUnit::Packets => 1,
             CongestionUnit::Bytes => self.length(),
@@ -116,7 +116,7 @@ impl SentSegment {
     }
 }
 
-impl Tally {
+impl SegmentTotals {
     fn add(&mut self, segment: &SentSegment) {
         self.segments += 1;
         self.octets += segment.length();
@@ -144,23 +144,23 @@ impl Scoreboard {
     }
 
     /// Returns the size of the whole queue.
-    pub(crate) fn out(&self) -> Tally {
+    pub(crate) fn packets_out(&self) -> SegmentTotals {
         self.out
     }
 
     /// Returns the segments and octets that the peer has SACKed (without SACK: one segment for each duplicate
     /// acknowledgment).
-    pub(crate) fn sacked(&self) -> Tally {
+    pub(crate) fn sacked(&self) -> SegmentTotals {
         self.sacked
     }
 
     /// Returns the segments and octets that are considered lost.
-    pub(crate) fn lost(&self) -> Tally {
+    pub(crate) fn lost(&self) -> SegmentTotals {
         self.lost
     }
 
     /// Returns the retransmissions in flight.
-    pub(crate) fn resent(&self) -> Tally {
+    pub(crate) fn retrans_out(&self) -> SegmentTotals {
         self.resent
     }
 
@@ -273,7 +273,7 @@ impl Scoreboard {
     }
 
     /// Notes that the retransmission of a segment is no longer in flight.
-    pub(crate) fn retransmission_arrived(&mut self, index: usize) {
+    pub(crate) fn on_retransmission_arrived(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.resent {
             segment.resent = false;
@@ -309,7 +309,7 @@ impl Scoreboard {
 
     /// Takes the segments that were marked lost since the last call. Returns the delivery state stored with
     /// each, its sequence numbers, and the losses up to it.
-    pub(crate) fn take_lost_departures(&mut self) -> Vec<LostDeparture> {
+    pub(crate) fn take_lost_segment_states(&mut self) -> Vec<LostSegmentState> {
         std::mem::take(&mut self.lost_departures)
     }
 
@@ -376,7 +376,7 @@ impl Scoreboard {
         for segment in &mut self.segments {
             segment.lost = false;
         }
-        self.lost = Tally::default();
+        self.lost = SegmentTotals::default();
     }
 
     /// Removes all SACKed marks, because the peer has discarded the data. RFC 2018 section 8.
@@ -384,7 +384,7 @@ impl Scoreboard {
         for segment in &mut self.segments {
             segment.sacked = false;
         }
-        self.sacked = Tally::default();
+        self.sacked = SegmentTotals::default();
     }
 
     /// Sets the number of duplicate acknowledgments. Without SACK, each of them stands for a segment of `mss`
@@ -393,7 +393,7 @@ impl Scoreboard {
         // Lost segments cannot have arrived, and no more can have arrived than were sent.
         let segments = segments.min(self.out.segments - self.lost.segments);
         let octets = (segments * mss).min(self.out.octets - self.lost.octets);
-        self.sacked = Tally { segments, octets };
+        self.sacked = SegmentTotals { segments, octets };
     }
 
     /// Returns the end of the highest SACKed data; `una` if there are none.
@@ -524,7 +524,7 @@ impl Scoreboard {
         into.ever_resent |= absorbed.ever_resent;
         into.first_sent = into.first_sent.max(absorbed.first_sent);
         into.overhead = into.overhead.max(absorbed.overhead);
-        let merge = |tally: &mut Tally, ours: bool, theirs: bool| match (ours, theirs) {
+        let merge = |tally: &mut SegmentTotals, ours: bool, theirs: bool| match (ours, theirs) {
             (true, true) => tally.segments -= 1,
             (true, false) => tally.octets += absorbed.length(),
             (false, true) => tally.remove(absorbed),
@@ -596,7 +596,7 @@ mod tests {
         board.note_retransmission(0, Time::from_millis(1), false, None);
         board.sack(1);
         while board.pop_acknowledged(SeqNum(u32::MAX - 149) + 400).is_some() {}
-        let none = Tally::default();
+        let none = SegmentTotals::default();
         assert_eq!((board.out, board.sacked, board.lost, board.resent), (none, none, none, none));
     }
 
@@ -610,7 +610,7 @@ mod tests {
         assert_eq!(parts, [(0, 60, true), (60, 41, true)]);
         assert_eq!(
             (board.out, board.lost),
-            (Tally { segments: 2, octets: 101 }, Tally { segments: 2, octets: 101 })
+            (SegmentTotals { segments: 2, octets: 101 }, SegmentTotals { segments: 2, octets: 101 })
         );
     }
 
@@ -626,7 +626,7 @@ mod tests {
         board.divide(1, 90);
         let parts: Vec<_> = board.iter().map(|part| (part.seq.0, part.length(), part.overhead)).collect();
         assert_eq!(parts, [(0, 90, 10), (90, 90, 0), (180, 90, 0), (270, 30, 10), (300, 100, 0)]);
-        let all = Tally { segments: 5, octets: 400 };
+        let all = SegmentTotals { segments: 5, octets: 400 };
         assert_eq!((board.out, board.lost, board.memory()), (all, all, 420));
     }
 

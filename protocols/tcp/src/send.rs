@@ -6,7 +6,7 @@ use hol_wire::tcp::{EcnCounters, Flags, Options, Segment, SeqNum};
 use hol_wire::{Ecn, Packet, SendTimes};
 
 use crate::scoreboard::SentSegment;
-use crate::timers::Purpose;
+use crate::timers::TimerPurpose;
 use crate::{CongestionUnit, Endpoint, State};
 
 /// The rules that new data may ignore when they are sent.
@@ -45,7 +45,7 @@ pub(crate) struct NextSegment {
 }
 
 impl NextSegment {
-    fn weight(self, unit: CongestionUnit) -> u32 {
+    fn size_in(self, unit: CongestionUnit) -> u32 {
         match unit {
             CongestionUnit::Packets => 1,
             CongestionUnit::Bytes => self.size as u32 + u32::from(self.fin),
@@ -64,7 +64,7 @@ impl Endpoint {
             self.check_application_limit();
         }
         self.restart_after_idle(now);
-        if !self.offloads() {
+        if !self.uses_segmentation_offload() {
             self.queue.push(octets);
             return self.push_pending(now);
         }
@@ -73,7 +73,7 @@ impl Endpoint {
         if !goes_on && self.queue.blocks() > 0 && self.queue.room(self.block_size()) > 0 {
             self.queue.set_pushed(false);
         }
-        let is_partial = self.take_partial();
+        let is_partial = self.take_is_partial_write();
         self.fill_blocks(now, octets, is_partial);
         self.continues_write = is_partial && self.has_room();
         if self.continues_write {
@@ -87,7 +87,7 @@ impl Endpoint {
     /// Appends data to the last block and to new blocks. A full block may be sent before the write ends; `is_partial`:
     /// the write continues later. Linux: tcp_sendmsg_locked.
     fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
-        if self.queue.blocks() == 0 && octets.len() <= self.always_fits() && !is_partial {
+        if self.queue.blocks() == 0 && octets.len() <= self.guaranteed_block_size() && !is_partial {
             self.snd.on_written(octets.len() as u32);
             return self.queue.append(octets, true);
         }
@@ -127,14 +127,17 @@ impl Endpoint {
         }
         self.send_new(now, push);
         if self.board.len() == 0 && self.queue.has_unsent() && self.timers.is_disarmed() {
-            self.timers.arm(now, Purpose::Persist, self.rtt.rto());
+            self.timers.arm(now, TimerPurpose::Persist, self.rtt.rto());
         }
     }
 
     /// Sends new segments while the windows allow it.
     pub(crate) fn send_new(&mut self, now: Time, push: Push) {
-        let (sent, limited) =
-            if self.offloads() { self.send_blocks(now, push) } else { self.send_segments(now, push) };
+        let (sent, limited) = if self.uses_segmentation_offload() {
+            self.send_blocks(now, push)
+        } else {
+            self.send_segments(now, push)
+        };
         if sent > 0 || limited {
             self.validate_window(now, limited);
         }
@@ -154,7 +157,7 @@ impl Endpoint {
         while train > 0
             && let Some(next) = self.next_segment(push)
         {
-            sent += next.weight(self.config.congestion_unit);
+            sent += next.size_in(self.config.congestion_unit);
             self.send_segment(now, next);
             if push == Push::Probe {
                 break;
@@ -164,11 +167,11 @@ impl Endpoint {
                 train = self.sendable_segments(now, push);
             }
         }
-        (sent, self.room() == 0)
+        (sent, self.usable_cwnd() == 0)
     }
 
     /// Returns the free part of the congestion window, in its unit; 0 if it is less than a segment in octets.
-    pub(crate) fn room(&self) -> u32 {
+    pub(crate) fn usable_cwnd(&self) -> u32 {
         let left = self.cwnd.cwnd().saturating_sub(self.in_flight());
         if left < self.cwnd.quantum() { 0 } else { left }
     }
@@ -193,7 +196,7 @@ impl Endpoint {
             overhead: 0,
         };
         let in_flight = self.in_flight();
-        let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
+        let fits = in_flight + next.size_in(self.config.congestion_unit) <= self.cwnd.cwnd();
         if !fits && in_flight > 0 && push != Push::Probe {
             return None;
         }
@@ -221,7 +224,7 @@ impl Endpoint {
             + counters.map_or(0, |fields| EcnCounters::padded_length(fields, padding));
         // Linux: tcp_bound_to_half_wnd. RFC 9293 section 3.8.6.2.1 permits a segment as large as the window.
         let mss = self.negotiated.mss();
-        let max = if self.offloads() { self.snd.bound_to_half_window(mss) } else { mss };
+        let max = if self.uses_segmentation_offload() { self.snd.bound_to_half_window(mss) } else { mss };
         max as usize - options
     }
 
@@ -243,7 +246,8 @@ impl Endpoint {
                 ends_block: false,
                 overhead,
             };
-            let leaves_rest = self.offloads() && (size < first || self.queue.fin_follows(size));
+            let leaves_rest =
+                self.uses_segmentation_offload() && (size < first || self.queue.fin_follows(size));
             self.send_segment(now, next);
             if leaves_rest {
                 self.queue.set_psh_on_rest();
@@ -270,13 +274,13 @@ impl Endpoint {
         let push = if ends_block { Flags::PSH } else { Flags(0) };
         self.transmit(now, seq, flags | push, payload.clone(), (now, cut));
         let first = self.board.len() == 0;
-        let departure = self.departure(now, !first);
+        let departure = self.delivery_state_at_send(now, !first);
         self.board.push(SentSegment { departure, overhead, ..SentSegment::new(now, seq, flags, payload) });
         self.snd.on_sent(size as u32 + u32::from(fin));
         if is_small {
             self.small.on_sent(self.snd.nxt());
         }
-        if first || self.timers.waits_for(Purpose::LossProbe) {
+        if first || self.timers.is_armed_for(TimerPurpose::LossProbe) {
             self.rearm_retransmission(now);
         }
     }
@@ -298,18 +302,18 @@ impl Endpoint {
         let length = self.board.get(index).payload.len();
         if length > limit {
             self.board.split(index, limit, self.memory.without_data());
-            if self.offloads() {
+            if self.uses_segmentation_offload() {
                 self.board.divide(index + 1, self.payload_limit());
             }
         } else if self.config.collapse_on_retransmit && length < limit {
             let edge = if self.snd.window_is_closed() { self.snd.nxt() } else { self.snd.window_end() };
             self.board.collapse(index, self.config.collapse_limit, limit, edge);
         }
-        let departure = self.departure(now, true);
+        let departure = self.delivery_state_at_send(now, true);
         self.board.note_retransmission(index, now, probe, departure);
         let segment = self.board.get(index);
         let (seq, flags, first_sent) =
-            (segment.seq, self.marks.in_syn_again(segment.flags, true), segment.first_sent);
+            (segment.seq, self.marks.retransmitted_syn_flags(segment.flags, true), segment.first_sent);
         let flags = if self.board.is_end_of_resent_block(index) { flags | Flags::PSH } else { flags };
         let payload = segment.payload.clone();
         self.transmit(now, seq, flags, payload, (first_sent, false));
@@ -362,7 +366,7 @@ impl Endpoint {
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
             self.usage.on_data_sent(now);
-            self.charge_pace(now, payload.len());
+            self.charge_pacing(now, payload.len());
             stamp = SendTimes { first_sent, sent: now, cut };
         }
         let ack = if flags.contains(Flags::ACK) { ack } else { SeqNum::default() };
@@ -395,7 +399,7 @@ impl Endpoint {
             self.marks.accurate().option(fields, duplicate)
         });
         Options {
-            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_reading)),
+            timestamps: self.timestamps.are_enabled().then(|| self.timestamps.option(self.clock_reading)),
             sack: self.reassembly.take_sack_blocks(blocks),
             accurate_ecn,
             ..Options::default()
@@ -405,7 +409,7 @@ impl Endpoint {
     /// Returns the number of SACK blocks in the next segment, and of counters of accurate ECN, if it has that option.
     fn variable_options_due(&self) -> (usize, Option<usize>) {
         let blocks = self.sack_blocks_due();
-        if !self.marks.are_counted() || self.machine.state() == State::TimeWait {
+        if !self.marks.counts_marks() || self.machine.state() == State::TimeWait {
             return (blocks, None);
         }
         let used = self.timestamps.length() as usize + if blocks == 0 { 0 } else { 4 + 8 * blocks };
@@ -420,8 +424,8 @@ impl Endpoint {
         if !self.negotiated.uses_sack() {
             return 0;
         }
-        let max = if self.timestamps.are_on() { 3 } else { 4 };
-        self.reassembly.report_count().min(max)
+        let max = if self.timestamps.are_enabled() { 3 } else { 4 };
+        self.reassembly.sack_block_count().min(max)
     }
 
     /// Returns the window field of a segment that is sent now.
@@ -435,13 +439,13 @@ impl Endpoint {
         if syn {
             return self.rcv.advertise_in_syn(buffer.min(u16::MAX.into()));
         }
-        let unread = self.reader.held() as u32;
+        let unread = self.reader.held_octets() as u32;
         self.rcv.advertise(buffer, unread, self.free_buffer(), self.config.mss.into())
     }
 
     /// Returns the number of free octets of the receive buffer.
     pub(crate) fn free_buffer(&self) -> u32 {
-        let held = self.reassembly.octets() + self.reader.held();
+        let held = self.reassembly.octets() + self.reader.held_octets();
         self.buffer.limit().saturating_sub(held as u32)
     }
 }

@@ -36,7 +36,7 @@ impl SendSequence {
     }
 
     /// Returns whether ISS is set.
-    pub(crate) fn is_begun(&self) -> bool {
+    pub(crate) fn is_iss_set(&self) -> bool {
         self.nxt != SeqNum::default()
     }
 
@@ -61,7 +61,7 @@ impl SendSequence {
     }
 
     /// Returns whether a window field announces the current window.
-    pub(crate) fn is_window(&self, field: u16) -> bool {
+    pub(crate) fn announces_current_window(&self, field: u16) -> bool {
         u32::from(field) == self.wnd >> self.scale
     }
 
@@ -107,7 +107,7 @@ impl SendSequence {
     }
 
     /// Makes the window of the ACK that completes the handshake valid, regardless of earlier segments. RFC 9293 section 3.10.7.4.
-    pub(crate) fn expect_window_of(&mut self, segment: &Segment) {
+    pub(crate) fn accept_window_of_handshake_ack(&mut self, segment: &Segment) {
         self.wl1 = segment.seq - 1;
     }
 

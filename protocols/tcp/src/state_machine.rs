@@ -27,7 +27,7 @@ impl StateMachine {
     }
 
     /// Handles the peer's SYN while ours is not acknowledged: SYN-RECEIVED.
-    pub(crate) fn syn_received(&mut self) {
+    pub(crate) fn on_syn_received(&mut self) {
         self.transition(&[State::Listen, State::SynSent], State::SynReceived);
     }
 
@@ -47,24 +47,24 @@ impl StateMachine {
     }
 
     /// Handles the application's close: our FIN follows the queued data.
-    pub(crate) fn fin_queued(&mut self) {
+    pub(crate) fn on_fin_queued(&mut self) {
         let next = if self.state == State::CloseWait { State::LastAck } else { State::FinWait1 };
         self.transition(&[State::Established, State::CloseWait], next);
     }
 
     /// Handles the acknowledgment of our FIN while the peer may continue to send.
-    pub(crate) fn fin_acknowledged(&mut self) {
+    pub(crate) fn on_fin_acknowledged(&mut self) {
         self.transition(&[State::FinWait1], State::FinWait2);
     }
 
     /// Handles the peer's FIN while ours is unsent or unacknowledged.
-    pub(crate) fn fin_received(&mut self) {
+    pub(crate) fn on_fin_received(&mut self) {
         let next = if self.state == State::FinWait1 { State::Closing } else { State::CloseWait };
         self.transition(&[State::Established, State::FinWait1], next);
     }
 
     /// Enters TIME-WAIT: both FINs are acknowledged, and ours was first. RFC 9293 section 3.6.1.
-    pub(crate) fn time_wait(&mut self) {
+    pub(crate) fn enter_time_wait(&mut self) {
         self.transition(&[State::FinWait2, State::Closing], State::TimeWait);
     }
 
@@ -94,19 +94,19 @@ mod tests {
         // RFC 9293 section 3.3.2, figure 5.
         use StateMachine as M;
         assert_eq!(after(State::Closed, &[M::open]), State::SynSent);
-        assert_eq!(after(State::Listen, &[M::syn_received, M::listen_again]), State::Listen);
-        assert_eq!(after(State::Listen, &[M::syn_received]), State::SynReceived);
-        assert_eq!(after(State::Closed, &[M::open, M::syn_received]), State::SynReceived);
+        assert_eq!(after(State::Listen, &[M::on_syn_received, M::listen_again]), State::Listen);
+        assert_eq!(after(State::Listen, &[M::on_syn_received]), State::SynReceived);
+        assert_eq!(after(State::Closed, &[M::open, M::on_syn_received]), State::SynReceived);
         let open: [fn(&mut M); 2] = [M::open, M::establish];
         let then = |more: &[fn(&mut M)]| after(State::Closed, &[&open[..], more].concat());
-        assert_eq!(then(&[M::fin_queued]), State::FinWait1);
-        assert_eq!(then(&[M::fin_queued, M::fin_acknowledged]), State::FinWait2);
-        assert_eq!(then(&[M::fin_queued, M::fin_acknowledged, M::time_wait]), State::TimeWait);
-        assert_eq!(then(&[M::fin_queued, M::fin_received]), State::Closing);
-        assert_eq!(then(&[M::fin_queued, M::fin_received, M::time_wait]), State::TimeWait);
-        assert_eq!(then(&[M::fin_received]), State::CloseWait);
-        assert_eq!(then(&[M::fin_received, M::fin_queued]), State::LastAck);
-        assert_eq!(then(&[M::fin_received, M::fin_queued, M::end]), State::Closed);
+        assert_eq!(then(&[M::on_fin_queued]), State::FinWait1);
+        assert_eq!(then(&[M::on_fin_queued, M::on_fin_acknowledged]), State::FinWait2);
+        assert_eq!(then(&[M::on_fin_queued, M::on_fin_acknowledged, M::enter_time_wait]), State::TimeWait);
+        assert_eq!(then(&[M::on_fin_queued, M::on_fin_received]), State::Closing);
+        assert_eq!(then(&[M::on_fin_queued, M::on_fin_received, M::enter_time_wait]), State::TimeWait);
+        assert_eq!(then(&[M::on_fin_received]), State::CloseWait);
+        assert_eq!(then(&[M::on_fin_received, M::on_fin_queued]), State::LastAck);
+        assert_eq!(then(&[M::on_fin_received, M::on_fin_queued, M::end]), State::Closed);
     }
 
     #[test]
@@ -115,10 +115,10 @@ mod tests {
         after(
             State::Listen,
             &[
-                StateMachine::syn_received,
+                StateMachine::on_syn_received,
                 StateMachine::establish,
-                StateMachine::fin_received,
-                StateMachine::time_wait,
+                StateMachine::on_fin_received,
+                StateMachine::enter_time_wait,
             ],
         );
     }

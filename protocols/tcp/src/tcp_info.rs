@@ -34,10 +34,10 @@ impl Endpoint {
         let is_open = !matches!(self.machine.state(), State::Closed | State::Listen);
         let count = |segments: u32| if is_open { segments } else { 0 };
         Info {
-            unacked: count(self.board.out().segments),
+            unacked: count(self.board.packets_out().segments),
             sacked: count(self.board.sacked().segments),
             lost: count(self.board.lost().segments),
-            retransmitted: count(self.board.resent().segments),
+            retransmitted: count(self.board.retrans_out().segments),
             reordering: self.episode.reordering.dupthresh(),
             phase: match self.episode.phase() {
                 Phase::Open => 0,

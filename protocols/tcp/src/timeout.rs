@@ -6,9 +6,9 @@ use hol_transport::{Event, Failure};
 
 use crate::ack_info::AckInfo;
 use crate::recovery_phase::Phase;
-use crate::resend::Resend;
-use crate::timers::Purpose;
-use crate::{Config, Endpoint, Recovery, State};
+use crate::resend::RecoveryTransmission;
+use crate::timers::TimerPurpose;
+use crate::{Config, Endpoint, LossDetection, State};
 
 /// The number of timeouts for the same SND.UNA.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +68,7 @@ impl Endpoint {
             self.rtt.back_off();
         }
         let wait = self.until_user_timeout(now).map_or(self.rtt.rto(), |left| left.min(self.rtt.rto()));
-        self.timers.arm(now, Purpose::Retransmission, wait);
+        self.timers.arm(now, TimerPurpose::Retransmission, wait);
     }
 
     /// Returns whether the connection fails, because too many retransmissions were unanswered, or for too
@@ -116,9 +116,9 @@ impl Endpoint {
         let again = prior == Phase::Loss && self.episode.timeouts.consecutive > 0;
         let within = prior >= Phase::Reduced && self.episode.recover().after(self.snd.una());
         if prior <= Phase::Disorder || !within || (prior == Phase::Loss && !again) {
-            self.remember_window();
-            self.episode.undo.remember_cwnd(self.cwnd.cwnd());
-            self.cwnd.on_congestion(self.board.out().count(self.config.congestion_unit));
+            self.save_ssthresh();
+            self.episode.undo.save_cwnd(self.cwnd.cwnd());
+            self.cwnd.on_congestion(self.board.packets_out().count(self.config.congestion_unit));
             self.cwnd.on_loss();
             self.statistics.congestion_events += 1;
             self.begin_undo();
@@ -145,7 +145,7 @@ impl Endpoint {
         for index in 0..self.board.len() {
             let recent = !reneged
                 && index > 0
-                && self.config.recovery == Recovery::Rack
+                && self.config.recovery == LossDetection::Rack
                 && now.saturating_since(self.board.get(index).sent) < self.episode.rack.rtt();
             if !recent {
                 self.board.mark_lost(index);
@@ -154,15 +154,15 @@ impl Endpoint {
     }
 
     /// Handles an acknowledgment after a timeout.
-    pub(crate) fn continue_loss(&mut self, info: &mut AckInfo) -> Resend {
+    pub(crate) fn continue_loss(&mut self, info: &mut AckInfo) -> RecoveryTransmission {
         let recovered = self.snd.una().at_or_after(self.episode.recover());
         if info.advanced && self.undo_loss(false) {
-            return Resend::Nothing;
+            return RecoveryTransmission::Nothing;
         }
         if self.episode.timeouts.frto {
             // RFC 5682 section 3.1: never-retransmitted data arrived, so not all was lost.
             if info.original_arrived && self.undo_loss(true) {
-                return Resend::Nothing;
+                return RecoveryTransmission::Nothing;
             }
             if self.snd.nxt().after(self.episode.recover()) {
                 if info.data_sacked || info.is_duplicate() {
@@ -171,17 +171,17 @@ impl Endpoint {
             } else if info.advanced && !recovered {
                 self.episode.end_phase_at(self.snd.nxt());
                 if self.queue.has_unsent() && self.snd.window_end().after(self.snd.nxt()) {
-                    return Resend::New;
+                    return RecoveryTransmission::New;
                 }
                 self.episode.timeouts.end_frto();
             }
         }
         if recovered {
-            self.undo_if_needless();
+            self.undo_after_recovery();
             if self.negotiated.uses_sack() || self.snd.una().after(self.episode.recover()) {
                 self.episode.set_phase(Phase::Open);
             }
-            return Resend::Nothing;
+            return RecoveryTransmission::Nothing;
         }
         if !self.negotiated.uses_sack() {
             if self.snd.nxt().after(self.episode.recover()) && info.is_duplicate() {
@@ -191,7 +191,7 @@ impl Endpoint {
             }
         }
         self.moderate_window();
-        Resend::Lost
+        RecoveryTransmission::Lost
     }
 
     /// Restarts the retransmission timer, or stops it when nothing is outstanding. RFC 6298 section 5.2, 5.3.
@@ -201,11 +201,13 @@ impl Endpoint {
             return;
         };
         let mut rto = self.rtt.rto();
-        if self.timers.waits_for(Purpose::Reordering) || self.timers.waits_for(Purpose::LossProbe) {
+        if self.timers.is_armed_for(TimerPurpose::Reordering)
+            || self.timers.is_armed_for(TimerPurpose::LossProbe)
+        {
             // The time since the transmission of the oldest segment counts.
             let waited = now.saturating_since(oldest.sent);
             rto = rto.saturating_sub(waited).max(Duration::from_micros(1));
         }
-        self.timers.arm(now, Purpose::Retransmission, rto);
+        self.timers.arm(now, TimerPurpose::Retransmission, rto);
     }
 }

@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 
 /// The purpose of the sender's only timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum TimerPurpose {
     /// Retransmission timeout. RFC 6298 section 5.
     Retransmission,
     /// Probe timeout. RFC 8985 section 7.2.
@@ -18,14 +18,14 @@ pub(crate) enum Purpose {
 /// A deadline of the sender's timer, and its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ArmedTimer {
-    purpose: Purpose,
+    purpose: TimerPurpose,
     slot: Slot,
 }
 
 /// A timer that has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredTimer {
-    Sender(Purpose),
+    Sender(TimerPurpose),
     DelayedAck,
     CompressedAck,
     /// A compressed acknowledgment, sent at the deadline of an earlier delayed acknowledgment.
@@ -180,7 +180,7 @@ impl Timers {
     }
 
     /// Restarts the sender's timer.
-    pub(crate) fn arm(&mut self, now: Time, purpose: Purpose, delay: Duration) {
+    pub(crate) fn arm(&mut self, now: Time, purpose: TimerPurpose, delay: Duration) {
         let slot = self.clock.rearmed(now, delay, &mut self.sender_slot);
         self.sender = Some(ArmedTimer { purpose, slot });
     }
@@ -196,7 +196,7 @@ impl Timers {
     }
 
     /// Returns whether the sender's timer runs for `purpose`.
-    pub(crate) fn waits_for(&self, purpose: Purpose) -> bool {
+    pub(crate) fn is_armed_for(&self, purpose: TimerPurpose) -> bool {
         self.sender.is_some_and(|armed| armed.purpose == purpose)
     }
 
@@ -341,11 +341,14 @@ mod tests {
     fn timer_set_when_another_expires_counts_from_the_next_tick() {
         // kernel/time/timer.c __run_timers increments base->clk before it calls the handlers; calc_wheel_index.
         let mut timers = Timers::new(Clock::new(MS(4), true));
-        timers.arm(Time::from_millis(3), Purpose::LossProbe, MS(96));
-        assert_eq!(timers.expire(Time::from_millis(100)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
-        timers.arm(Time::from_millis(100), Purpose::Retransmission, MS(252));
+        timers.arm(Time::from_millis(3), TimerPurpose::LossProbe, MS(96));
+        assert_eq!(
+            timers.expire(Time::from_millis(100)),
+            Some(ExpiredTimer::Sender(TimerPurpose::LossProbe))
+        );
+        timers.arm(Time::from_millis(100), TimerPurpose::Retransmission, MS(252));
         assert_eq!(timers.next(), Some(Time::from_millis(356)), "62 ticks, in slots of one tick");
-        timers.arm(Time::from_millis(104), Purpose::Retransmission, MS(252));
+        timers.arm(Time::from_millis(104), TimerPurpose::Retransmission, MS(252));
         assert_eq!(timers.next(), Some(Time::from_millis(384)), "63 ticks, in slots of eight");
     }
 
@@ -353,12 +356,12 @@ mod tests {
     fn timer_rearmed_for_the_same_tick_keeps_its_slot() {
         // kernel/time/timer.c __mod_timer; a stopped timer stays in the wheel (INET_CSK_CLEAR_TIMERS is not defined).
         let mut timers = Timers::new(Clock::new(MS(4), true));
-        timers.arm(Time::from_millis(3), Purpose::Retransmission, MS(416));
+        timers.arm(Time::from_millis(3), TimerPurpose::Retransmission, MS(416));
         assert_eq!(timers.next(), Some(Time::from_millis(448)));
         timers.disarm();
-        timers.arm(Time::from_millis(203), Purpose::LossProbe, MS(216));
+        timers.arm(Time::from_millis(203), TimerPurpose::LossProbe, MS(216));
         assert_eq!(timers.next(), Some(Time::from_millis(448)), "alone it would be 420");
-        timers.arm(Time::from_millis(207), Purpose::LossProbe, MS(216));
+        timers.arm(Time::from_millis(207), TimerPurpose::LossProbe, MS(216));
         assert_eq!(timers.next(), Some(Time::from_millis(424)), "another tick");
     }
 
@@ -397,30 +400,30 @@ mod tests {
         // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers starts with the highest level.
         let mut timers = Timers::new(Clock::new(MS(4), true));
         timers.delay_ack(Time::from_millis(4), MS(40));
-        timers.arm(Time::from_millis(8), Purpose::LossProbe, MS(36));
-        assert_eq!(timers.expire(Time::from_millis(48)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
+        timers.arm(Time::from_millis(8), TimerPurpose::LossProbe, MS(36));
+        assert_eq!(timers.expire(Time::from_millis(48)), Some(ExpiredTimer::Sender(TimerPurpose::LossProbe)));
         assert_eq!(timers.expire(Time::from_millis(48)), Some(ExpiredTimer::DelayedAck));
-        timers.arm(Time::from_millis(52), Purpose::LossProbe, MS(40));
+        timers.arm(Time::from_millis(52), TimerPurpose::LossProbe, MS(40));
         timers.delay_ack(Time::from_millis(56), MS(36));
         assert_eq!(timers.expire(Time::from_millis(96)), Some(ExpiredTimer::DelayedAck));
-        assert_eq!(timers.expire(Time::from_millis(96)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
-        timers.arm(Time::from_millis(100), Purpose::Retransmission, MS(300));
+        assert_eq!(timers.expire(Time::from_millis(96)), Some(ExpiredTimer::Sender(TimerPurpose::LossProbe)));
+        timers.arm(Time::from_millis(100), TimerPurpose::Retransmission, MS(300));
         timers.delay_ack(Time::from_millis(376), MS(36));
         assert_eq!(
             timers.expire(Time::from_millis(416)),
-            Some(ExpiredTimer::Sender(Purpose::Retransmission))
+            Some(ExpiredTimer::Sender(TimerPurpose::Retransmission))
         );
     }
 
     #[test]
     fn timers_expire_once() {
         let mut timers = Timers::new(Clock::new(Duration::ZERO, false));
-        timers.arm(Time::ZERO, Purpose::LossProbe, MS(5));
+        timers.arm(Time::ZERO, TimerPurpose::LossProbe, MS(5));
         timers.delay_ack(Time::ZERO, MS(3));
         assert_eq!(timers.next(), Some(Time::from_millis(3)));
         assert_eq!(timers.expire(Time::from_millis(2)), None);
         assert_eq!(timers.expire(Time::from_millis(5)), Some(ExpiredTimer::DelayedAck));
-        assert_eq!(timers.expire(Time::from_millis(5)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(5)), Some(ExpiredTimer::Sender(TimerPurpose::LossProbe)));
         assert_eq!(timers.expire(Time::from_millis(5)), None);
         assert_eq!(timers.next(), None);
     }

@@ -12,7 +12,7 @@ pub(crate) struct Timestamps {
     clock: Duration,
     offset: u32,
     /// Whether both sides send the option.
-    are_agreed: bool,
+    is_negotiated: bool,
     /// TS.Recent, which we echo.
     recent: u32,
     /// TSecr of the segment being processed.
@@ -24,12 +24,12 @@ pub(crate) struct Timestamps {
 impl Timestamps {
     /// Creates a disabled option; the clock starts at a random `offset` (RFC 7323 section 7.1).
     pub(crate) fn new(clock: Duration, offset: u32) -> Self {
-        Self { clock, offset, are_agreed: false, recent: 0, echo: None, has_advanced: false }
+        Self { clock, offset, is_negotiated: false, recent: 0, echo: None, has_advanced: false }
     }
 
     /// Negotiates the option from the peer's SYN; `offered` says whether we offer it. RFC 7323 section 3.2.
     pub(crate) fn negotiate(&mut self, offered: bool, syn: Option<tcp::Timestamps>) {
-        self.are_agreed = offered && syn.is_some();
+        self.is_negotiated = offered && syn.is_some();
         if let Some(stamps) = syn {
             self.recent = stamps.value;
             self.echo = Some(stamps.echo);
@@ -37,24 +37,24 @@ impl Timestamps {
     }
 
     /// Returns whether both sides send the option.
-    pub(crate) fn are_on(&self) -> bool {
-        self.are_agreed
+    pub(crate) fn are_enabled(&self) -> bool {
+        self.is_negotiated
     }
 
     /// Returns the number of octets of the option in every segment, padding included.
     pub(crate) fn length(&self) -> u32 {
-        if self.are_agreed { OPTION_LENGTH } else { 0 }
+        if self.is_negotiated { OPTION_LENGTH } else { 0 }
     }
 
     /// Stores the option of the segment being processed.
     pub(crate) fn on_segment(&mut self, option: Option<tcp::Timestamps>) {
-        self.echo = option.filter(|_| self.are_agreed).map(|stamps| stamps.echo);
+        self.echo = option.filter(|_| self.is_negotiated).map(|stamps| stamps.echo);
         self.has_advanced = false;
     }
 
     /// Updates TS.Recent, unless the timestamp is older; the segment must span the next octet to be acknowledged. RFC
     /// 7323 section 4.3.
-    pub(crate) fn remember(&mut self, option: tcp::Timestamps) {
+    pub(crate) fn update_ts_recent(&mut self, option: tcp::Timestamps) {
         self.has_advanced = before(self.recent, option.value);
         if !before(option.value, self.recent) {
             self.recent = option.value;
@@ -89,7 +89,7 @@ impl Timestamps {
 
     /// Returns whether the segment echoes the timestamp of `time`.
     pub(crate) fn echoes_time(&self, time: Time) -> bool {
-        self.are_agreed && self.echo == Some(self.value(time))
+        self.is_negotiated && self.echo == Some(self.value(time))
     }
 
     /// Returns the round-trip time by TSecr, at least one tick of the clock. RFC 7323 section 4.1.
@@ -105,7 +105,7 @@ impl Timestamps {
 
     /// Returns whether the segment is older than an accepted one (PAWS). RFC 7323 section 5.3, R1.
     pub(crate) fn is_old(&self, option: &tcp::Timestamps) -> bool {
-        self.are_agreed && before(option.value, self.recent)
+        self.is_negotiated && before(option.value, self.recent)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::Endpoint;
 use crate::ack_info::AckInfo;
 use crate::recovery_phase::Phase;
 use crate::send::Push;
-use crate::timers::Purpose;
+use crate::timers::TimerPurpose;
 
 /// The outstanding probe, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,7 +59,7 @@ impl Endpoint {
         if !left.is_zero() {
             timeout = timeout.min(left);
         }
-        self.timers.arm(now, Purpose::LossProbe, timeout);
+        self.timers.arm(now, TimerPurpose::LossProbe, timeout);
         true
     }
 
@@ -70,12 +70,12 @@ impl Endpoint {
         }
         if self.episode.probe.0.is_none() && self.send_probe_segment(now) {
             self.statistics.tail_loss_probes += 1;
-            self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+            self.timers.arm(now, TimerPurpose::Retransmission, self.rtt.rto());
             return;
         }
         let oldest = self.board.front().map_or(now, |first| first.sent);
         let left = self.rtt.rto().saturating_sub(now.saturating_since(oldest));
-        self.timers.arm(now, Purpose::Retransmission, left.max(Duration::from_micros(1)));
+        self.timers.arm(now, TimerPurpose::Retransmission, left.max(Duration::from_micros(1)));
     }
 
     fn send_probe_segment(&mut self, now: Time) -> bool {
@@ -93,7 +93,7 @@ impl Endpoint {
     }
 
     /// Processes the acknowledgment of a probe: if it repaired a loss, the window is reduced. RFC 8985 section 7.4.
-    pub(crate) fn probe_acknowledged(&mut self, ack: SeqNum, info: &AckInfo) {
+    pub(crate) fn on_probe_acknowledged(&mut self, ack: SeqNum, info: &AckInfo) {
         let Some(probe) = self.episode.probe.0.filter(|probe| ack.at_or_after(probe.end_seq)) else { return };
         if !probe.resent || info.dsack_of_probe {
             self.episode.probe.forget();
@@ -103,7 +103,7 @@ impl Endpoint {
             self.episode.set_phase(Phase::Reduced);
             self.finish_reduction();
             self.episode.set_phase(Phase::Disorder);
-            self.keep_open();
+            self.try_keep_open();
         } else if !info.advanced && info.is_duplicate() && !info.data_sacked {
             self.episode.probe.forget();
         }

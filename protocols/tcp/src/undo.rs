@@ -22,7 +22,7 @@ pub(crate) struct Undo {
 
 impl Undo {
     /// Stores the window before the reduction that begins now.
-    pub(crate) fn remember_cwnd(&mut self, cwnd: u32) {
+    pub(crate) fn save_cwnd(&mut self, cwnd: u32) {
         self.cwnd = cwnd;
     }
 
@@ -69,7 +69,7 @@ impl Endpoint {
     /// Starts a recovery: outstanding retransmissions may be reported later.
     pub(crate) fn begin_undo(&mut self) {
         let probes = u32::from(self.episode.probe.is_resent());
-        let out = self.board.resent().segments + probes;
+        let out = self.board.retrans_out().segments + probes;
         self.episode.undo.marker = self.config.undo.then_some(self.snd.una());
         self.episode.undo.unreported = (out > 0).then_some(out);
         if !self.board.front().is_some_and(|first| first.ever_resent) {
@@ -78,9 +78,9 @@ impl Endpoint {
     }
 
     /// Stores ssthresh before the reduction.
-    pub(crate) fn remember_window(&mut self) {
+    pub(crate) fn save_ssthresh(&mut self) {
         let reducing = self.episode.phase().is_reducing();
-        let ssthresh = if reducing { self.cwnd.ssthresh() } else { self.cwnd.remembered_ssthresh() };
+        let ssthresh = if reducing { self.cwnd.ssthresh() } else { self.cwnd.current_ssthresh() };
         self.episode.undo.ssthresh = Some(ssthresh);
     }
 
@@ -94,7 +94,7 @@ impl Endpoint {
     }
 
     /// Returns whether the last reduction was not undone.
-    pub(crate) fn reduction_stands(&self) -> bool {
+    pub(crate) fn is_reduction_in_effect(&self) -> bool {
         !self.config.undo || self.episode.undo.marker.is_some()
     }
 
@@ -120,7 +120,7 @@ impl Endpoint {
     }
 
     /// Undoes the reduction if recovery has ended and was unnecessary.
-    pub(crate) fn undo_if_needless(&mut self) {
+    pub(crate) fn undo_after_recovery(&mut self) {
         if self.was_needless() {
             self.restore_window(false);
         } else {
@@ -147,12 +147,12 @@ impl Endpoint {
         if self.negotiated.uses_sack() {
             self.episode.reordering.note_reordering();
         }
-        if self.board.resent().segments > 0 {
+        if self.board.retrans_out().segments > 0 {
             return true;
         }
         self.restore_window(true);
         self.episode.set_phase(Phase::Disorder);
-        self.keep_open();
+        self.try_keep_open();
         false
     }
 

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use cap::Cap;
 use endpoint::{message, stack};
 use hol_base::{ByteCount, Duration, Rng, Seed, Time};
-use hol_tcp::{Algorithm, Config, CongestionUnit, Endpoint, Nagle, RateHalving, Recovery};
+use hol_tcp::{Algorithm, Config, CongestionUnit, Endpoint, LossDetection, Nagle, RateHalving};
 use hol_transport::{Command, Endpoint as _, Event, Input, Output, drain};
 use hol_wire::tcp::Segment;
 use hol_wire::{Address, Ecn, Packet, Transport};
@@ -82,7 +82,10 @@ fn config(rng: &mut Rng, shipped: &[Config]) -> Config {
         congestion_unit: one_of(rng, &[CongestionUnit::Packets, CongestionUnit::Bytes]),
         ecn: rng.chance(0.5),
         cwnd_validation: rng.chance(0.7),
-        recovery: one_of(rng, &[Recovery::Rack, Recovery::Sack, Recovery::Fack, Recovery::NewReno]),
+        recovery: one_of(
+            rng,
+            &[LossDetection::Rack, LossDetection::Sack, LossDetection::Fack, LossDetection::NewReno],
+        ),
         limited_transmit: rng.chance(0.7),
         prr: rate_halving == RateHalving::Off && rng.chance(0.7),
         rate_halving,

@@ -130,7 +130,7 @@ pub enum Event {
     /// The connection is open for sending.
     Connected,
     /// User data were delivered: a whole message (SCTP), or the next octets of the byte stream (TCP).
-    Received(Received),
+    Received(ReceivedData),
     /// There is room in the send buffer again.
     Writable,
     /// A partially reliable message was abandoned before it was acknowledged.
@@ -165,7 +165,7 @@ pub enum Event {
 
 /// Octets of user data that were delivered to the application.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedData {
     /// SCTP stream; 0 for TCP.
     pub stream: u16,
     /// Whether the message was delivered without regard to the order.
@@ -252,7 +252,7 @@ impl Message {
     }
 }
 
-impl Received {
+impl ReceivedData {
     /// Creates an unordered message without a stream.
     pub fn unordered(payload: Bytes, delivery_times: DeliveryTimes) -> Self {
         Self { stream: 0, unordered: true, ppid: 0, payload, delivery_times }

@@ -72,12 +72,12 @@ impl Framer {
     }
 
     /// Returns whether there are unparsed octets, which may contain another message.
-    pub fn has_rest(&self) -> bool {
+    pub fn has_unparsed_octets(&self) -> bool {
         !self.rest.is_empty()
     }
 
     /// Returns whether the stream ends within a message.
-    pub fn is_midway(&self) -> bool {
+    pub fn is_within_message(&self) -> bool {
         !self.partial.is_empty()
     }
 
@@ -145,7 +145,11 @@ mod tests {
                     while let Some(framed) = framer.next().unwrap() {
                         messages.push(framed.payload);
                     }
-                    assert_eq!(framer.is_midway(), !ends.contains(&end), "cuts {cuts:b}, octet {end}");
+                    assert_eq!(
+                        framer.is_within_message(),
+                        !ends.contains(&end),
+                        "cuts {cuts:b}, octet {end}"
+                    );
                     start = end;
                 }
             }

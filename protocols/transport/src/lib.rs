@@ -14,7 +14,7 @@ mod receiving_application;
 
 pub use config_error::ConfigError;
 pub use contract::{
-    Command, DeliveryTimes, Endpoint, Event, Input, Message, Output, PathState, PathStatus, Received,
+    Command, DeliveryTimes, Endpoint, Event, Input, Message, Output, PathState, PathStatus, ReceivedData,
     Reconfiguration, Reliability, Statistics, drain,
 };
 pub use failure::{Failure, Violation};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use hol_base::{Duration, Time};
 
-use crate::{Event, Received};
+use crate::{Event, ReceivedData};
 
 /// Maximum number of octets of a read: the size of the application's buffer.
 const READ_OCTETS: usize = 65_536;
@@ -16,7 +16,7 @@ enum Item {
     /// An event, reported in order without waiting for a read.
     Event(Event),
     /// A message, and its number of unread octets.
-    Message(Received, usize),
+    Message(ReceivedData, usize),
     /// Octets of an incomplete message.
     Part(usize),
 }
@@ -64,12 +64,12 @@ impl ReceivingApplication {
     }
 
     /// Queues a message, and wakes the application up.
-    pub fn receive(&mut self, now: Time, received: Received) {
+    pub fn receive(&mut self, now: Time, received: ReceivedData) {
         self.receive_rest(now, received, 0);
     }
 
     /// Queues the end of a message. The application has already read its first `in_part` octets.
-    pub fn receive_rest(&mut self, now: Time, received: Received, in_part: usize) {
+    pub fn receive_rest(&mut self, now: Time, received: ReceivedData, in_part: usize) {
         let rest = received.payload.len() - in_part;
         self.queue(now, Item::Message(received, rest), rest);
     }
@@ -104,7 +104,7 @@ impl ReceivingApplication {
     }
 
     /// Makes the application fill its buffer in one call before it processes the data, as with a byte stream.
-    pub fn read_together(&mut self) {
+    pub fn set_reads_whole_buffer(&mut self) {
         let mut left = READ_OCTETS;
         let received = self.items.iter().filter_map(|item| match item {
             Item::Message(_, rest) => Some(*rest),
@@ -115,7 +115,7 @@ impl ReceivingApplication {
     }
 
     /// Returns the number of octets that wait because the application does not read.
-    pub fn held(&self) -> usize {
+    pub fn held_octets(&self) -> usize {
         if self.reads { 0 } else { self.octets }
     }
 
@@ -143,7 +143,7 @@ impl ReceivingApplication {
         if wakes {
             self.awake = true;
             for item in &mut self.items {
-                if let Item::Message(Received { delivery_times, .. }, _) = item {
+                if let Item::Message(ReceivedData { delivery_times, .. }, _) = item {
                     delivery_times.arrived = (delivery_times.arrived + self.wakeup).min(now);
                 }
             }
@@ -216,9 +216,9 @@ mod tests {
     use super::*;
     use crate::DeliveryTimes;
 
-    fn octet(now: Time) -> Received {
+    fn octet(now: Time) -> ReceivedData {
         let delivery_times = DeliveryTimes::new(SendTimes::default(), now);
-        Received { stream: 0, unordered: false, ppid: 0, payload: b"x".as_slice().into(), delivery_times }
+        ReceivedData { stream: 0, unordered: false, ppid: 0, payload: b"x".as_slice().into(), delivery_times }
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
         reader.receive(later, octet(later));
         let awake = Time::from_millis(25);
         assert!(!reader.wake_if_due(later));
-        assert_eq!((reader.unread(), reader.held()), (2, 0), "it is not busy, it is asleep");
+        assert_eq!((reader.unread(), reader.held_octets()), (2, 0), "it is not busy, it is asleep");
         assert_eq!(reader.deadline(), Some(awake));
         assert!(reader.wake_if_due(awake));
         let arrivals = [reader.next_event(), reader.next_event()].map(|event| match event {
@@ -254,7 +254,7 @@ mod tests {
         let mut reader = ReceivingApplication::new(Duration::ZERO);
         (0..3).for_each(|_| reader.receive(Time::ZERO, octet(Time::ZERO)));
         assert!(reader.wake_if_due(Time::ZERO));
-        reader.read_together();
+        reader.set_reads_whole_buffer();
         assert!(reader.next_event().is_some());
         reader.set_reading(false);
         reader.receive(Time::ZERO, octet(Time::ZERO));
@@ -266,7 +266,7 @@ mod tests {
     fn a_long_message_is_read_in_pieces() {
         let mut reader = ReceivingApplication::new(Duration::ZERO);
         let payload = vec![0; 2 * READ_OCTETS + 1].into();
-        reader.receive(Time::ZERO, Received { payload, ..octet(Time::ZERO) });
+        reader.receive(Time::ZERO, ReceivedData { payload, ..octet(Time::ZERO) });
         assert!(!reader.read_piece(), "it sleeps");
         reader.wake_if_due(Time::ZERO);
         let mut unread = || reader.read_piece().then(|| reader.unread());
@@ -283,12 +283,12 @@ mod tests {
         reader.receive_part(Time::ZERO, 7);
         reader.receive_part(Time::ZERO, 0);
         let payload = vec![0; READ_OCTETS + 20].into();
-        reader.receive_rest(Time::ZERO, Received { payload, ..octet(Time::ZERO) }, READ_OCTETS + 12);
-        assert_eq!((reader.unread(), reader.held()), (READ_OCTETS + 20, 0));
+        reader.receive_rest(Time::ZERO, ReceivedData { payload, ..octet(Time::ZERO) }, READ_OCTETS + 12);
+        assert_eq!((reader.unread(), reader.held_octets()), (READ_OCTETS + 20, 0));
         assert!(!reader.read_piece(), "it sleeps");
         assert!(reader.wake_if_due(Time::ZERO));
         reader.set_reading(false);
-        assert_eq!((reader.read_piece(), reader.held()), (false, READ_OCTETS + 20));
+        assert_eq!((reader.read_piece(), reader.held_octets()), (false, READ_OCTETS + 20));
         reader.set_reading(true);
         let mut unread = || reader.read_piece().then(|| reader.unread());
         assert_eq!([unread(), unread(), unread(), unread()], [Some(20), Some(15), Some(8), None]);
@@ -308,10 +308,10 @@ mod tests {
         let later = Time::from_millis(5);
         reader.receive(later, octet(later));
         reader.push_event(Event::PeerClosed);
-        assert_eq!((reader.held(), reader.unread(), reader.next_event()), (2, 2, None));
+        assert_eq!((reader.held_octets(), reader.unread(), reader.next_event()), (2, 2, None));
         reader.set_reading(true);
         assert!(reader.has_resumed() && !reader.has_resumed());
         assert!((0..2).all(|_| matches!(reader.next_event(), Some(Event::Received(_)))));
-        assert_eq!((reader.held(), reader.next_event()), (0, Some(Event::PeerClosed)));
+        assert_eq!((reader.held_octets(), reader.next_event()), (0, Some(Event::PeerClosed)));
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Whether messages are SIP requests, which are repeated until they are answered.
-    pub sip: Sip,
+    pub sip: SipTransaction,
     /// T1: the estimated round-trip time. RFC 3261 section 17.1.1.1.
     pub t1: Duration,
     /// T2: the maximum time between two copies of a request other than INVITE. RFC 3261 section 17.1.2.2.
@@ -21,7 +21,7 @@ pub struct Config {
 /// The kind of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sip {
+pub enum SipTransaction {
     /// Datagrams without retransmission.
     Off,
     /// INVITEs: repeated after T1, then after twice the time, and so on. RFC 3261 section 17.1.1.2.

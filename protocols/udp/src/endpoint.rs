@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Command, DeliveryTimes, Event, Input, Message, Output, Received, Statistics};
+use hol_transport::{Command, DeliveryTimes, Event, Input, Message, Output, ReceivedData, Statistics};
 use hol_wire::udp::Datagram;
 use hol_wire::{Address, Packet, SendTimes, Transport};
 
 use crate::recent_messages::RecentMessages;
 use crate::transaction::Transaction;
-use crate::{Config, Sip};
+use crate::{Config, SipTransaction};
 
 /// The first octets of a message, which identify it in every workload; SIP uses a branch for that. RFC 3261
 /// section 17.1.3.
-pub(crate) type MessageName = [u8; 8];
+pub(crate) type MessageId = [u8; 8];
 
 /// The start of a response, before the name of its request; no request starts like this. RFC 3261 section
 /// 7.2.
@@ -33,9 +33,9 @@ pub struct Endpoint {
     /// Outputs that are due now, in order.
     ready_outputs: VecDeque<Output>,
     /// Requests without a response.
-    open_transactions: BTreeMap<MessageName, Transaction>,
+    open_transactions: BTreeMap<MessageId, Transaction>,
     /// The next deadline of each open transaction.
-    timers: BTreeSet<(Time, MessageName)>,
+    timers: BTreeSet<(Time, MessageId)>,
     /// Names of received messages; the network or a transaction may send a message twice.
     recent: RecentMessages,
     /// Whether the endpoint closes when all transactions are done.
@@ -108,7 +108,7 @@ impl Endpoint {
     fn send(&mut self, now: Time, Message { payload, stream, .. }: Message) {
         self.statistics.data_sent += 1;
         self.transmit(payload.clone(), SendTimes { first_sent: now, sent: now, cut: false });
-        if self.config.sip == Sip::Off {
+        if self.config.sip == SipTransaction::Off {
             return;
         }
         let Some(name) = payload.first_chunk().copied() else { return };
@@ -125,7 +125,7 @@ impl Endpoint {
         let Datagram { source_port, payload, stamp, .. } = *datagram;
         self.peer.get_or_insert((source, source_port));
         let response = payload.strip_prefix(RESPONSE_PREFIX).and_then(|rest| rest.first_chunk().copied());
-        match response.filter(|_| self.config.sip != Sip::Off) {
+        match response.filter(|_| self.config.sip != SipTransaction::Off) {
             Some(name) => self.end(name),
             None => self.deliver(now, payload, stamp),
         }
@@ -133,7 +133,7 @@ impl Endpoint {
 
     fn deliver(&mut self, now: Time, payload: Bytes, stamp: SendTimes) {
         let Some(name) = payload.first_chunk().copied() else { return };
-        if self.config.sip != Sip::Off {
+        if self.config.sip != SipTransaction::Off {
             // A server transaction answers every copy. RFC 3261 section 17.2.2.
             let mut response = [RESPONSE_PREFIX.as_slice(), &name].concat();
             response.resize(self.config.response.0 as usize, b' ');
@@ -144,7 +144,7 @@ impl Endpoint {
             return;
         }
         let delivery_times = DeliveryTimes::new(stamp, now);
-        self.report(Event::Received(Received {
+        self.report(Event::Received(ReceivedData {
             stream: 0,
             unordered: true,
             ppid: 0,
@@ -174,7 +174,7 @@ impl Endpoint {
         }
     }
 
-    fn end(&mut self, name: MessageName) {
+    fn end(&mut self, name: MessageId) {
         self.open_transactions.remove(&name);
         self.close_when_done();
     }

@@ -10,6 +10,6 @@ mod transaction;
 
 pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
 
-pub use config::{Config, Sip};
+pub use config::{Config, SipTransaction};
 pub use endpoint::Endpoint;
 pub use hol_transport::ConfigError;

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::endpoint::MessageName;
+use crate::endpoint::MessageId;
 
 /// The names of the latest messages. A transaction repeats its request for 32 s, and the server remembers
 /// the name for as long (RFC 3261 table 4, timer J).
 #[derive(Debug, Default)]
 pub(crate) struct RecentMessages {
-    names: BTreeSet<MessageName>,
+    names: BTreeSet<MessageId>,
     /// The names, oldest first.
-    order: VecDeque<MessageName>,
+    order: VecDeque<MessageId>,
 }
 
 impl RecentMessages {
@@ -18,7 +18,7 @@ impl RecentMessages {
     const MAX_NAMES: usize = 1 << 18;
 
     /// Adds a name; returns false if it is already in the list.
-    pub(crate) fn insert(&mut self, name: MessageName) -> bool {
+    pub(crate) fn insert(&mut self, name: MessageId) -> bool {
         if !self.names.insert(name) {
             return false;
         }

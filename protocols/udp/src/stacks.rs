@@ -14,9 +14,9 @@ impl Config {
     /// Returns the configuration with changes; an error if an endpoint cannot work with it.
     ///
     /// ```
-    /// use hol_udp::{Config, Sip};
+    /// use hol_udp::{Config, SipTransaction};
     ///
-    /// let config = Config::rfc768().with(|config| config.sip = Sip::Invite)?;
+    /// let config = Config::rfc768().with(|config| config.sip = SipTransaction::Invite)?;
     /// assert_eq!(config.t1.as_millis(), 500);
     /// # Ok::<(), hol_udp::ConfigError>(())
     /// ```

@@ -5,12 +5,12 @@ use hol_base::Time;
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability, drain};
 use hol_wire::{Address, Packet, Transport};
 
-use crate::{Config, Endpoint, Sip};
+use crate::{Config, Endpoint, SipTransaction};
 
 const CLIENT: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 40000);
 const SERVER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 5060);
 
-fn config(sip: Sip) -> Config {
+fn config(sip: SipTransaction) -> Config {
     Config { sip, ..Config::rfc768() }
 }
 
@@ -38,16 +38,16 @@ fn send(payload: &'static [u8]) -> Option<Input> {
     Some(Input::Command(Command::Send(message)))
 }
 
-fn client(sip: Sip) -> Endpoint {
+fn client(sip: SipTransaction) -> Endpoint {
     Endpoint::connect(config(sip), CLIENT, SERVER)
 }
 
-fn server(sip: Sip) -> Endpoint {
+fn server(sip: SipTransaction) -> Endpoint {
     Endpoint::listen(config(sip), SERVER)
 }
 
 /// Returns the times in ms at which a request without a response is sent, and the time at which it fails.
-fn copies(sip: Sip) -> (Vec<u64>, u64) {
+fn copies(sip: SipTransaction) -> (Vec<u64>, u64) {
     let mut client = client(sip);
     let (_, _, mut deadline) = step(&mut client, ms(0), send(b"message1"));
     let mut copies = Vec::new();
@@ -68,19 +68,19 @@ fn copies(sip: Sip) -> (Vec<u64>, u64) {
 /// RFC 3261 section 17.1.1.2: timer A doubles; timer B ends the transaction after 64 T1.
 #[test]
 fn invite_is_repeated_with_doubling_intervals() {
-    assert_eq!(copies(Sip::Invite), (vec![500, 1500, 3500, 7500, 15_500, 31_500], 32_000));
+    assert_eq!(copies(SipTransaction::Invite), (vec![500, 1500, 3500, 7500, 15_500, 31_500], 32_000));
 }
 
 /// RFC 3261 section 17.1.2.2: "intervals of 500 ms, 1 s, 2 s, 4 s, 4 s, 4 s, etc."; timer F.
 #[test]
 fn other_requests_are_repeated_at_least_every_t2() {
     let expected = vec![500, 1500, 3500, 7500, 11_500, 15_500, 19_500, 23_500, 27_500, 31_500];
-    assert_eq!(copies(Sip::Request), (expected, 32_000));
+    assert_eq!(copies(SipTransaction::Request), (expected, 32_000));
 }
 
 #[test]
 fn datagram_without_sip_is_sent_once() {
-    let mut client = client(Sip::Off);
+    let mut client = client(SipTransaction::Off);
     let (packets, events, deadline) = step(&mut client, ms(0), send(b"message1"));
     assert_eq!((packets.len(), events.len(), deadline), (1, 0, None));
 }
@@ -88,7 +88,7 @@ fn datagram_without_sip_is_sent_once() {
 /// RFC 3261 section 17.2.2: a copy is answered again, but delivered only once.
 #[test]
 fn response_ends_the_transaction_and_copies_are_delivered_once() {
-    let (mut client, mut server) = (client(Sip::Request), server(Sip::Request));
+    let (mut client, mut server) = (client(SipTransaction::Request), server(SipTransaction::Request));
     let (request, ..) = step(&mut client, ms(0), send(b"message1"));
     let mut told = Vec::new();
     let mut answers = Vec::new();
@@ -113,7 +113,7 @@ fn response_ends_the_transaction_and_copies_are_delivered_once() {
 
 #[test]
 fn closing_waits_for_the_last_response() {
-    let (mut client, mut server) = (client(Sip::Invite), server(Sip::Invite));
+    let (mut client, mut server) = (client(SipTransaction::Invite), server(SipTransaction::Invite));
     let (request, ..) = step(&mut client, ms(0), send(b"message1"));
     let close = || Some(Input::Command(Command::Close));
     assert_eq!(step(&mut client, ms(1), close()).1, []);
@@ -124,7 +124,7 @@ fn closing_waits_for_the_last_response() {
 
 #[test]
 fn a_corrupted_datagram_is_dropped() {
-    let (mut client, mut server) = (client(Sip::Request), server(Sip::Request));
+    let (mut client, mut server) = (client(SipTransaction::Request), server(SipTransaction::Request));
     let (request, ..) = step(&mut client, ms(0), send(b"message1"));
     let packet = Packet { corrupted: true, ..request[0].clone() };
     assert!(matches!(packet.transport, Transport::Udp(_)));

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::{Duration, Time};
 
-use crate::{Config, Sip};
+use crate::{Config, SipTransaction};
 
 /// Timers B and F: an unanswered request fails after this many T1. RFC 3261 sections 17.1.1.2 and 17.1.2.2.
 const TIMEOUT_IN_T1: u64 = 64;
@@ -41,6 +41,6 @@ impl Transaction {
     /// Doubles the interval after a copy was sent.
     pub(crate) fn back_off(&mut self, config: &Config) {
         let doubled = self.interval * 2;
-        self.interval = if config.sip == Sip::Request { doubled.min(config.t2) } else { doubled };
+        self.interval = if config.sip == SipTransaction::Request { doubled.min(config.t2) } else { doubled };
     }
 }

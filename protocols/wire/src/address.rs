@@ -14,7 +14,7 @@ pub const fn ipv4(a: u8, b: u8, c: u8, d: u8) -> Address {
 
 /// Returns the length in octets of the IP header of a packet to this address, without options and extension
 /// headers.
-pub const fn ip_header(address: Address) -> usize {
+pub const fn ip_header_length(address: Address) -> usize {
     match address {
         IpAddr::V4(_) => Ipv4Header::LENGTH,
         IpAddr::V6(_) => Ipv6Header::LENGTH,

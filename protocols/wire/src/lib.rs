@@ -19,7 +19,7 @@ pub mod sctp;
 pub mod tcp;
 pub mod udp;
 
-pub use address::{Address, ip_header, ipv4};
+pub use address::{Address, ip_header_length, ipv4};
 pub use ecn::Ecn;
 pub use error::ParseError;
 pub use ipv4::Ipv4Header;

@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use hol_base::Time;
 
-use crate::{Address, Ecn, Ipv4Header, Ipv6Header, ParseError, ip_header, quic, sctp, tcp, udp};
+use crate::{Address, Ecn, Ipv4Header, Ipv6Header, ParseError, ip_header_length, quic, sctp, tcp, udp};
 
 /// An IP packet as sent by a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Packet {
 
     /// Returns the length of the IP packet in octets.
     pub fn length(&self) -> usize {
-        ip_header(self.destination)
+        ip_header_length(self.destination)
             + match &self.transport {
                 Transport::Tcp(segment) => segment.length(),
                 Transport::Sctp(packet) => packet.length(),

@@ -30,11 +30,11 @@ pub struct Datagram {
 
 impl Datagram {
     /// Number of octets of the header.
-    pub const HEADER: usize = 8;
+    pub const HEADER_LENGTH: usize = 8;
 
     /// Returns the number of octets of header and payload.
     pub fn length(&self) -> usize {
-        Self::HEADER + self.payload.len()
+        Self::HEADER_LENGTH + self.payload.len()
     }
 
     /// Appends the datagram with its checksum.
@@ -62,7 +62,11 @@ impl Datagram {
         let (source_port, destination_port) = (octets.try_get_u16()?, octets.try_get_u16()?);
         let (length, sum) = (usize::from(octets.try_get_u16()?), octets.try_get_u16()?);
         if length != total {
-            return Err(if length < Self::HEADER { ParseError::Length } else { ParseError::Truncated });
+            return Err(if length < Self::HEADER_LENGTH {
+                ParseError::Length
+            } else {
+                ParseError::Truncated
+            });
         }
         if !is_intact && (sum != 0 || source.is_ipv6()) {
             return Err(ParseError::Checksum);

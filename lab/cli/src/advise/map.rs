@@ -38,7 +38,7 @@ pub(super) fn axis_letters(probes: &[Probe], logarithmic: bool) -> String {
 }
 
 /// Returns the lines of all searches, one below the other, with the range of the axis above and an explanation below.
-pub(super) fn map(lines: &[SearchResult], axis: &Axis) -> String {
+pub(super) fn draw_map(lines: &[SearchResult], axis: &Axis) -> String {
     let order = axis.ascending();
     let (Some(first), Some(last), Some(line)) = (order.first(), order.last(), lines.first()) else {
         return String::new();

@@ -12,12 +12,12 @@ use hol_lab::{Experiment, InputError, Source};
 use hol_report::survey::{Axis, axes};
 use serde::Serialize;
 
-use crate::comparison_flags::set_all;
+use crate::comparison_flags::apply_settings;
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::point_row::json;
-use crate::run_plan::{stop_on_interrupt, threads, warn_of_engine};
-use crate::terminal::say;
+use crate::run_plan::{stop_on_interrupt, thread_count, warn_of_engine};
+use crate::terminal::print;
 use sampler::Sampler;
 
 const EXAMPLES: &str = "\
@@ -101,7 +101,7 @@ impl Advise {
             axis: &axis,
             precision: self.precision.value(),
             max_repetitions: self.max_repetitions,
-            threads: threads(self.jobs),
+            threads: thread_count(self.jobs),
             stop: stop_on_interrupt()?,
             finished: hol_lab::RunResults::default(),
         };
@@ -110,17 +110,17 @@ impl Advise {
             for challenger in challengers {
                 let line = sampler.search_line(&others, challenger, reference)?;
                 if self.json {
-                    say(&json(&line));
+                    print(&json(&line));
                 } else {
-                    say(&format!("{}\n", line.sentence));
+                    print(&format!("{}\n", line.sentence));
                 }
                 lines.push(line);
             }
         }
         warn_of_engine(&sampler.finished);
         if !self.json {
-            say(&map::map(&lines, &axis));
-            say(&format!("\n{} runs\n", sampler.finished.runs().count()));
+            print(&map::draw_map(&lines, &axis));
+            print(&format!("\n{} runs\n", sampler.finished.runs().count()));
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Advise {
     fn load(&self) -> Result<(Source, Experiment, Axis), Failure> {
         let written = Source::read(&self.file)?;
         let mut source = written.clone();
-        set_all(&mut source, &self.settings)?;
+        apply_settings(&mut source, &self.settings)?;
         let experiment = Experiment::parse(&source.stem(), &source)?;
         let axes = swept_axes(&experiment);
         let Some(axis) = self.choose_axis(&axes) else {

@@ -6,7 +6,7 @@ use hol_lab::Metric;
 use hol_lab::{Archive, Experiment, Plan, Point, PointResult, Repetitions, RunResults, Source, execute};
 use hol_measure::{CrossoverSearch, Probe, Winner, brackets};
 use hol_report::data::Cell;
-use hol_report::survey::{Axis, Contest, Outcome, main_metric};
+use hol_report::survey::{Axis, Outcome, TransportComparison, main_metric};
 
 use super::search_answer::{ProbeNumbers, SearchAnswer};
 use super::{SearchResult, map, without_axis};
@@ -57,7 +57,7 @@ impl Sampler<'_> {
         let axis = self.axis;
         let Some((_, numbers)) = &axis.numbers else { unreachable!("the axis was chosen for its numbers") };
         let search = CrossoverSearch {
-            logarithmic: numbers.span_decades(),
+            logarithmic: numbers.suits_log_scale(),
             precision: self.precision,
             max_points: MAX_ADDED_POINTS,
         };
@@ -136,7 +136,7 @@ impl Sampler<'_> {
                 )));
             };
             let metric = main_metric(cells.iter());
-            let contest = Contest::with_margin(metric, cell, reference).corrected_for(TEST_COUNT);
+            let contest = TransportComparison::with_margin(metric, cell, reference).corrected_for(TEST_COUNT);
             let (winner, is_comparable) = (winner(&contest), contest.outcome() != Outcome::Unknown);
             if winner != Winner::Unsure || repetitions >= max || !is_comparable {
                 let (difference, losses) =
@@ -186,7 +186,7 @@ impl Sampler<'_> {
 }
 
 /// Returns the significant winner of a contest; `Second` is the challenger.
-fn winner(contest: &Contest<'_>) -> Winner {
+fn winner(contest: &TransportComparison<'_>) -> Winner {
     match contest.outcome() {
         Outcome::Better => Winner::Second,
         Outcome::Worse => Winner::First,

@@ -9,9 +9,9 @@ use hol_base::percent_encoded;
 use serde::Deserialize;
 use ureq::http::StatusCode;
 
-use super::server::{Server, ServerArgs};
+use super::server::{ServerArgs, ServerClient};
 use crate::failure::Failure;
-use crate::terminal::{grouped, say};
+use crate::terminal::{group_digits, print};
 
 /// File name of the report.
 const REPORT_FILE: &str = "report.html";
@@ -45,7 +45,7 @@ impl Get {
     pub fn run(&self) -> Result<(), Failure> {
         let server = self.server_args.server()?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.id.to_string()));
-        let files: Vec<FileEntry> = server.read(&format!("/api/experiments/{}/files/", self.id))?;
+        let files: Vec<FileEntry> = server.get_json(&format!("/api/experiments/{}/files/", self.id))?;
         if files.is_empty() {
             return Err(Failure::Failed(format!(
                 "experiment {} has no results yet; `hol watch` shows its progress",
@@ -66,11 +66,11 @@ impl Get {
         }
         // The server draws the report again if results are newer than its page.
         let report = format!("/api/experiments/{}/report", self.id);
-        if server.find(&report)?.is_some() {
+        if server.get_if_exists(&report)?.is_some() {
             count += 1;
             Download::new(&out, REPORT_FILE)?.run(&server, &report)?;
         }
-        say(&format!("{} now contains {} files\n", out.display(), grouped(count)));
+        print(&format!("{} now contains {} files\n", out.display(), group_digits(count)));
         Ok(())
     }
 }
@@ -102,7 +102,7 @@ impl Download {
     }
 
     /// Downloads `path` from the server; resumes after the connection breaks.
-    fn run(mut self, server: &Server, path: &str) -> Result<(), Failure> {
+    fn run(mut self, server: &ServerClient, path: &str) -> Result<(), Failure> {
         let mut tries = 0;
         loop {
             let before = self.octets;
@@ -120,7 +120,7 @@ impl Download {
 
     /// Downloads the missing octets; returns the error with which the connection broke, if it did. RFC 9110, sections
     /// 13.1.5 and 14.2
-    fn resume(&mut self, server: &Server, path: &str) -> Result<Option<io::Error>, Failure> {
+    fn resume(&mut self, server: &ServerClient, path: &str) -> Result<Option<io::Error>, Failure> {
         let answer = match &self.entity_tag {
             Some(version) if self.octets > 0 => {
                 server.get(path, &[("Range", &format!("bytes={}-", self.octets)), ("If-Range", version)])?

@@ -7,5 +7,5 @@ mod stream;
 mod watch;
 
 pub use get::Get;
-pub use server::{Credentials, Server};
-pub use watch::{Experiment, Watch, follow, state};
+pub use server::{Credentials, ServerClient};
+pub use watch::{Experiment, Watch, describe_state, follow};

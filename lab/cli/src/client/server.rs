@@ -51,7 +51,7 @@ struct Problem {
 }
 
 /// A client that sends requests to one server.
-pub struct Server {
+pub struct ServerClient {
     agent: Agent,
     base: String,
     token: Option<String>,
@@ -59,14 +59,14 @@ pub struct Server {
 
 impl ServerArgs {
     /// Returns the server without contacting it.
-    pub fn server(&self) -> Result<Server, Failure> {
+    pub fn server(&self) -> Result<ServerClient, Failure> {
         self.credentials.server(&self.url)
     }
 }
 
 impl Credentials {
     /// Returns the server at `url` without contacting it.
-    pub fn server(&self, url: &str) -> Result<Server, Failure> {
+    pub fn server(&self, url: &str) -> Result<ServerClient, Failure> {
         let config = Agent::config_builder().http_status_as_error(false).build();
         let agent = match &self.certificate {
             Some(file) => {
@@ -84,18 +84,18 @@ impl Credentials {
             Some(file) => Some(String::from_utf8_lossy(&read(file)?).trim().to_owned()),
             None => None,
         };
-        Ok(Server { agent, base: url.trim_end_matches('/').to_owned(), token })
+        Ok(ServerClient { agent, base: url.trim_end_matches('/').to_owned(), token })
     }
 }
 
-impl Server {
+impl ServerClient {
     /// Returns the response to a GET request for `path`.
     pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Failure> {
         self.check_status(self.call(path, headers))
     }
 
     /// Returns the response to a GET request; `None` if `path` does not exist.
-    pub fn find(&self, path: &str) -> Result<Option<Response<Body>>, Failure> {
+    pub fn get_if_exists(&self, path: &str) -> Result<Option<Response<Body>>, Failure> {
         let answer = self.call(path, &[]);
         let is_missing = answer.as_ref().is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND);
         if is_missing { Ok(None) } else { self.check_status(answer).map(Some) }
@@ -113,7 +113,7 @@ impl Server {
     }
 
     /// Returns the response to a GET request as JSON.
-    pub fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+    pub fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.parse(self.get(path, &[])?)
     }
 

@@ -12,7 +12,7 @@ pub struct Event {
 }
 
 /// Returns the next event; `None` at the end, where an incomplete event is dropped.
-pub fn next(stream: &mut impl BufRead) -> io::Result<Option<Event>> {
+pub fn read_event(stream: &mut impl BufRead) -> io::Result<Option<Event>> {
     let (mut name, mut data) = (String::new(), Vec::new());
     let mut line = String::new();
     loop {
@@ -44,8 +44,8 @@ mod tests {
     fn event_stream_is_parsed_as_in_the_standard() {
         let mut stream = &b": a comment\n\nretry: 2000\nevent: state\ndata: {\"a\":1}\n\ndata: one\r\ndata:two\nid: 7\n\nevent: lost\ndata: x\n"[..];
         let event = |name: &str, data: &str| Some(Event { name: name.to_owned(), data: data.to_owned() });
-        assert_eq!(next(&mut stream).unwrap(), event("state", "{\"a\":1}"));
-        assert_eq!(next(&mut stream).unwrap(), event("message", "one\ntwo"));
-        assert_eq!(next(&mut stream).unwrap(), None);
+        assert_eq!(read_event(&mut stream).unwrap(), event("state", "{\"a\":1}"));
+        assert_eq!(read_event(&mut stream).unwrap(), event("message", "one\ntwo"));
+        assert_eq!(read_event(&mut stream).unwrap(), None);
     }
 }

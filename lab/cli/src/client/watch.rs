@@ -5,11 +5,11 @@ use std::io::BufReader;
 use clap::Args;
 use serde::Deserialize;
 
-use super::server::{Server, ServerArgs};
-use super::stream::next;
+use super::server::{ServerArgs, ServerClient};
+use super::stream::read_event;
 use crate::failure::Failure;
 use crate::progress::format_seconds;
-use crate::terminal::{grouped, say};
+use crate::terminal::{group_digits, print};
 
 /// Maximum number of consecutive event streams that end without an event before the command gives up.
 const MAX_SILENT_STREAMS: u32 = 5;
@@ -58,24 +58,24 @@ impl Watch {
 }
 
 /// Prints the events of experiment `id` until it has ended; returns an error if it failed.
-pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
+pub fn follow(server: &ServerClient, id: i64, is_json: bool) -> Result<(), Failure> {
     let mut silent = 0;
     while silent < MAX_SILENT_STREAMS {
         silent += 1;
         let answer = server.get(&format!("/api/experiments/{id}/events"), &[])?;
         let mut stream = BufReader::new(answer.into_body().into_reader());
         // A stream ends if the server stops or the user's rights change; the next one begins with the current state.
-        while let Ok(Some(event)) = next(&mut stream) {
+        while let Ok(Some(event)) = read_event(&mut stream) {
             silent = 0;
             if is_json {
-                say(&format!("{{\"event\":\"{}\",\"data\":{}}}\n", event.name, event.data));
+                print(&format!("{{\"event\":\"{}\",\"data\":{}}}\n", event.name, event.data));
             }
             match event.name.as_str() {
                 "state" => {
                     let experiment: Experiment =
                         serde_json::from_str(&event.data).map_err(Failure::failed)?;
                     if !is_json {
-                        say(&state(&experiment));
+                        print(&describe_state(&experiment));
                     }
                     if let Some(end) = final_result(&experiment) {
                         return end;
@@ -83,7 +83,7 @@ pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
                 }
                 "progress" if !is_json => {
                     let progress = serde_json::from_str(&event.data).map_err(Failure::failed)?;
-                    say(&progress_line(&progress));
+                    print(&progress_line(&progress));
                 }
                 _ => (),
             }
@@ -108,7 +108,7 @@ fn final_result(experiment: &Experiment) -> Option<Result<(), Failure>> {
 }
 
 /// Returns the state of an experiment as a line.
-pub fn state(experiment: &Experiment) -> String {
+pub fn describe_state(experiment: &Experiment) -> String {
     let Experiment { id, name, state, why } = experiment;
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     format!("experiment {id}, {name}: {}{why}\n", state.replace('_', " "))
@@ -116,13 +116,13 @@ pub fn state(experiment: &Experiment) -> String {
 
 fn progress_line(progress: &Progress) -> String {
     let Progress { runs, runs_wanted, failed, share, remaining_seconds } = *progress;
-    let failed = if failed > 0 { format!(", {} failed", grouped(failed)) } else { String::new() };
+    let failed = if failed > 0 { format!(", {} failed", group_digits(failed)) } else { String::new() };
     let left = remaining_seconds
         .map_or(String::new(), |seconds| format!(", about {} left", format_seconds(seconds)));
     format!(
         "{:.0} % ({} of {} runs{failed}){left}\n",
         (100.0 * share).floor(),
-        grouped(runs),
-        grouped(runs_wanted)
+        group_digits(runs),
+        group_digits(runs_wanted)
     )
 }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hol_packetdrill::{ErrorOrigin, PlayError, PlayRules, play_file};
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::point_row::json;
-use crate::terminal::say;
+use crate::terminal::print;
 use linux::{LinuxPlayer, ScriptRuns};
 
 /// Maximum nesting of directories.
@@ -99,7 +99,7 @@ impl Verdict {
     fn of(result: &Result<(), PlayError>) -> Self {
         match result {
             Ok(()) => Self::Passed,
-            Err(mistake) if mistake.fault() == ErrorOrigin::Endpoint => Self::Departs,
+            Err(mistake) if mistake.origin() == ErrorOrigin::Endpoint => Self::Departs,
             Err(_) => Self::NotRead,
         }
     }
@@ -172,8 +172,8 @@ impl Packetdrill {
         }
         let total = tallies.iter().fold(Tally::default(), |total, (_, tally)| total.plus(*tally));
         if !self.json {
-            say(&table(&tallies, total));
-            say(&constructs_not_read(&constructs));
+            print(&table(&tallies, total));
+            print(&constructs_not_read(&constructs));
         }
         match total.all() - total.count(Verdict::Passed) {
             0 => Ok(()),
@@ -236,7 +236,7 @@ impl Packetdrill {
     }
 
     fn rules(&self) -> Result<PlayRules, Failure> {
-        let names: Vec<&str> = Kind::Tcp.stacks().map(|stack| stack.name).collect();
+        let names: Vec<&str> = ProtocolKind::Tcp.stacks().map(|stack| stack.name).collect();
         if !names.contains(&self.stack.as_str()) {
             let problem = format!("unknown stack {:?}; known: {}", self.stack, names.join(", "));
             return Err(Failure::Usage(problem));
@@ -257,16 +257,16 @@ impl Packetdrill {
         let (path, verdict) = (script.display(), verdict.name());
         if self.json {
             let script = path.to_string();
-            say(&json(
+            print(&json(
                 &serde_json::json!({ "script": script, "verdict": verdict, "line": line, "problem": problem }),
             ));
             return;
         }
         let problem: Vec<&str> = problem.lines().map(str::trim).collect();
         match (line, problem.is_empty()) {
-            (_, true) => say(&format!("{verdict:8}  {path}\n")),
-            (0, false) => say(&format!("{verdict:8}  {path}: {}\n", problem.join(" "))),
-            (line, false) => say(&format!("{verdict:8}  {path}:{line}: {}\n", problem.join(" "))),
+            (_, true) => print(&format!("{verdict:8}  {path}\n")),
+            (0, false) => print(&format!("{verdict:8}  {path}: {}\n", problem.join(" "))),
+            (line, false) => print(&format!("{verdict:8}  {path}:{line}: {}\n", problem.join(" "))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hol_base::{Duration, nearest};
+use hol_base::{Duration, nearest_word};
 use hol_network::EventSpec;
 
 /// The output of `:help`.
@@ -93,7 +93,7 @@ fn parse_shell_command(rest: &str) -> Result<Command, String> {
         "help" => none(Command::Help),
         "quit" => none(Command::Quit),
         _ => {
-            let meant = nearest(word, COMMAND_NAMES)
+            let meant = nearest_word(word, COMMAND_NAMES)
                 .map_or(String::new(), |word| format!("did you mean `:{word}`? "));
             return Err(format!("unknown command `:{word}`; {meant}`:help` lists the commands"));
         }
@@ -129,7 +129,7 @@ fn parse_event(text: &str) -> Result<EventSpec, String> {
     }
     let changes = table.keys().any(|key| !["at", "direction", "path", "link"].contains(&key.as_str()));
     match changes {
-        true => table.try_into().map_err(|problem| hol_base::plain_words(problem.message())),
+        true => table.try_into().map_err(|problem| hol_base::rewrite_parse_error(problem.message())),
         false => {
             Err("name the changes, as in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`".to_owned())
         }

@@ -21,10 +21,10 @@ use hol_scenario::Scenario;
 use hol_workloads::{Programs, WorkloadSpec};
 use toml::Value;
 
-use crate::comparison_flags::{Conditions, source_over};
+use crate::comparison_flags::{Conditions, source_with_transports};
 use crate::failure::Failure;
 use crate::progress_args::Parent;
-use crate::service::{Service, table};
+use crate::service::{ServiceArgs, table};
 use crate::trace;
 use command::{Command, HELP};
 use line_source::{InputEvent, LineSource};
@@ -53,7 +53,7 @@ pub struct Shell {
     #[arg(long, value_name = "N", default_value_t = 0)]
     point: usize,
     #[command(flatten)]
-    service: Service,
+    service: ServiceArgs,
     #[command(flatten)]
     conditions: Conditions,
     /// Record your commands as an experiment file for hol run
@@ -88,7 +88,7 @@ impl Shell {
         let seed = point.seed_of(0);
         let output = self.dialogue.map_or(OutputFormat::Text, |Format::Json| OutputFormat::JsonLines);
         let warning = kernel.warning().map_err(Failure::failed)?;
-        warning.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
+        warning.iter().for_each(|warning| output.write_note(&format!("warning: {warning}")));
         let network = Network::start(kernel, scenario, seed, &node, output).map_err(Failure::failed)?;
         let (line_source, snapshots) = (LineSource::open(output)?, BTreeMap::new());
         let mut session = ShellSession { line_source, output, network, nodes, node, exit_code: 0, snapshots };
@@ -110,7 +110,7 @@ impl Shell {
         let is_file = Path::new(what).extension().is_some_and(|ending| ending == "toml" || ending == "ns");
         let mut source = match is_file {
             true => Source::read(Path::new(what))?,
-            false => source_over(&[what.to_owned()])?,
+            false => source_with_transports(&[what.to_owned()])?,
         };
         if self.service.is_given() {
             if is_file {
@@ -204,7 +204,7 @@ impl ShellSession {
             match done {
                 Ok(()) => {}
                 Err(StepError::Refused(problem)) if self.continues_after_errors() => {
-                    self.output.note(&format!("error: {problem}"));
+                    self.output.write_note(&format!("error: {problem}"));
                 }
                 Err(StepError::Refused(problem)) => {
                     return Err(Failure::Usage(format!("standard input:{number}: {problem}")));
@@ -257,12 +257,12 @@ impl ShellSession {
         if let Some(CommandOutcome { exit_code, exceeded_memory, .. }) = reply.outcome {
             self.exit_code = exit_code;
             if exceeded_memory {
-                self.output.note(
+                self.output.write_note(
                     "error: the program exceeded its memory limit of 640 MB and was killed; run it with less data or fewer threads",
                 );
             }
             if exit_code == FILE_SIZE_EXCEEDED {
-                self.output.note(
+                self.output.write_note(
                     "error: the program wrote more than 256 MB to one file or output; write less, or to /dev/null",
                 );
             }
@@ -314,7 +314,7 @@ impl ShellSession {
         let what = format!("{packets} packets of hol shell");
         match self.output {
             OutputFormat::Text => trace::report_written(file, &what),
-            OutputFormat::JsonLines => self.output.note(&format!("{}: {what}", file.display())),
+            OutputFormat::JsonLines => self.output.write_note(&format!("{}: {what}", file.display())),
         }
         Ok(())
     }

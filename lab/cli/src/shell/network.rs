@@ -63,7 +63,7 @@ impl Network {
         output: OutputFormat,
     ) -> Result<Self, KernelError> {
         let directory = std::env::current_dir().unwrap_or(PathBuf::from("/root"));
-        let placeholders = vec![placeholder(node, &directory, "sh")];
+        let placeholders = vec![placeholder_program(node, &directory, "sh")];
         let session = start_session(&kernel, &with_programs(&scenario, &placeholders), seed)?;
         let (known_names, steps) = (BTreeSet::new(), Vec::new());
         Ok(Self { kernel, scenario, seed, placeholders, known_names, directory, session, steps, output })
@@ -86,7 +86,7 @@ impl Network {
             start: START_NEVER,
             directory: Some(directory),
             env: variables,
-            ..placeholder(node, Path::new("/"), line)
+            ..placeholder_program(node, Path::new("/"), line)
         };
         self.ensure_available(&program).map_err(|problem| StepError::Refused(problem.to_string()))?;
         self.perform(Action::Run(Box::new(program)))
@@ -107,7 +107,7 @@ impl Network {
 
     /// Passes these packets to the `observer`.
     pub fn pass_packets(&self, packets: &[u8], observer: &mut dyn PacketObserver) -> Result<(), KernelError> {
-        self.session.packets(packets, observer)
+        self.session.pass_packets(packets, observer)
     }
 
     /// Returns the names of all interfaces.
@@ -130,7 +130,7 @@ impl Network {
                 Ok((reply, listener.packets))
             }
             // The action has not been performed.
-            Err(problem) if problem.is_usage() => Err(StepError::Refused(problem.to_string())),
+            Err(problem) if problem.is_usage_error() => Err(StepError::Refused(problem.to_string())),
             Err(problem) => {
                 self.replay(self.steps.clone()).map_err(|worse| StepError::NetworkLost(worse.to_string()))?;
                 Err(StepError::Refused(format!("{problem}; the network has not changed")))
@@ -163,7 +163,8 @@ impl Network {
             };
             if output_digest != before.output_digest || !is_same {
                 let what = describe(&before.step.action);
-                self.output.note(&format!("warning: {what} had a different result when it was repeated"));
+                self.output
+                    .write_note(&format!("warning: {what} had a different result when it was repeated"));
             }
             done.push(CompletedStep { reply, output_digest, ..before });
         }
@@ -229,7 +230,7 @@ fn with_programs(scenario: &Scenario, placeholders: &[Program]) -> Scenario {
 }
 
 /// Returns a program that never starts: it makes the guest provide a container for its node, and the files that it names.
-pub fn placeholder(node: &str, directory: &Path, line: &str) -> Program {
+pub fn placeholder_program(node: &str, directory: &Path, line: &str) -> Program {
     Program {
         node: node.to_owned(),
         command: Command::Line(line.to_owned()),
@@ -249,7 +250,7 @@ fn start_session(kernel: &Kernel, scenario: &Scenario, seed: Seed) -> Result<Ses
 
 fn describe(action: &Action) -> String {
     match action {
-        Action::Run(program) => format!("`{}` on {}", program.command.line(), program.node),
+        Action::Run(program) => format!("`{}` on {}", program.command.shell_line(), program.node),
         Action::Wait(time) => format!("`:wait {time}`"),
         Action::Change(_) => "`:link`".to_owned(),
         Action::Packets => "`:pcap`".to_owned(),

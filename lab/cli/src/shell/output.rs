@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use hol_base::Duration;
 use serde::Serialize;
 
-use crate::terminal::{note, say};
+use crate::terminal::{note, print};
 
 /// How the output of the shell is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl OutputFormat {
     }
 
     /// Writes a note of the shell itself.
-    pub fn note(self, text: &str) {
+    pub fn write_note(self, text: &str) {
         match self {
             Self::Text => note!("{text}"),
             Self::JsonLines => write_event(&OutputEvent::Note(text)),
@@ -84,7 +84,7 @@ impl OutputFormat {
 
 fn write_event(event: &OutputEvent<'_>) {
     let line = serde_json::to_string(event).expect("an event is plain data");
-    say(&format!("{line}\n"));
+    print(&format!("{line}\n"));
 }
 
 /// Writes octets unchanged; ends this program if the reader has closed the pipe.

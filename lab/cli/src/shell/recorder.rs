@@ -10,7 +10,7 @@ use hol_network::EventSpec;
 use hol_scenario::{Command, Program};
 use toml::{Table, Value};
 
-use super::network::{CompletedStep, START_NEVER, placeholder};
+use super::network::{CompletedStep, START_NEVER, placeholder_program};
 use crate::failure::Failure;
 use crate::terminal::note;
 
@@ -91,7 +91,7 @@ fn line_program(completed: &CompletedStep) -> Option<Program> {
     };
     let exit = if outcome.exit_code == 0 { "exit" } else { "exit 0" };
     Some(Program {
-        command: Command::Line(format!("{}\n{exit}", program.command.line())),
+        command: Command::Line(format!("{}\n{exit}", program.command.shell_line())),
         start: completed.reply.start_time,
         stop: completed.reply.interrupt_times.first().copied(),
         ..(**program).clone()
@@ -112,5 +112,9 @@ fn wait_program(completed: &CompletedStep, node: &str) -> Option<Program> {
     let time = completed.reply.end_time - completed.reply.start_time;
     let words = ["sleep".to_owned(), time.as_secs_f64().to_string()];
     let command = Command::Words(words.to_vec());
-    Some(Program { command, start: completed.reply.start_time, ..placeholder(node, Path::new("/"), "") })
+    Some(Program {
+        command,
+        start: completed.reply.start_time,
+        ..placeholder_program(node, Path::new("/"), "")
+    })
 }

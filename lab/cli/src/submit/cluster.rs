@@ -14,7 +14,7 @@ use super::{hyperqueue, kubernetes, slurm};
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::run::ExperimentArgs;
-use crate::terminal::say;
+use crate::terminal::print;
 
 /// Approximate duration of a part in s, by default. Parts should not be short, because each of them waits in the queue.
 const PART_SECONDS: f64 = 600.0;
@@ -79,10 +79,10 @@ impl ClusterOptions {
         let scripts = self.scripts(to, &job, experiment_args)?;
         let submit = write(&job, &scripts)?;
         if self.dry_run {
-            say(&format!("`sh {}` submits {} parts\n", quote_path(&submit), job.missing_parts.len()));
+            print(&format!("`sh {}` submits {} parts\n", quote_path(&submit), job.missing_parts.len()));
             return Ok(());
         }
-        say(&format!(
+        print(&format!(
             "{} of {part_count} parts have no results yet; scripts and logs are in {}\n",
             job.missing_parts.len(),
             job.scripts().display()

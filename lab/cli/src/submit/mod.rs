@@ -68,7 +68,7 @@ impl Submit {
 
     fn send(&self, url: &str) -> Result<(), Failure> {
         self.reject_ignored_options(self.cluster == ClusterOptions::default(), "a cluster")?;
-        let (file, text) = self.experiment_args.as_written()?;
+        let (file, text) = self.experiment_args.path_and_text()?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let submission = Submission {
             name: self.name.as_deref().unwrap_or(&stem),

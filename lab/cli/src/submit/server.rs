@@ -4,10 +4,10 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::client::{Experiment, Server, follow, state};
+use crate::client::{Experiment, ServerClient, describe_state, follow};
 use crate::failure::Failure;
 use crate::point_row;
-use crate::terminal::say;
+use crate::terminal::print;
 
 /// Options of a server's queue.
 #[derive(Debug, Args, Default, PartialEq, Eq)]
@@ -52,7 +52,12 @@ pub struct Submission<'s> {
 
 impl ServerQueueOptions {
     /// Sends the experiment; waits for its end if `waits`.
-    pub fn send(&self, server: &Server, submission: &Submission<'_>, waits: bool) -> Result<(), Failure> {
+    pub fn send(
+        &self,
+        server: &ServerClient,
+        submission: &Submission<'_>,
+        waits: bool,
+    ) -> Result<(), Failure> {
         let submission = json!({
             "text": submission.text,
             "format": if submission.is_script { "ns" } else { "toml" },
@@ -68,9 +73,9 @@ impl ServerQueueOptions {
         let answer = server.post("/api/experiments", &submission)?;
         let experiment = Experiment::deserialize(&answer).map_err(Failure::failed)?;
         if self.json {
-            say(&point_row::json(&answer));
+            print(&point_row::json(&answer));
         } else {
-            say(&state(&experiment));
+            print(&describe_state(&experiment));
         }
         if waits { follow(server, experiment.id, self.json) } else { Ok(()) }
     }

@@ -2,8 +2,8 @@
 
 use hol_base::BitRate;
 
-use super::netem::keep_attributes;
-use super::place::Place;
+use super::netem::apply_netem_change;
+use super::place::QdiscLocation;
 use super::{Change, ShapedDirection};
 
 /// Returns the disciplines after all changes.
@@ -19,7 +19,7 @@ pub(super) fn apply_changes(lines: &[ShapedDirection]) -> Result<Vec<ShapedDirec
         // With another handle, replace creates a discipline also of the same kind (net/sched/sch_api.c, tc_modify_qdisc).
         let is_same = now[at].kind == line.kind && (line.handle.is_none() || line.handle == now[at].handle);
         match (change, line.kind) {
-            (_, "netem") if is_same => now[at] = keep_attributes(&now[at], line.clone()),
+            (_, "netem") if is_same => now[at] = apply_netem_change(&now[at], line.clone()),
             // No option is named, so none changes.
             _ if is_same && line.keys.is_empty() => {}
             (_, kind) if is_same => {
@@ -48,7 +48,8 @@ fn replace(now: &mut Vec<ShapedDirection>, at: usize, line: &ShapedDirection) {
 fn remove_inner(now: &mut Vec<ShapedDirection>, outer: &ShapedDirection) {
     let is_inner = |one: &ShapedDirection| {
         // The kernel chooses a handle if a line names none, but everything is inside the root.
-        let is_inside = outer.place == Place::Root || outer.handle.as_deref() == one.place.container();
+        let is_inside =
+            outer.place == QdiscLocation::Root || outer.handle.as_deref() == one.place.container();
         one.place.container().is_some() && is_inside && outer.is_on_device_of(one)
     };
     while let Some(at) = now.iter().position(is_inner) {
@@ -61,7 +62,7 @@ impl ShapedDirection {
     /// Returns whether this line is about the same place as an earlier one.
     fn is_at(&self, earlier: &Self) -> bool {
         let is_same_place = match self.place {
-            Place::OfHandle => self.handle == earlier.handle,
+            QdiscLocation::OfHandle => self.handle == earlier.handle,
             _ => self.place == earlier.place,
         };
         is_same_place && self.is_on_device_of(earlier)

@@ -12,8 +12,8 @@ use std::fmt::Write;
 
 use change::apply_changes;
 use netem::{TransitLimit, parse_netem, transit_limit};
-use place::{Identifier, Place};
-use queues::{fifo, parse_htb_class, parse_tbf, queue_management};
+use place::{QdiscLocation, TcHandle};
+use queues::{parse_aqm, parse_fifo, parse_htb_class, parse_tbf};
 use red::parse_red;
 use words::Words;
 
@@ -36,7 +36,7 @@ pub struct ShapedDirection {
     device: Option<String>,
     /// The major number of the discipline's handle.
     handle: Option<String>,
-    place: Place,
+    place: QdiscLocation,
     /// Whether another discipline can replace the queue, as tbf's.
     has_inner_queue: bool,
 }
@@ -62,7 +62,7 @@ const DISCIPLINES_WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsa
 
 /// Returns the lines of tc in an argument. The argument is a single line, a script (whose lines `;` and `&&`
 /// may separate), or the whole output of tc, whose statistics are left out.
-pub fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+pub fn split_lines(text: &str) -> impl Iterator<Item = &str> {
     let is_output = text.trim().contains('\n');
     let names_one = |line: &str| {
         ["qdisc", "class", "tc"].iter().any(|first| line.split_whitespace().next() == Some(first))
@@ -108,7 +108,7 @@ fn read(line: &str) -> Result<ShapedDirection, String> {
 
 /// Parses the lines of a direction. Disciplines such as htb and mq shape nothing themselves, but may replace
 /// another discipline or be replaced; alone they are an error.
-pub fn read_all(lines: &[&str]) -> Result<Vec<ShapedDirection>, String> {
+pub fn parse_lines(lines: &[&str]) -> Result<Vec<ShapedDirection>, String> {
     let is_mistake = lines.iter().all(|line| shapes_nothing(line));
     let parse = |line: &&str| match without_effect(line).filter(|_| !is_mistake) {
         Some(discipline) => Ok(discipline),
@@ -146,12 +146,12 @@ const DISCIPLINES: [(&str, OptionParser); 10] = [
     ("netem", parse_netem),
     ("tbf", parse_tbf),
     ("htb", parse_htb_class),
-    ("pfifo", |shaped, words| fifo(shaped, words, "p")),
-    ("bfifo", |shaped, words| fifo(shaped, words, "B")),
-    ("fq_codel", |shaped, words| queue_management(shaped, words, "fq_codel")),
-    ("codel", |shaped, words| queue_management(shaped, words, "codel")),
-    ("pie", |shaped, words| queue_management(shaped, words, "pie")),
-    ("dualpi2", |shaped, words| queue_management(shaped, words, "dualpi2")),
+    ("pfifo", |shaped, words| parse_fifo(shaped, words, "p")),
+    ("bfifo", |shaped, words| parse_fifo(shaped, words, "B")),
+    ("fq_codel", |shaped, words| parse_aqm(shaped, words, "fq_codel")),
+    ("codel", |shaped, words| parse_aqm(shaped, words, "codel")),
+    ("pie", |shaped, words| parse_aqm(shaped, words, "pie")),
+    ("dualpi2", |shaped, words| parse_aqm(shaped, words, "dualpi2")),
     ("red", parse_red),
 ];
 
@@ -165,13 +165,13 @@ impl ShapedDirection {
         });
         let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
         let name = words.get(at + 1);
-        let place = Place::of_line(words, name);
-        let handle = after("handle").or(name).filter(|_| !matches!(place, Place::Class(_)));
+        let place = QdiscLocation::of_line(words, name);
+        let handle = after("handle").or(name).filter(|_| !matches!(place, QdiscLocation::Class(_)));
         Self {
             kind,
             change,
             device: after("dev").map(|device| (*device).to_owned()),
-            handle: handle.and_then(|word| Some(Identifier::parse(word)?.major)),
+            handle: handle.and_then(|word| Some(TcHandle::parse(word)?.major)),
             place,
             ..Self::default()
         }
@@ -432,7 +432,7 @@ mod tests {
     #[test]
     fn change_concerns_the_place_that_it_names() {
         let up = |lines: &[&str]| {
-            let text = network(&read_all(lines)?, &[])?;
+            let text = network(&parse_lines(lines)?, &[])?;
             Ok::<_, String>(text.split_once("[network.up]\n").map_or(text.clone(), |(_, up)| up.to_owned()))
         };
         let netem = "qdisc add dev eth0 root handle 1: netem loss 1% corrupt 2%";
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     fn replaced_discipline_leaves_nothing() {
         let up = |lines: &[&str]| {
-            let text = network(&read_all(lines).unwrap(), &[]).unwrap();
+            let text = network(&parse_lines(lines).unwrap(), &[]).unwrap();
             text.split_once("[network.up]\n").unwrap().1.to_owned()
         };
         let tree = [
@@ -502,7 +502,7 @@ mod tests {
         let again = "qdisc add dev eth0 root netem loss 1%";
         assert_eq!(up(&[again, "qdisc replace dev eth0 root noqueue", again]), "loss = \"1%\"\n");
         assert!(
-            read_all(&["qdisc replace dev eth0 root noqueue"]).unwrap_err().contains("shapes no packets")
+            parse_lines(&["qdisc replace dev eth0 root noqueue"]).unwrap_err().contains("shapes no packets")
         );
     }
 
@@ -553,7 +553,7 @@ mod tests {
     /// netem's limit restricts also a rate that a line sets.
     #[test]
     fn netem_limit_restricts_a_higher_rate() {
-        let up = |lines: &[&str]| network(&read_all(lines).unwrap(), &[]).unwrap();
+        let up = |lines: &[&str]| network(&parse_lines(lines).unwrap(), &[]).unwrap();
         let netem = "qdisc add dev eth0 root handle 1: netem delay 100ms";
         let class = "class add dev eth0 parent 1: classid 1:10 htb rate 1gbit";
         let tbf = "qdisc add dev eth0 root handle 1: tbf rate 1gbit burst 10kb limit 3mb";
@@ -594,19 +594,19 @@ mod tests {
     #[test]
     fn separators_of_a_shell_separate_lines() {
         let text = "tc qdisc add dev eth0 root handle 1: netem delay 9ms; sudo tc qdisc add dev eth0 parent 1:1 tbf rate 1mbit burst 9kb limit 9kb && ";
-        let lines: Vec<_> = lines_of(text).collect();
+        let lines: Vec<_> = split_lines(text).collect();
         assert_eq!(lines.len(), 2);
-        let network = network(&read_all(&lines).unwrap(), &[]).unwrap();
+        let network = network(&parse_lines(&lines).unwrap(), &[]).unwrap();
         assert!(network.contains("rate = \"1Mbit\"") && network.contains("delay = \"9ms\""), "{network}");
-        assert_eq!(lines_of(&text.replace("; ", ";\n Sent 0 bytes\n")).count(), 2);
+        assert_eq!(split_lines(&text.replace("; ", ";\n Sent 0 bytes\n")).count(), 2);
     }
 
     #[test]
     fn statistics_of_a_whole_output_are_skipped() {
         let text =
             "qdisc netem 8001: root refcnt 2 limit 1000 delay 40ms\n Sent 0 bytes 0 pkt\n backlog 0b 0p\n";
-        assert_eq!(lines_of(text).count(), 1);
-        assert_eq!(lines_of("netem delay 40ms").count(), 1);
+        assert_eq!(split_lines(text).count(), 1);
+        assert_eq!(split_lines("netem delay 40ms").count(), 1);
     }
 
     /// The child's queue replaces tbf's (net/sched/sch_tbf.c, tbf_graft).

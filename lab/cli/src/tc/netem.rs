@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hol_base::{BitRate, Duration, Ratio};
 
-use super::words::{Words, count, parse_rate, parse_time, share};
+use super::words::{Words, parse_count, parse_percentage, parse_rate, parse_time};
 use super::{FULL_PACKET_OCTETS, ORDER_ONLY_RATE, ShapedDirection, UNLIMITED_RATE};
 
 /// netem's default limit in packets. tc-netem(8).
@@ -47,16 +47,16 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
     let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_DEFAULT_LIMIT);
     while let Some(word) = words.next() {
         match word {
-            "limit" => limit = words.read(word, count)?,
+            "limit" => limit = words.parse_value(word, parse_count)?,
             "delay" | "latency" => {
-                delay = words.read(word, parse_time)?;
-                if let Some(jitter) = words.optional(parse_time).filter(|jitter| *jitter > Duration::ZERO) {
+                delay = words.parse_value(word, parse_time)?;
+                if let Some(jitter) = words.parse_optional(parse_time).filter(|jitter| *jitter > Duration::ZERO) {
                     shaped.set("jitter", jitter);
                     shaped.notes.push(
                         "netem reorders packets if the delay varies by more than the interval between them; hol keeps their order"
                             .to_owned(),
                     );
-                    if let Some(correlation) = words.optional(share) {
+                    if let Some(correlation) = words.parse_optional(parse_percentage) {
                         shaped.set("jitter_correlation", correlation);
                     }
                 }
@@ -72,21 +72,21 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
             "loss" | "drop" => loss(shaped, words)?,
             "duplicate" | "corrupt" => {
                 let key = if word == "corrupt" { "corrupt" } else { "duplicate" };
-                let own = words.read(word, share)?;
+                let own = words.parse_value(word, parse_percentage)?;
                 shaped.set(key, own);
-                if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
+                if words.parse_optional(parse_percentage).is_some_and(|correlation| !correlation.is_zero()) {
                     return Err(format!("{word} with a correlation is not supported, because hol draws each packet independently; omit the correlation"));
                 }
             }
             "rate" => {
-                speed = Some(words.read(word, parse_rate)?);
-                if words.optional(count).is_some_and(|overhead| overhead > 0) {
+                speed = Some(words.parse_value(word, parse_rate)?);
+                if words.parse_optional(parse_count).is_some_and(|overhead| overhead > 0) {
                     return Err(OVERHEAD_UNSUPPORTED.to_owned());
                 }
             }
             "ecn" => return Err("netem's ecn is not supported, because hol marks packets only in queues; use discipline = { codel = { ecn = true } }".to_owned()),
             "packetoverhead" => {
-                if words.read(word, count)? > 0 {
+                if words.parse_value(word, parse_count)? > 0 {
                     return Err(OVERHEAD_UNSUPPORTED.to_owned());
                 }
             }
@@ -94,8 +94,8 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
                 let problem = "netem's slot is not supported, because it releases packets in bursts at fixed times";
                 return Err(problem.to_owned());
             }
-            "reorder" | "gap" if words.optional(|word| share(word).filter(|share| share.is_zero())).is_some() => {
-                words.optional(share);
+            "reorder" | "gap" if words.parse_optional(|word| parse_percentage(word).filter(|share| share.is_zero())).is_some() => {
+                words.parse_optional(parse_percentage);
             }
             "reorder" | "gap" => {
                 return Err(format!(
@@ -117,7 +117,7 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
 /// Returns netem's options after a change (net/sched/sch_netem.c, netem_change). A change replaces all
 /// options, except that netem keeps its rate and corruption unless the change names them. If the delay still
 /// varies, netem also keeps the correlation and the distribution of the delay.
-pub(super) fn keep_attributes(before: &ShapedDirection, mut changed: ShapedDirection) -> ShapedDirection {
+pub(super) fn apply_netem_change(before: &ShapedDirection, mut changed: ShapedDirection) -> ShapedDirection {
     let varies = changed.keys.iter().any(|(key, _)| *key == "jitter");
     for (key, value) in &before.keys {
         let is_kept = match *key {
@@ -167,15 +167,15 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
 fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     match words.value("loss")? {
         "gemodel" => {
-            let begins = words.skip_label("p").read("gemodel", share)?;
-            let end = words.skip_label("r").optional(share);
+            let begins = words.skip_label("p").parse_value("gemodel", parse_percentage)?;
+            let end = words.skip_label("r").parse_optional(parse_percentage);
             // tc-netem(8): r is 1 - p by default; then 1 - h, the loss in the bad state, and 1 - k, that in the good one.
             let ends = end.or_else(|| Ratio::new(1.0 - begins.value())).unwrap_or_default();
             let mut table = format!("{{ good_to_bad = \"{begins}\", bad_to_good = \"{ends}\"");
-            if let Some(bad) = words.skip_label("1-h").optional(share) {
+            if let Some(bad) = words.skip_label("1-h").parse_optional(parse_percentage) {
                 let _ = write!(table, ", loss_bad = \"{bad}\"");
             }
-            if let Some(good) = words.skip_label("1-k").optional(share) {
+            if let Some(good) = words.skip_label("1-k").parse_optional(parse_percentage) {
                 let _ = write!(table, ", loss_good = \"{good}\"");
             }
             shaped.keys.push(("loss", table + " }"));
@@ -183,8 +183,9 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
         "state" => return Err("loss state is not supported; use gemodel, a Gilbert-Elliott link".to_owned()),
         first => {
             let word = if first == "random" { words.value("loss random")? } else { first };
-            let own = share(word).ok_or_else(|| format!("loss {word}: write a percentage such as 1%"))?;
-            if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
+            let own = parse_percentage(word)
+                .ok_or_else(|| format!("loss {word}: write a percentage such as 1%"))?;
+            if words.parse_optional(parse_percentage).is_some_and(|correlation| !correlation.is_zero()) {
                 return Err(
                     "loss with a correlation is not supported, because netem then drops fewer packets than configured; use loss gemodel"
                         .to_owned(),

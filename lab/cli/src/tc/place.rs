@@ -2,14 +2,14 @@
 
 /// The place that a line of tc names.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) enum Place {
+pub(super) enum QdiscLocation {
     /// `root`, or nothing, as in `netem delay 50ms`.
     #[default]
     Root,
     /// The place of a discipline below another one: `parent 1:10`.
-    Below(Identifier),
+    Below(TcHandle),
     /// A class: `classid 1:10`.
-    Class(Identifier),
+    Class(TcHandle),
     /// The place of disciplines of incoming packets: `ingress`, `clsact`.
     Ingress,
     /// The place of the discipline that has the handle in the line:
@@ -19,12 +19,12 @@ pub(super) enum Place {
 
 /// The major and the minor number of a discipline or a class: `1:10`. `1:` and `1:0` are equal.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Identifier {
+pub(super) struct TcHandle {
     pub major: String,
     minor: String,
 }
 
-impl Identifier {
+impl TcHandle {
     pub(super) fn parse(word: &str) -> Option<Self> {
         let (major, minor) = word.split_once(':')?;
         let number = |text: &str| text.trim_start_matches('0').to_ascii_lowercase();
@@ -32,11 +32,11 @@ impl Identifier {
     }
 }
 
-impl Place {
+impl QdiscLocation {
     /// Returns the place that a line names; `name` is the word after the kind, which tc prints as the identifier.
     pub(super) fn of_line(words: &[&str], name: Option<&&str>) -> Self {
         let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
-        let identifier = |word: Option<&&str>| Identifier::parse(word?);
+        let identifier = |word: Option<&&str>| TcHandle::parse(word?);
         if words.contains(&"classid") || words.contains(&"class") {
             return identifier(after("classid").or(name)).map_or(Self::Root, Self::Class);
         }

@@ -2,7 +2,7 @@
 
 use hol_base::ByteCount;
 
-use super::words::{Words, count, number, parse_octets, parse_rate, parse_time};
+use super::words::{Words, parse_count, parse_number, parse_octets, parse_rate, parse_time};
 use super::{FULL_PACKET_OCTETS, ShapedDirection};
 
 /// Parses the options of tbf. tc-tbf(8).
@@ -10,14 +10,14 @@ pub(super) fn parse_tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> 
     let (mut speed, mut burst, mut limit, mut latency) = (None, 0, None, None);
     while let Some(word) = words.next() {
         match word {
-            "rate" => speed = Some(words.read(word, parse_rate)?),
+            "rate" => speed = Some(words.parse_value(word, parse_rate)?),
             "burst" | "buffer" | "maxburst" => {
                 let own = words.value(word)?;
                 burst = parse_octets(own.split('/').next().unwrap_or_default())
                     .ok_or_else(|| format!("{word} {own}: write a size such as 32kbit"))?;
             }
-            "limit" => limit = Some(words.read(word, parse_octets)?),
-            "latency" | "lat" => latency = Some(words.read(word, parse_time)?),
+            "limit" => limit = Some(words.parse_value(word, parse_octets)?),
+            "latency" | "lat" => latency = Some(words.parse_value(word, parse_time)?),
             "mtu" | "minburst" | "mpu" | "linklayer" => drop(words.next()),
             other => {
                 return Err(format!(
@@ -55,8 +55,8 @@ pub(super) fn parse_htb_class(shaped: &mut ShapedDirection, words: &mut Words<'_
     let (mut speed, mut ceiling) = (None, None);
     while let Some(word) = words.next() {
         match word {
-            "rate" => speed = Some(words.read(word, parse_rate)?),
-            "ceil" => ceiling = Some(words.read(word, parse_rate)?),
+            "rate" => speed = Some(words.parse_value(word, parse_rate)?),
+            "ceil" => ceiling = Some(words.parse_value(word, parse_rate)?),
             "default"
             | "burst"
             | "cburst"
@@ -81,11 +81,16 @@ pub(super) fn parse_htb_class(shaped: &mut ShapedDirection, words: &mut Words<'_
     Ok(())
 }
 
-pub(super) fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Result<(), String> {
+pub(super) fn parse_fifo(
+    shaped: &mut ShapedDirection,
+    words: &mut Words<'_>,
+    unit: &str,
+) -> Result<(), String> {
     while let Some(word) = words.next() {
         match word {
             "limit" => {
-                let limit = words.read(word, |text| parse_octets(text.strip_suffix('p').unwrap_or(text)))?;
+                let limit =
+                    words.parse_value(word, |text| parse_octets(text.strip_suffix('p').unwrap_or(text)))?;
                 shaped.set("queue", format!("{limit}{unit}"));
             }
             other => return Err(format!("option {other:?} of a fifo is not supported; supported is limit")),
@@ -96,7 +101,7 @@ pub(super) fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &s
 
 /// Parses the options of an active queue management discipline. tc-codel(8), tc-fq_codel(8), tc-pie(8),
 /// tc-dualpi2(8).
-pub(super) fn queue_management(
+pub(super) fn parse_aqm(
     shaped: &mut ShapedDirection,
     words: &mut Words<'_>,
     name: &'static str,
@@ -105,34 +110,40 @@ pub(super) fn queue_management(
     while let Some(word) = words.next() {
         match (name, word) {
             (_, "limit") => {
-                let limit = words.read(word, |text| count(text.strip_suffix('p').unwrap_or(text)))?;
+                let limit =
+                    words.parse_value(word, |text| parse_count(text.strip_suffix('p').unwrap_or(text)))?;
                 shaped.set("queue", format!("{limit}p"));
             }
             (_, "target") | ("codel" | "fq_codel", "interval" | "ce_threshold") => {
-                let own = words.read(word, parse_time)?;
+                let own = words.parse_value(word, parse_time)?;
                 keys.push(format!("{word} = \"{own}\""));
             }
-            ("dualpi2", "step_thresh") => keys.push(format!("step = \"{}\"", words.read(word, parse_time)?)),
-            ("dualpi2", "coupling_factor") => keys.push(format!("coupling = {}", words.read(word, count)?)),
+            ("dualpi2", "step_thresh") => {
+                keys.push(format!("step = \"{}\"", words.parse_value(word, parse_time)?))
+            }
+            ("dualpi2", "coupling_factor") => {
+                keys.push(format!("coupling = {}", words.parse_value(word, parse_count)?))
+            }
             ("dualpi2", "classic_protection") => {
-                let percent = words.read(word, |text| count(text.strip_suffix('%').unwrap_or(text)))?;
+                let percent =
+                    words.parse_value(word, |text| parse_count(text.strip_suffix('%').unwrap_or(text)))?;
                 keys.push(format!("classic_protection = {percent}"));
             }
             // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
             ("pie" | "dualpi2", "tupdate") => {
-                keys.push(format!("update = \"{}\"", words.read(word, parse_time)?));
+                keys.push(format!("update = \"{}\"", words.parse_value(word, parse_time)?));
             }
             // In pie the value is a number without a unit, in dualpi2 it is in Hz, as in hol.
             ("pie" | "dualpi2", "alpha" | "beta") => {
-                keys.push(format!("{word} = {}", words.read(word, number)?));
+                keys.push(format!("{word} = {}", words.parse_value(word, parse_number)?));
             }
             ("dualpi2", "memlimit" | "min_qlen_step") => {
                 words.next();
             }
-            ("fq_codel", "flows") => keys.push(format!("flows = {}", words.read(word, count)?)),
+            ("fq_codel", "flows") => keys.push(format!("flows = {}", words.parse_value(word, parse_count)?)),
             ("fq_codel", "quantum") => {
-                keys.push(format!("quantum = \"{}B\"", words.read(word, parse_octets)?));
+                keys.push(format!("quantum = \"{}B\"", words.parse_value(word, parse_octets)?));
             }
             ("codel" | "fq_codel" | "pie", "ecn" | "noecn") => ecn = Some(word == "ecn"),
             ("fq_codel", "memory_limit" | "drop_batch") => drop(words.next()),

@@ -3,7 +3,7 @@
 use hol_base::{ByteCount, Ratio};
 
 use super::ShapedDirection;
-use super::words::{Words, count, parse_octets};
+use super::words::{Words, parse_count, parse_octets};
 
 /// Parses the options of RED. tc-red(8).
 pub(super) fn parse_red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
@@ -13,14 +13,16 @@ pub(super) fn parse_red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> 
     let mut exponent = None;
     while let Some(word) = words.next() {
         match word {
-            "limit" => limit = Some(words.read(word, parse_octets)?),
-            "min" => min = Some(words.read(word, parse_octets)?),
-            "max" => max = Some(words.read(word, parse_octets)?),
-            "avpkt" => packet = Some(words.read(word, parse_octets)?),
-            "burst" => burst = Some(words.read(word, count)?),
-            "probability" => probability = Some(words.read(word, |word| Ratio::new(word.parse().ok()?))?),
+            "limit" => limit = Some(words.parse_value(word, parse_octets)?),
+            "min" => min = Some(words.parse_value(word, parse_octets)?),
+            "max" => max = Some(words.parse_value(word, parse_octets)?),
+            "avpkt" => packet = Some(words.parse_value(word, parse_octets)?),
+            "burst" => burst = Some(words.parse_value(word, parse_count)?),
+            "probability" => {
+                probability = Some(words.parse_value(word, |word| Ratio::new(word.parse().ok()?))?)
+            }
             // `tc -d` prints the weight as the exponent of two.
-            "ewma" => exponent = Some(words.read(word, count)?),
+            "ewma" => exponent = Some(words.parse_value(word, parse_count)?),
             "bandwidth" | "Scell_log" | "Plog" => drop(words.next()),
             "ecn" => keys.push("ecn = true".to_owned()),
             other => return Err(format!("option {other:?} of red is not supported")),

@@ -20,7 +20,7 @@ impl<'w> Words<'w> {
     }
 
     /// Returns the next word if it is a value and not a key.
-    pub fn optional<T>(&mut self, read: fn(&str) -> Option<T>) -> Option<T> {
+    pub fn parse_optional<T>(&mut self, read: fn(&str) -> Option<T>) -> Option<T> {
         let value = read(self.words.first()?)?;
         self.next();
         Some(value)
@@ -34,7 +34,7 @@ impl<'w> Words<'w> {
         self
     }
 
-    pub fn read<T>(&mut self, key: &str, read: fn(&str) -> Option<T>) -> Result<T, String> {
+    pub fn parse_value<T>(&mut self, key: &str, read: fn(&str) -> Option<T>) -> Result<T, String> {
         let word = self.value(key)?;
         read(word).ok_or_else(|| format!("{key}: unknown value {word}"))
     }
@@ -46,7 +46,7 @@ pub(super) fn parse_time(word: &str) -> Option<Duration> {
 }
 
 /// Parses a percentage; the percent sign may be missing (`parse_percent` in iproute2's tc_util.c).
-pub(super) fn share(word: &str) -> Option<Ratio> {
+pub(super) fn parse_percentage(word: &str) -> Option<Ratio> {
     word.parse().or_else(|_| format!("{word}%").parse()).ok()
 }
 
@@ -87,10 +87,10 @@ pub(super) fn parse_octets(word: &str) -> Option<u64> {
     (0.0..=f64::from(u32::MAX)).contains(&octets).then_some(octets as u64)
 }
 
-pub(super) fn number(word: &str) -> Option<f64> {
+pub(super) fn parse_number(word: &str) -> Option<f64> {
     word.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-pub(super) fn count(word: &str) -> Option<u64> {
+pub(super) fn parse_count(word: &str) -> Option<u64> {
     word.parse().ok()
 }

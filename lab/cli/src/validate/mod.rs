@@ -11,15 +11,15 @@ use hol_lab::{
     BothWorlds, Experiment, Manifest, Plan, Point, Repetitions, Results, RunResults, Source, Store, Study,
     WorldName,
 };
-use hol_measure::Bounds;
-use hol_report::validation::{Check, ComparedPoint, Validation, format_median};
+use hol_measure::ConfidenceInterval;
+use hol_report::validation::{ComparedPoint, MedianComparison, Validation, format_median};
 
 use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::point_row::{json, three_digits};
 use crate::progress::ProgressOutput;
 use crate::run_plan::{check_no_failures, execute_plan, stop_on_interrupt};
-use crate::terminal::{grouped, note, say, table};
+use crate::terminal::{group_digits, note, print, table};
 
 mod random;
 
@@ -132,7 +132,8 @@ impl Validate {
             Manifest::new(&title, study, experiments, std::env::args().collect())
         };
         let model = manifest(&both.model).pinned_to_this_build()?;
-        let model = self.perform_missing_runs(Store::renew(&out.join("model"), model)?, &selected)?;
+        let model =
+            self.perform_missing_runs(Store::open_or_replace(&out.join("model"), model)?, &selected)?;
         let kernel = manifest(&both.kernel);
         let kernel = self.perform_missing_runs(Store::extend(&out.join("kernel"), kernel)?, &selected)?;
 
@@ -144,10 +145,14 @@ impl Validate {
         let [kernel, model] = [kernel, model].map(|results| restrict(results, &selected));
         let validation = Validation::of_results(&title, &kernel, &model, metric);
         if self.json {
-            validation.points.iter().for_each(|compared| say(&json(&point_as_json(compared))));
+            validation.points.iter().for_each(|compared| print(&json(&point_as_json(compared))));
         } else {
-            say(&format_validation(&validation));
-            say(&format!("\n{} has every point: {}\n", out.display(), out.join("validation.html").display()));
+            print(&format_validation(&validation));
+            print(&format!(
+                "\n{} has every point: {}\n",
+                out.display(),
+                out.join("validation.html").display()
+            ));
         }
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Failed("interrupted; run the same command again to continue".to_owned()));
@@ -215,7 +220,11 @@ impl Validate {
         let points = store.manifest().points.iter().zip(selected).filter(|(_, selected)| **selected);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.next_runs(&finished).len() as u64;
-        note!("{world}: {} runs to perform; their results go to {}", grouped(wanted), store.dir().display());
+        note!(
+            "{world}: {} runs to perform; their results go to {}",
+            group_digits(wanted),
+            store.dir().display()
+        );
         execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::Text)?;
         Ok(store.write_tables(&finished)?)
     }
@@ -263,7 +272,7 @@ fn format_validation(validation: &Validation) -> String {
         text += &format!("… and {more} more points with smaller differences\n");
     }
     let tally = validation.tally();
-    text += &format!("\n{}; {}\n", tally.agreement(), tally.certainty());
+    text += &format!("\n{}; {}\n", tally.describe_agreement(), tally.describe_certainty());
     let rank = validation.describe_rank();
     if !rank.is_empty() {
         text += &format!("{rank}\n");
@@ -276,9 +285,8 @@ fn format_validation(validation: &Validation) -> String {
 
 /// Returns the JSON object of a point, with the values that were compared.
 fn point_as_json(compared: &ComparedPoint) -> serde_json::Value {
-    let bounds =
-        |Bounds { value, low, high }| serde_json::json!({ "value": value, "low": low, "high": high });
-    let check = |check: &Option<Check>| {
+    let bounds = |ConfidenceInterval { value, low, high }| serde_json::json!({ "value": value, "low": low, "high": high });
+    let check = |check: &Option<MedianComparison>| {
         check.as_ref().map(|check| {
             serde_json::json!({
                 "kernel": bounds(check.kernel),
@@ -301,7 +309,7 @@ fn point_as_json(compared: &ComparedPoint) -> serde_json::Value {
         "mean_ms": check(&compared.mean),
         "p99_ms": check(&compared.p99),
         "throughput_kbps": check(&compared.throughput),
-        "collapsed": { "kernel": collapses.kernel.0, "model": collapses.model.0, "p": collapses.p() },
+        "collapsed": { "kernel": collapses.kernel.0, "model": collapses.model.0, "p": collapses.p_value() },
         "wasserstein_ms": wasserstein_ms,
     })
 }
@@ -316,7 +324,7 @@ fn row(compared: &ComparedPoint) -> Vec<String> {
     row
 }
 
-fn check_cells(check: &Check) -> [String; 4] {
+fn check_cells(check: &MedianComparison) -> [String; 4] {
     let off = format!("{:+.1} % ({:.1}×)", check.percent().value, check.excess());
     [format_median(check.kernel), three_digits(check.model.value), off, check.format_ranks()]
 }

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::point_row::json;
-use crate::run_plan::{stop_on_interrupt, threads};
-use crate::terminal::{note, say, table};
+use crate::run_plan::{stop_on_interrupt, thread_count};
+use crate::terminal::{note, print, table};
 
 use super::Validate;
 
@@ -151,11 +151,11 @@ impl RandomArgs {
             out,
             options: self,
         };
-        let outcomes = session.perform_missing_runs(count, threads(flags.jobs))?;
+        let outcomes = session.perform_missing_runs(count, thread_count(flags.jobs))?;
         if flags.json {
-            outcomes.iter().for_each(|outcome| say(&json(outcome)));
+            outcomes.iter().for_each(|outcome| print(&json(outcome)));
         } else {
-            say(&session.summary(&outcomes)?);
+            print(&session.summary(&outcomes)?);
         }
         if (outcomes.len() as u64) < count {
             return Err(Failure::Failed("interrupted; run the same command again to continue".to_owned()));
@@ -248,11 +248,11 @@ impl Session<'_> {
         let scenario = &comparison.scenario;
         let file = self.out.join(format!("{}.toml", scenario.name));
         let head = format!("# {}\n# {}\n", scenario.family(), scenario.command());
-        fs::write(&file, head + &scenario.file()?).map_err(|e| cannot_write(&file, &e))?;
+        fs::write(&file, head + &scenario.experiment_text()?).map_err(|e| cannot_write(&file, &e))?;
         if comparison.verdict.difference().is_none() {
             return Ok(());
         }
-        let points = [scenario.first_point()?, scenario.point()?];
+        let points = [scenario.point_with_assumed_options()?, scenario.point()?];
         let traces = points.iter().zip(self.worlds).map(|(point, world)| trace(point, world));
         let [first, second] = <[_; 2]>::try_from(traces.collect::<Vec<_>>()).expect("there are two worlds");
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(()) };

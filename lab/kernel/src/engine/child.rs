@@ -46,7 +46,7 @@ pub(super) fn await_end(child: &Child) -> io::Result<()> {
 }
 
 /// Kills the process and its descendants, and returns its exit status. Must not be called twice: the process ID may have been reused.
-pub(super) fn end(child: &mut Child) -> io::Result<ExitStatus> {
+pub(super) fn kill_and_wait(child: &mut Child) -> io::Result<ExitStatus> {
     let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
     child.wait()
 }
@@ -57,7 +57,7 @@ pub(crate) struct ChildProcess {
     child: Child,
     /// A descriptor that becomes readable when the process has ended.
     ending: OwnedFd,
-    /// Whether [`end`](Self::end) has been called.
+    /// Whether [`kill_and_wait`](Self::kill_and_wait) has been called.
     is_over: bool,
 }
 
@@ -69,7 +69,7 @@ impl ChildProcess {
         match pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(ending) => Ok(Self { child, ending, is_over: false }),
             Err(problem) => {
-                let _ = end(&mut child);
+                let _ = kill_and_wait(&mut child);
                 Err(problem.into())
             }
         }
@@ -88,16 +88,16 @@ impl ChildProcess {
     }
 
     /// Kills the process and returns its exit status. Must not be called twice.
-    pub(crate) fn end(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) fn kill_and_wait(&mut self) -> io::Result<ExitStatus> {
         self.is_over = true;
-        end(&mut self.child)
+        kill_and_wait(&mut self.child)
     }
 }
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         if !self.is_over {
-            let _ = end(&mut self.child);
+            let _ = kill_and_wait(&mut self.child);
         }
     }
 }

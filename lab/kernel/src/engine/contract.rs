@@ -11,10 +11,10 @@ use std::time::Duration;
 use hol_scenario::{Cost, Scenario};
 
 use super::interactive::InteractiveGuest;
-use crate::error::Console;
+use crate::error::ConsoleOutput;
 use crate::image::Image;
-use crate::mailbox::Mail;
-use crate::root::Root;
+use crate::mailbox::MailboxContent;
+use crate::root::RootImage;
 use crate::{KernelError, Provenance};
 
 /// A way to run a kernel.
@@ -53,7 +53,7 @@ pub(crate) struct Task<'t> {
     /// The job, as JSON.
     pub(crate) job: &'t [u8],
     /// The root file system of the user's programs, if there are any.
-    pub(crate) root: Option<&'t Root>,
+    pub(crate) root: Option<&'t RootImage>,
     /// Whether the guest is interactive.
     pub(crate) is_interactive: bool,
     /// Wall-clock limit of the run; for an interactive guest, of its start.
@@ -64,9 +64,9 @@ pub(crate) struct Task<'t> {
 #[derive(Debug)]
 pub(crate) struct TaskResult {
     /// Results of the guest.
-    pub(crate) mail: Mail,
+    pub(crate) mail: MailboxContent,
     /// Console output of the guest.
-    pub(crate) console: Console,
+    pub(crate) console: ConsoleOutput,
     /// The engine that ran the task, and its mode.
     pub(crate) provenance: Provenance,
 }

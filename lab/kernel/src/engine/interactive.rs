@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::KernelError;
 use crate::error::MachineFault;
 use crate::job::JobResult;
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 use crate::session_step::{GuestMessage, SessionObserver, Step, StepControl, StepResult};
 
 /// A guest that performs steps. Dropping it ends the guest.
@@ -56,7 +56,7 @@ fn parse_message(message: &[u8]) -> Result<GuestMessage, KernelError> {
 }
 
 /// Returns why a guest ended unexpectedly, from the `mail` that it wrote.
-pub(super) fn exit_reason(mail: &Mail) -> MachineFault {
+pub(super) fn exit_reason(mail: &MailboxContent) -> MachineFault {
     match serde_json::from_slice(&mail.result_json) {
         Ok(JobResult::Failed(problem)) => MachineFault::Guest(problem),
         _ => MachineFault::Ended("the guest ended the session".to_owned()),

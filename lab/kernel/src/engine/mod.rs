@@ -15,7 +15,7 @@ use crate::{KernelError, Provenance};
 use contract::Engine;
 pub(crate) use contract::{KernelInstance, Task, TaskResult};
 pub(crate) use interactive::InteractiveGuest;
-pub use sandbox::confinement;
+pub use sandbox::landlock_version;
 
 /// Returns the engine that runs `image`.
 pub(crate) fn engine_for(image: &Image) -> &'static dyn Engine {

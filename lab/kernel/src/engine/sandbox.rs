@@ -74,7 +74,7 @@ fn own_directory_access() -> BitFlags<AccessFs> {
 }
 
 /// Returns the version of Landlock that confines engines on this host; `None` without Landlock.
-pub fn confinement() -> Option<i32> {
+pub fn landlock_version() -> Option<i32> {
     // This call restricts nothing; its result contains the version that the kernel supports.
     let asked = RestrictSelf::default().no_new_privs(false).apply();
     match asked.ok()?.landlock {
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     #[ignore = "needs /dev/shm and Linux 6.12 with Landlock"]
     fn an_escaped_guest_is_confined_to_its_directory() {
-        let version = confinement().unwrap_or(0);
+        let version = landlock_version().unwrap_or(0);
         assert!(version >= 6, "version {version} of Landlock cannot restrict files, TCP and signals");
         for attempt in ATTEMPTS {
             assert_eq!(

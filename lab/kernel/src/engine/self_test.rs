@@ -6,7 +6,7 @@ use serde_json::{from_value, json};
 
 use crate::KernelError;
 use crate::job::Job;
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 
 /// Number of messages: enough for a thousand halts of the guest, at each of which the host could interfere.
 const MESSAGES: u64 = 200;
@@ -23,8 +23,8 @@ pub(super) enum HostDisturbance {
 
 /// Returns whether two runs of the same job differ; `run` performs a job. They run one after the other,
 /// because memory may suffice for only one.
-pub(super) fn differs(
-    run: impl Fn(&[u8], HostDisturbance) -> Result<Mail, KernelError>,
+pub(super) fn runs_differ(
+    run: impl Fn(&[u8], HostDisturbance) -> Result<MailboxContent, KernelError>,
 ) -> Result<bool, KernelError> {
     let job = job();
     Ok(run(&job, HostDisturbance::None)? != run(&job, HostDisturbance::Forced)?)
@@ -32,7 +32,7 @@ pub(super) fn differs(
 
 /// Returns a job with transactions over a lossy link, with TCP, which every kernel has.
 fn job() -> Vec<u8> {
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         from_value(json!({ "loss": "5%" })).expect("the network of the self-test is valid"),
         "tcp".parse().expect("the transport of the self-test is valid"),
         from_value(json!({ "kind": "simco" })).expect("the workload of the self-test is valid"),
@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn equal_results_pass_and_different_results_do_not() {
-        let answer = |octet| Ok(Mail { records: vec![octet], ..Mail::default() });
-        assert!(!differs(|_, _| answer(1)).unwrap());
-        assert!(differs(|_, host| answer(u8::from(host == HostDisturbance::Forced))).unwrap());
+        let answer = |octet| Ok(MailboxContent { records: vec![octet], ..MailboxContent::default() });
+        assert!(!runs_differ(|_, _| answer(1)).unwrap());
+        assert!(runs_differ(|_, host| answer(u8::from(host == HostDisturbance::Forced))).unwrap());
     }
 
     #[test]

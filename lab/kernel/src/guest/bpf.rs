@@ -101,7 +101,7 @@ struct Attach {
 
 impl Map {
     /// Creates a map that holds one number.
-    pub(super) fn number(value: u64) -> Result<Self, GuestError> {
+    pub(super) fn new_number(value: u64) -> Result<Self, GuestError> {
         let create = Create { kind: ARRAY_MAP, key_size: 4, value_size: 8, max_entries: 1 };
         let map = Self(open(MAP_CREATE, &create, "create a counter for a filter")?);
         map.update(&0_u32, value)?;
@@ -109,7 +109,7 @@ impl Map {
     }
 
     /// Creates a set of numbers.
-    pub(super) fn set(members: &[u64]) -> Result<Self, GuestError> {
+    pub(super) fn new_set(members: &[u64]) -> Result<Self, GuestError> {
         let max_entries = u32::try_from(members.len())?.max(1);
         let create = Create { kind: HASH_MAP, key_size: 8, value_size: 8, max_entries };
         let map = Self(open(MAP_CREATE, &create, "create a set of numbers for a filter")?);

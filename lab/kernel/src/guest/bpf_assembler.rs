@@ -11,9 +11,9 @@ pub(super) const MULTIPLY_REGISTER: u8 = 0x2f;
 pub(super) const AND: u8 = 0x57;
 pub(super) const SHIFT_RIGHT: u8 = 0x77;
 pub(super) const XOR_REGISTER: u8 = 0xaf;
-pub(super) const SET: u8 = 0xb7;
-pub(super) const COPY_REGISTER: u8 = 0xbf;
-pub(super) const CONSTANT: u8 = 0x18;
+pub(super) const MOVE: u8 = 0xb7;
+pub(super) const MOVE_REGISTER: u8 = 0xbf;
+pub(super) const LOAD_CONSTANT: u8 = 0x18;
 pub(super) const LOAD_WORD: u8 = 0x61;
 pub(super) const LOAD: u8 = 0x79;
 /// Loads from the packet in register 6 to register 0; clobbers registers 1 to 5. linux/filter.h, BPF_LD_ABS.
@@ -36,7 +36,7 @@ const MAP_LOOKUP: i32 = 1;
 
 /// A program under construction; register 6 holds its context.
 #[derive(Debug)]
-pub(super) struct Code {
+pub(super) struct BpfAssembler {
     instructions: Vec<u64>,
     /// The default return value.
     default_value: i32,
@@ -44,11 +44,11 @@ pub(super) struct Code {
     jumps_to_end: Vec<usize>,
 }
 
-impl Code {
+impl BpfAssembler {
     /// Creates a program that returns `default_value` by default.
     pub(super) fn new(default_value: i32) -> Self {
         Self { instructions: Vec::new(), default_value, jumps_to_end: Vec::new() }.op(
-            COPY_REGISTER,
+            MOVE_REGISTER,
             6,
             1,
             0,
@@ -67,11 +67,11 @@ impl Code {
     /// Loads a constant, in two instructions.
     pub(super) fn constant(self, to: u8, value: u64) -> Self {
         let (low, high) = (value as u32, (value >> 32) as u32);
-        self.op(CONSTANT, to, 0, 0, low.cast_signed()).op(0, 0, 0, 0, high.cast_signed())
+        self.op(LOAD_CONSTANT, to, 0, 0, low.cast_signed()).op(0, 0, 0, 0, high.cast_signed())
     }
 
     /// Sets register 0 to the address of the only number of `map`.
-    pub(super) fn number(self, map: &Map) -> Self {
+    pub(super) fn look_up_number(self, map: &Map) -> Self {
         self.op(STORE_CONSTANT_WORD, 10, 0, -4, 0).look_up(map, -4)
     }
 
@@ -79,14 +79,14 @@ impl Code {
     /// returns its default value if `map` lacks the key.
     pub(super) fn look_up(self, map: &Map, key: i16) -> Self {
         const MAP: u8 = 1;
-        let code = self.op(CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
-        let code = code.op(COPY_REGISTER, 2, 10, 0, 0).op(ADD, 2, 0, 0, key.into());
+        let code = self.op(LOAD_CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
+        let code = code.op(MOVE_REGISTER, 2, 10, 0, 0).op(ADD, 2, 0, 0, key.into());
         code.op(CALL, 0, 0, 0, MAP_LOOKUP).pass_if(IF_EQUAL, 0, 0)
     }
 
     /// Appends a step of SplitMix64 on register 1: r1 ^= r1 >> by.
     pub(super) fn xor_shift(self, by: i32) -> Self {
-        self.op(COPY_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
+        self.op(MOVE_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
     }
 
     /// Multiplies register 1 by a constant. Clobbers register 2.
@@ -97,11 +97,11 @@ impl Code {
     /// Limits a register to `max`. Clobbers register 2.
     pub(super) fn at_most(self, register: u8, max: u64) -> Self {
         let code = self.constant(2, max).op(IF_NOT_BELOW_REGISTER, 2, register, 1, 0);
-        code.op(COPY_REGISTER, register, 2, 0, 0)
+        code.op(MOVE_REGISTER, register, 2, 0, 0)
     }
 
     /// Makes the program return its default value unless register `one` is below register `other`.
-    pub(super) fn unless_below(self, one: u8, other: u8) -> Self {
+    pub(super) fn pass_unless_below(self, one: u8, other: u8) -> Self {
         self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
     }
 
@@ -118,7 +118,7 @@ impl Code {
 
     /// Appends a return of this value.
     pub(super) fn return_value(self, answer: i32) -> Self {
-        self.op(SET, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
+        self.op(MOVE, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
     }
 
     /// Makes the program return its default value unless the register equals `value`.

@@ -24,8 +24,8 @@ impl Capture {
     /// Starts the capture at every interface of both ends.
     pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, GuestError> {
         let octets = mtu as usize;
-        let frames = estimate_frames(job).min(RING_MEMORY / topology.ends().count() / octets);
-        let rings = topology.ends().map(|(interface, namespace, index)| {
+        let frames = estimate_frames(job).min(RING_MEMORY / topology.captured_interfaces().count() / octets);
+        let rings = topology.captured_interfaces().map(|(interface, namespace, index)| {
             namespace.enter()?;
             let ring = Ring::open(index, frames, octets);
             let ring = ring.map_err(|e| format!("cannot capture at interface {}: {e}", interface.0))?;
@@ -71,6 +71,6 @@ fn estimate_frames(job: &Job) -> usize {
     }
     // SIMCO's messages are short, and the number and sizes of a page's or a batch's files are unknown.
     let unknown = if workload.record_kind() == RecordKind::Transaction { 1 } else { 100 };
-    let packets = workload.longest().map_or(unknown, |longest| longest.div_ceil(MIN_MSS));
+    let packets = workload.longest_message().map_or(unknown, |longest| longest.div_ceil(MIN_MSS));
     (OPENING_FRAMES + messages.saturating_mul(8 * packets)) as usize
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::sys::prctl::{get_timerslack, set_timerslack};
 
 /// Returns the wall clock, in ns since 1970.
-pub(super) fn wall() -> u64 {
+pub(super) fn wall_clock_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -24,4 +24,4 @@ pub(super) fn wait(time: Duration) -> nix::Result<()> {
 
 /// The type of an instant of virtual time.
 #[expect(clippy::disallowed_types, reason = "in here the clock is the machine's virtual one")]
-pub(super) type Clock = std::time::Instant;
+pub(super) type VirtualInstant = std::time::Instant;

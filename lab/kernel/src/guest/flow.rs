@@ -8,7 +8,9 @@ use std::time::Duration;
 use hol_base::{Duration as Span, Seed, Time};
 use hol_measure::Record;
 use hol_scenario::{RunEnd, Scenario, Side};
-use hol_sockets::{EndAddresses, FlowParameters, FlowRun, FlowRuns, RunLinks, RunStart, SocketsError, Stop};
+use hol_sockets::{
+    EndAddresses, FlowParameters, FlowRun, FlowRuns, RunLinks, RunStart, SocketsError, StopSignal,
+};
 use nix::sched::{CloneFlags, setns};
 
 use super::GuestError;
@@ -62,7 +64,7 @@ impl Flows<'_> {
 
 /// The results of all flows, and of the user's programs.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct FlowResults {
     pub(super) runs: FlowRuns,
     /// Results of the user's programs.
     pub(super) output: ProgramOutput,
@@ -76,8 +78,8 @@ pub(super) fn run(
     programs: Option<Programs<'_>>,
     beginning: &RunStart,
     interval: Option<Span>,
-) -> Result<Outcome, GuestError> {
-    let stop = Stop::new()?;
+) -> Result<FlowResults, GuestError> {
+    let stop = StopSignal::new()?;
     let measured = |own: RunLinks<'_>| match programs {
         Some(programs) if scenario.runs_programs() => programs.run(None),
         Some(programs) => run_programs_meanwhile(programs, &stop, || flows.run(0, own)),
@@ -86,13 +88,13 @@ pub(super) fn run(
     let other = |flow, links: RunLinks<'_>| flows.run(flow, links);
     let (runs, output) =
         FlowRuns::of(scenario, &flows.flow_parameters, (beginning, &stop), interval, other, measured)?;
-    Ok(Outcome { runs, output })
+    Ok(FlowResults { runs, output })
 }
 
 /// Runs `programs` until the measured flow has ended. The run fails if they fail.
 fn run_programs_meanwhile(
     programs: Programs<'_>,
-    stop: &Stop,
+    stop: &StopSignal,
     measured: impl FnOnce() -> Result<FlowRun, SocketsError>,
 ) -> Result<(FlowRun, ProgramOutput), GuestError> {
     let (run, raised, programs_run) = thread::scope(|scope| {
@@ -109,7 +111,7 @@ fn run_programs_meanwhile(
     Ok((run, output))
 }
 
-impl Outcome {
+impl FlowResults {
     /// Returns the measured flow.
     pub(super) fn measured(&self) -> &FlowRun {
         &self.runs.flows[0]

@@ -10,7 +10,7 @@ use hol_traffic::ShapedLink;
 use hol_wire::udp::Datagram;
 
 use super::GuestError;
-use super::clock::Clock;
+use super::clock::VirtualInstant;
 use super::topology::Topology;
 use crate::netem::BuildableNetwork;
 
@@ -61,7 +61,7 @@ fn measure_baseline(
     let wire = SocketPair {
         sender: socket(topology, from, from.address)?,
         receiver: socket(topology, to, to.address)?,
-        payload: vec![0; packet as usize - plan.network.ip().header_length() - Datagram::HEADER],
+        payload: vec![0; packet as usize - plan.network.ip().header_length() - Datagram::HEADER_LENGTH],
     };
     wire.sender.connect(wire.receiver.local_addr()?)?;
     wire.receiver.set_read_timeout(Some(timeout))?;
@@ -97,7 +97,7 @@ impl SocketPair {
     /// Sends datagrams back to back; returns the time until the last has arrived, in ns.
     fn send(&self, count: u64) -> std::io::Result<u64> {
         let mut buffer = vec![0; self.payload.len()];
-        let start = Clock::now();
+        let start = VirtualInstant::now();
         for _ in 0..count {
             self.sender.send(&self.payload)?;
         }

@@ -82,7 +82,7 @@ fn boot() -> Result<(), GuestError> {
         mount(Some(source), target, Some(kind), MsFlags::empty(), None::<&str>)
             .map_err(|e| format!("cannot mount {target}: {e}"))?;
     }
-    modules::at_boot().try_for_each(|file| load(&file))?;
+    modules::boot_modules().try_for_each(|file| load(&file))?;
     allow_large_buffers()?;
     stop_counting_pages()?;
     allow_every_controller()?;
@@ -97,8 +97,8 @@ fn boot() -> Result<(), GuestError> {
 /// Raises the limits of socket buffers to what experiments may set. `rmem_max` affects TCP's window scale too, but only above the 6 MiB of
 /// `tcp_rmem`.
 fn allow_large_buffers() -> Result<(), GuestError> {
-    namespace::set("net/core/wmem_max", "1073741824")?;
-    namespace::set("net/core/rmem_max", "6291456")
+    namespace::set_sysctl("net/core/wmem_max", "1073741824")?;
+    namespace::set_sysctl("net/core/rmem_max", "6291456")
 }
 
 /// Makes Linux sum up the memory statistics of each processor once a day instead of once a second, because summing up
@@ -107,14 +107,14 @@ fn allow_large_buffers() -> Result<(), GuestError> {
 fn stop_counting_pages() -> Result<(), GuestError> {
     const STAT_INTERVAL: &str = "vm/stat_interval";
     let counts = Path::new("/proc/sys").join(STAT_INTERVAL).exists();
-    if counts { namespace::set(STAT_INTERVAL, "86400") } else { Ok(()) }
+    if counts { namespace::set_sysctl(STAT_INTERVAL, "86400") } else { Ok(()) }
 }
 
 /// Allows every available congestion control on all nodes: in all namespaces except the first, Linux forbids DCTCP,
 /// because it starves other flows.
 fn allow_every_controller() -> Result<(), GuestError> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
-    namespace::set("net/ipv4/tcp_allowed_congestion_control", available.trim())
+    namespace::set_sysctl("net/ipv4/tcp_allowed_congestion_control", available.trim())
 }
 
 /// Waits until Linux trusts a clock source, which takes Linux 6.1 longer than 6.12; before that, timers expire only at

@@ -41,7 +41,7 @@ impl Namespace {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot create a network namespace: {e}"))?;
         let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: RoutingSocket::open()? };
         for (name, value) in if ip == Ip::V4 { &IPV4_SYSCTLS[..] } else { &IPV6_SYSCTLS } {
-            set(name, value)?;
+            set_sysctl(name, value)?;
         }
         Ok(namespace)
     }
@@ -53,13 +53,13 @@ impl Namespace {
 }
 
 /// Sets a sysctl of this thread's namespace.
-pub(super) fn set(name: &str, value: &str) -> Result<(), GuestError> {
+pub(super) fn set_sysctl(name: &str, value: &str) -> Result<(), GuestError> {
     fs::write(setting_path(name), value).map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
 }
 
 /// Returns the numbers of packets that an interface of this namespace has received and sent; `None` if there
 /// is no such interface.
-pub(super) fn packets(interface: &str) -> Option<(u64, u64)> {
+pub(super) fn interface_packets(interface: &str) -> Option<(u64, u64)> {
     parse_counters(&fs::read_to_string("/proc/net/dev").ok()?, interface)
 }
 

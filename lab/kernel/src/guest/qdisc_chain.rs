@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hol_base::Seed;
 use hol_netlink::{CREATE, Message};
 use hol_network::{EventRate, LinkChange, Settings};
-use hol_traffic::discipline::{ROOT, TCA_KIND, TCA_OPTIONS};
-use hol_traffic::{Filter, ShapedLink, Stage, apply, discipline, emulator, queue};
+use hol_traffic::discipline::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS};
+use hol_traffic::{DropFilter, ShapedLink, Stage, apply, discipline, emulator, queue};
 
 use super::bpf::Program;
 use super::namespace::Namespace;
@@ -24,12 +24,12 @@ const EGRESS: u32 = 0xffff_fff3;
 
 /// An interface, and a routing socket of its namespace.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(super) struct InterfaceHandle {
     routing: RoutingSocket,
     interface: u32,
 }
 
-impl Port {
+impl InterfaceHandle {
     /// Opens the interface with this index.
     pub(super) fn new(there: &Namespace, interface: u32) -> Result<Self, GuestError> {
         there.enter()?;
@@ -41,9 +41,9 @@ impl Port {
 #[derive(Debug)]
 pub(super) struct Detour {
     /// The interface with the queue.
-    pub(super) queue: Port,
+    pub(super) queue: InterfaceHandle,
     /// The interface at which packets return.
-    pub(super) back: Port,
+    pub(super) back: InterfaceHandle,
 }
 
 /// One direction of a link. It begins at the interface with the stages and ends at the interface at which
@@ -53,9 +53,9 @@ pub(super) struct Chain {
     link: ShapedLink,
     seed: Seed,
     /// The interface that has the stages.
-    start: Port,
+    start: InterfaceHandle,
     /// The interface at which packets arrive.
-    end: Port,
+    end: InterfaceHandle,
     detour: Option<Detour>,
     /// The installed stages; empty while the link is down.
     stages: Vec<Stage>,
@@ -76,8 +76,8 @@ impl Chain {
     pub(super) fn new(
         link: ShapedLink,
         seed: Seed,
-        start: Port,
-        end: Port,
+        start: InterfaceHandle,
+        end: InterfaceHandle,
         detour: Option<Detour>,
     ) -> Result<Self, GuestError> {
         let (settings, floor) = (link.settings.clone(), link.baseline_stages());
@@ -157,23 +157,25 @@ impl Chain {
         self.stages = stages.to_vec();
         for (place, stage) in stages.iter().enumerate() {
             match stage {
-                Stage::Filter(Filter::Admit(limit)) => {
-                    let [admit, after] = tc_bpf::octet_limit(*limit)?;
+                Stage::Filter(DropFilter::Admit(limit)) => {
+                    let [admit, after] = tc_bpf::octet_limit_programs(*limit)?;
                     release = Some(after);
                     self.install_filter(place, &admit)?;
                 }
-                Stage::Filter(Filter::Release) => {
+                Stage::Filter(DropFilter::Release) => {
                     let release = release.take().ok_or(
                         "a filter counts packets that leave a queue, but none counts those that enter it",
                     )?;
                     self.install_filter(place, &release)?;
                 }
-                Stage::Filter(Filter::Wake) => self.install_filter(place, &tc_bpf::drop_wake_frames()?)?,
-                Stage::Filter(Filter::Drop(numbers)) => {
+                Stage::Filter(DropFilter::Wake) => {
+                    self.install_filter(place, &tc_bpf::wake_frame_drop_program()?)?
+                }
+                Stage::Filter(DropFilter::Drop(numbers)) => {
                     self.install_counter(place, || tc_bpf::drop_program(numbers))?;
                 }
-                Stage::Filter(Filter::Police(bucket)) => {
-                    self.install_counter(place, || tc_bpf::police(*bucket))?;
+                Stage::Filter(DropFilter::Police(bucket)) => {
+                    self.install_counter(place, || tc_bpf::policer_program(*bucket))?;
                 }
                 _ => self.install_stage(place)?,
             }
@@ -194,23 +196,23 @@ impl Chain {
         self.stages.clear();
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
         queue.into_iter().chain([&self.start]).try_for_each(|port| {
-            let message = discipline::set(port.interface, self.handle(0), ROOT, "blackhole");
+            let message = discipline::set(port.interface, self.handle(0), TC_H_ROOT, "blackhole");
             port.routing.request(message, "take a link down")
         })
     }
 
     fn handle(&self, place: usize) -> u32 {
-        handle::handle_of(self.changes, place)
+        handle::stage_handle(self.changes, place)
     }
 
     /// Returns the interface of the stage at `place`, and the start of a message that sets the discipline there.
-    fn discipline_message(&self, place: usize, kind: &str) -> (&Port, Message) {
+    fn discipline_message(&self, place: usize, kind: &str) -> (&InterfaceHandle, Message) {
         let crossed = self.stages[..place].contains(&Stage::Transit);
         let before = self.detour.as_ref().filter(|_| !crossed).map(|detour| &detour.queue);
         let port = before.unwrap_or(&self.start);
         // The parent is the one class of an emulator or a queue, or the only used class of a filter.
         let above = place.checked_sub(1).filter(|above| self.stages[*above] != Stage::Transit);
-        let parent = above.map_or(ROOT, |above| self.handle(above) | 1);
+        let parent = above.map_or(TC_H_ROOT, |above| self.handle(above) | 1);
         let message = discipline::set(port.interface, self.handle(place), parent, kind);
         let message = match before {
             Some(_) if place == 0 => queue::with_overhead(message, self.settings.overhead),
@@ -286,13 +288,18 @@ impl Chain {
     }
 
     /// Attaches a program to all packets that arrive at an interface (`INGRESS`) or leave it (`EGRESS`).
-    fn attach_to_interface(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
+    fn attach_to_interface(
+        &self,
+        port: &InterfaceHandle,
+        side: u32,
+        program: &Program,
+    ) -> Result<(), GuestError> {
         let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
         port.routing.request(message, &self.needs("a filter", "sch_ingress"))?;
         self.attach(port, side, program)
     }
 
-    fn attach(&self, port: &Port, parent: u32, program: &Program) -> Result<(), GuestError> {
+    fn attach(&self, port: &InterfaceHandle, parent: u32, program: &Program) -> Result<(), GuestError> {
         const FD_ATTRIBUTE: u16 = 6;
         const FLAGS_ATTRIBUTE: u16 = 8;
         /// The program's return value is the action.

@@ -9,7 +9,7 @@ use std::time::Duration as StdDuration;
 use hol_base::{Duration, Time};
 use hol_scenario::{QueueSample, Sample, SampleValue};
 use hol_sockets::RunStart;
-use hol_traffic::{Discipline, Emulator, Filter, Stage, discipline};
+use hol_traffic::{Discipline, DropFilter, Emulator, Stage, discipline};
 
 use super::GuestError;
 use super::clock::wait;
@@ -88,7 +88,7 @@ impl LinkQueueStatistics {
         let transmitter = stages.iter().rposition(is_transmitter).unwrap_or(0);
         let (queue, admits) = (
             place(&|stage| matches!(stage, Stage::Queue(_))),
-            place(&|stage| matches!(stage, Stage::Filter(Filter::Admit(_)))),
+            place(&|stage| matches!(stage, Stage::Filter(DropFilter::Admit(_)))),
         );
         let dropping = queue.or(admits).unwrap_or(transmitter);
         // The queue's count includes the drops of its child disciplines.
@@ -129,7 +129,8 @@ impl LinkQueueStatistics {
 /// Returns a discipline with its position; `None` for the default disciplines of an interface.
 fn positioned(discipline: Discipline) -> Option<((u32, usize), Discipline)> {
     let Discipline { interface, handle, .. } = discipline;
-    (handle >> 16 > 0 && handle >> 16 < 0xffff).then(|| ((interface, handle::place_of(handle)), discipline))
+    (handle >> 16 > 0 && handle >> 16 < 0xffff)
+        .then(|| ((interface, handle::stage_index(handle)), discipline))
 }
 
 /// The samples of the thread that reads queue statistics.

@@ -71,7 +71,7 @@ impl Schedule {
     }
 
     /// Performs the events at their times in a separate thread, until the machine ends.
-    pub(super) fn follow(self) -> Result<(), GuestError> {
+    pub(super) fn spawn_thread(self) -> Result<(), GuestError> {
         if !self.events.is_empty() {
             thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(self))?;
         }
@@ -81,7 +81,7 @@ impl Schedule {
     /// Performs the events that are due; returns the time until the next one, which is a lower bound if the run has not begun.
     pub(super) fn perform_due(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
-            let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
+            let left = event.at().saturating_since(self.beginning.elapsed().unwrap_or_default());
             if left > Span::ZERO {
                 return Ok(Some(Duration::from_nanos(left.as_nanos())));
             }

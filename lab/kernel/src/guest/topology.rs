@@ -12,7 +12,7 @@ use super::attachment::{Attachment, AttachmentChange};
 use super::namespace::{self, Namespace};
 use super::netlink::RoutingSocket;
 use super::path_manager::PathManager;
-use super::qdisc_chain::{Chain, Detour, Port};
+use super::qdisc_chain::{Chain, Detour, InterfaceHandle};
 use super::queue_sampler::LinkQueueStatistics;
 use super::reroute::Reroute;
 use super::route::{self, BEHIND_LAN_TABLE, Interface, MAIN_TABLE};
@@ -55,7 +55,7 @@ struct Router {
 }
 
 /// The numbers of packets that entered and left each link direction.
-pub(super) type Counts = Vec<(u64, u64)>;
+pub(super) type PacketCounts = Vec<(u64, u64)>;
 
 /// Builds the network of `plan`, with links that only delay packets. `seed` is the run's; `ends` are the nodes whose packets are captured.
 pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, GuestError> {
@@ -78,7 +78,7 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
 
 impl Topology {
     /// Returns the interfaces of the captured nodes: index in the network, namespace, index in the kernel.
-    pub(super) fn ends(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
+    pub(super) fn captured_interfaces(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
         let cables = (0..).map(InterfaceId).zip(&self.cables);
         let ends = cables.filter(|(_, cable)| self.ends.contains(&cable.node));
         ends.map(|(id, cable)| (id, self.node(cable.node), cable.outer_index))
@@ -113,7 +113,7 @@ impl Topology {
     }
 
     /// Returns the moves of nodes during the run, by time. Addresses that are added later are removed now.
-    pub(super) fn moves(
+    pub(super) fn attachment_changes(
         &self,
         plan: &BuildableNetwork,
         has_mptcp: bool,
@@ -146,7 +146,7 @@ impl Topology {
 
     /// Allows MPTCP connections of a node to have a subflow on each link. If the node `announces_addresses`, it signals its other
     /// addresses to its peers, and which of `paths` are backups. The kernel supports at most eight subflows.
-    pub(super) fn join_paths(
+    pub(super) fn set_up_subflows(
         &self,
         plan: &BuildableNetwork,
         node: NodeId,
@@ -204,24 +204,24 @@ impl Topology {
     }
 
     /// Returns the number of packets that the captured nodes have sent.
-    pub(super) fn packets(&self) -> Result<u64, GuestError> {
+    pub(super) fn sent_packets(&self) -> Result<u64, GuestError> {
         let mut total = 0;
         for cable in self.cables.iter().filter(|cable| self.ends.contains(&cable.node)) {
             self.node(cable.node).enter()?;
-            total += namespace::packets(&cable.outer.name).map_or(0, |(_, sent)| sent);
+            total += namespace::interface_packets(&cable.outer.name).map_or(0, |(_, sent)| sent);
         }
         Ok(total)
     }
 
     /// Returns the numbers of packets of each link direction so far.
-    pub(super) fn packet_counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
+    pub(super) fn packet_counts(&self, plan: &BuildableNetwork) -> Result<PacketCounts, GuestError> {
         let mut counts = vec![(0, 0); plan.links.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
             router.namespace.enter()?;
             for (place, interface) in segment.interfaces.iter().enumerate() {
                 let near = &self.cable(*interface).near.name;
                 let (received, sent) =
-                    namespace::packets(near).ok_or("an interface of a router is missing")?;
+                    namespace::interface_packets(near).ok_or("an interface of a router is missing")?;
                 let (into, out_of) = match segment.medium {
                     Medium::Link { up, down } if place == 0 => (up, down),
                     Medium::Link { up, down } => (down, up),
@@ -238,7 +238,7 @@ impl Topology {
     pub(super) fn link_counters(
         &self,
         plan: &BuildableNetwork,
-        before: &Counts,
+        before: &PacketCounts,
     ) -> Result<Vec<LinkDirectionCounters>, GuestError> {
         let counted = self.packet_counts(plan)?;
         let links = plan.links.iter().zip(before).zip(counted).map(|((link, before), now)| {
@@ -284,7 +284,7 @@ impl Topology {
         }
         let ends = segment.interfaces.iter().map(|id| self.cable(*id));
         let ends: Vec<_> = ends.map(|end| (self.node(end.node), end.outer_index, end.near_index)).collect();
-        let link = |id: LinkId, start: Port, end: Port| {
+        let link = |id: LinkId, start: InterfaceHandle, end: InterfaceHandle| {
             let link = plan.links[usize::from(id.0)].clone();
             let detour = link.has_entry_stages().then(|| detour(&namespace, plan, id)).transpose()?;
             let stops = link.changing.stops;
@@ -298,7 +298,11 @@ impl Topology {
         match segment.medium {
             Medium::Link { up, down } => {
                 for (id, (node, outer, near)) in [(up, ends[1]), (down, ends[0])] {
-                    chains.push(link(id, Port::new(&namespace, near)?, Port::new(node, outer)?)?);
+                    chains.push(link(
+                        id,
+                        InterfaceHandle::new(&namespace, near)?,
+                        InterfaceHandle::new(node, outer)?,
+                    )?);
                 }
             }
             Medium::Lan(id) => {
@@ -310,7 +314,11 @@ impl Topology {
                 route::create_veth_pair(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
                 let (start, end) = (bring_up(&namespace, ip, &before)?, bring_up(&namespace, ip, &beyond)?);
                 route::use_lan_table(&namespace.routing, ip, &beyond)?;
-                chains.push(link(id, Port::new(&namespace, start)?, Port::new(&namespace, end)?)?);
+                chains.push(link(
+                    id,
+                    InterfaceHandle::new(&namespace, start)?,
+                    InterfaceHandle::new(&namespace, end)?,
+                )?);
                 shared = Some((start, beyond));
             }
         }
@@ -369,7 +377,8 @@ fn detour(router: &Namespace, plan: &BuildableNetwork, link: LinkId) -> Result<D
     let [queue, back] = &ends;
     router.enter()?;
     route::create_veth_pair(&router.routing, queue, router, back, plan.mtu)?;
-    let [queue, back] = [queue, back].map(|end| Port::new(router, bring_up(router, plan.network.ip(), end)?));
+    let [queue, back] =
+        [queue, back].map(|end| InterfaceHandle::new(router, bring_up(router, plan.network.ip(), end)?));
     Ok(Detour { queue: queue?, back: back? })
 }
 

@@ -7,9 +7,9 @@ use hol_base::{Duration, Seed};
 use hol_network::NodeId;
 use hol_scenario::{Scenario, WorldReport};
 use hol_sockets::{
-    RunStart, Sysctl, clocksource, kernel_version, requested_sysctls, setting, setting_path, sysctls,
+    RunStart, Sysctl, clocksource, kernel_setting, kernel_version, requested_sysctls, setting_path, sysctls,
 };
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 
 use super::capture::Capture;
 use super::namespace;
@@ -20,23 +20,23 @@ use super::topology::{self, Topology};
 use super::variables::is_local_kernel;
 use super::{GuestError, flow, link_baseline, timer_wheel};
 use crate::job::{Job, JobResult, Report};
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 use crate::{netem, packed_records, packed_samples};
 
 /// Performs `job` in the guest and returns its results.
-pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
+pub(super) fn run(job: &Job) -> Result<MailboxContent, GuestError> {
     let seed = Seed(job.seed);
     let scenario = &job.scenario;
     let mut plan = netem::plan(&scenario.network)?;
     if job.shell {
         plan.allow_all_changes();
     }
-    let mut topology = topology::build(&plan, seed, &scenario.ends())?;
+    let mut topology = topology::build(&plan, seed, &scenario.captured_nodes())?;
     let (sysctls, lacking) = set_sysctls(&topology, &plan, scenario)?;
     let floor = link_baseline::measure_baselines(&topology, &plan)?;
     topology.install_settings()?;
-    let before = (topology.packets()?, topology.packet_counts(&plan)?);
-    let moves = topology.moves(&plan, has_mptcp(scenario))?;
+    let before = (topology.sent_packets()?, topology.packet_counts(&plan)?);
+    let moves = topology.attachment_changes(&plan, has_mptcp(scenario))?;
     let reroutes = topology.reroutes(&plan)?;
     let queues = if job.series_ns.is_some() { topology.queues(&plan)? } else { Vec::new() };
     let chains = topology.take_chains();
@@ -57,9 +57,12 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
             .zip(capture)
             .ok_or("an interactive session needs a scenario with programs, but this one has none")?;
         Shell::begin(programs, schedule, capture, seed).serve()?;
-        return Ok(Mail { result_json: JobResult::ShellEnded.to_octets(), ..Mail::default() });
+        return Ok(MailboxContent {
+            result_json: JobResult::ShellEnded.to_octets(),
+            ..MailboxContent::default()
+        });
     }
-    schedule.follow()?;
+    schedule.spawn_thread()?;
     let interval = job.series_ns.map(Duration::from_nanos);
     let sampler =
         interval.map(|interval| QueueSampler::start(queues, interval, beginning.clone())).transpose()?;
@@ -96,13 +99,13 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     };
     world_report.add_caution(output.caution);
     world_report.add_caution(lacking);
-    let packets = topology.packets()?.saturating_sub(before.0);
+    let packets = topology.sent_packets()?.saturating_sub(before.0);
     let secrets = if job.capture { outcome.secrets() } else { String::new() };
     let report = Report { world_report, flows: outcome.reports(), packets, secrets };
     let mut samples = outcome.runs.take_samples();
     samples.extend(sampler);
     samples.sort_by_key(|sample| sample.at);
-    Ok(Mail {
+    Ok(MailboxContent {
         result_json: JobResult::Done(Box::new(report)).to_octets(),
         samples: packed_samples::pack(&samples),
         records: packed_records::pack(&outcome.take_records()),
@@ -132,7 +135,7 @@ fn set_sysctls(
             let is_changed = !(is_local_kernel() && name.starts_with("module/"));
             for end in [workload.client_node(), workload.server_node()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
-                let made = namespace::set(name, value);
+                let made = namespace::set_sysctl(name, value);
                 if made.is_err()
                     && is_older_than(name)
                     && !requested_sysctls(transport, &kernel)?.contains(&needed)
@@ -142,14 +145,14 @@ fn set_sysctls(
                     made?;
                 }
             }
-            settled.extend(setting(name).map(|value| ((*name).to_owned(), value)));
+            settled.extend(kernel_setting(name).map(|value| ((*name).to_owned(), value)));
         }
         // Addresses of a client that moves are added and removed by the schedule instead.
-        if transport.kind() == Kind::Mptcp && !scenario.network.client_moves() {
+        if transport.kind() == ProtocolKind::Mptcp && !scenario.network.client_moves() {
             let paths = &scenario.network.paths;
-            topology.join_paths(plan, node(plan, workload.client_node()), false, paths)?;
+            topology.set_up_subflows(plan, node(plan, workload.client_node()), false, paths)?;
             let server = node(plan, workload.server_node());
-            topology.join_paths(plan, server, joined.insert(server), paths)?;
+            topology.set_up_subflows(plan, server, joined.insert(server), paths)?;
         }
     }
     let lacking: Vec<&str> = lacking.into_iter().collect();
@@ -162,11 +165,11 @@ fn set_sysctls(
 
 /// Returns whether the kernel lacks the sysctl `name` but has its directory, and so the feature without the setting.
 fn is_older_than(name: &str) -> bool {
-    setting(name).is_none() && Path::new(&setting_path(name)).parent().is_some_and(Path::exists)
+    kernel_setting(name).is_none() && Path::new(&setting_path(name)).parent().is_some_and(Path::exists)
 }
 
 fn has_mptcp(scenario: &Scenario) -> bool {
-    scenario.flow_specs().any(|flow| flow.transport.kind() == Kind::Mptcp)
+    scenario.flow_specs().any(|flow| flow.transport.kind() == ProtocolKind::Mptcp)
 }
 
 fn node(plan: &netem::BuildableNetwork, name: &str) -> NodeId {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::tree::{SHARED_DIRECTORY, Tree};
-use crate::cache::cache;
+use crate::cache::cache_directory;
 use crate::{KernelError, scratch};
 
 /// The file by which a container image is recognised. Docker Image Specification 1.2, "Combined Image JSON + Filesystem Changeset Format".
@@ -82,7 +82,7 @@ fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
 
 /// Unpacks an archive into a temporary directory, without devices, which each node has itself.
 pub(super) fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
-    let into = scratch::directory(&cache().join("unpacked"), "archive")?;
+    let into = scratch::create_directory(&cache_directory().join("unpacked"), "archive")?;
     let mut tar = Command::new("tar");
     tar.arg("-xf").arg(archive).arg("-C").arg(into.path()).arg("--no-same-owner");
     tar.args(["--anchored", "--exclude=dev/*", "--exclude=./dev/*"]);

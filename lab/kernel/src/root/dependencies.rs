@@ -77,7 +77,7 @@ pub(super) fn add_dependencies(tree: &mut Tree, programs: &[Program]) -> Result<
 pub fn local_file_names(program: &Program) -> BTreeSet<String> {
     let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
     let is_here = |name: &&str| find_program(name, directory).is_some() || directory.join(name).exists();
-    program.command.names().into_iter().filter(is_here).map(str::to_owned).collect()
+    program.command.possible_file_names().into_iter().filter(is_here).map(str::to_owned).collect()
 }
 
 /// Collects the files and packages that programs need.
@@ -94,7 +94,7 @@ impl DependencyCollector<'_> {
     fn command(&mut self, program: &Program) -> Result<(), KernelError> {
         let Program { command, directory, .. } = program;
         let directory = directory.as_deref().unwrap_or(Path::new("/root"));
-        let mut names = command.names().into_iter();
+        let mut names = command.possible_file_names().into_iter();
         // Only the shell knows which words of a line are programs; in a list of words the first one is.
         if matches!(command, Command::Words(_)) {
             let first = names.next().unwrap_or_default();

@@ -14,7 +14,7 @@ use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
 use super::tree::{DIRECTORY_MODE, Entry, Tree};
-use crate::cache::cache;
+use crate::cache::cache_directory;
 use crate::cache_lock::{lock_shared, prune};
 use crate::{KernelError, scratch};
 
@@ -29,7 +29,7 @@ const MAX_ENTRIES: usize = 8;
 
 /// An image of a root file system.
 #[derive(Debug, Clone)]
-pub(crate) struct Root {
+pub(crate) struct RootImage {
     image: PathBuf,
     /// Size of the image in octets.
     size: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Root {
     _lock: Arc<File>,
 }
 
-impl Root {
+impl RootImage {
     /// Returns the path of the image file.
     pub(crate) fn image(&self) -> &Path {
         &self.image
@@ -56,9 +56,9 @@ impl Root {
 }
 
 /// Returns the image of `tree`; creates it if it is missing.
-pub(super) fn find_or_make(tree: &Tree) -> Result<Root, KernelError> {
+pub(super) fn find_or_make(tree: &Tree) -> Result<RootImage, KernelError> {
     let digest = tree.digest()?;
-    let images = cache().join("roots");
+    let images = cache_directory().join("roots");
     let image = images.join(format!("{digest}.erofs"));
     let lock = match lock_shared(&image) {
         Ok(lock) => lock,
@@ -70,11 +70,11 @@ pub(super) fn find_or_make(tree: &Tree) -> Result<Root, KernelError> {
         }
     };
     let size = lock.metadata().map_err(|e| KernelError::file("read", &image, e))?.len();
-    Ok(Root { image, size, digest, _lock: Arc::new(lock) })
+    Ok(RootImage { image, size, digest, _lock: Arc::new(lock) })
 }
 
 fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
-    let work = scratch::directory(images, "fresh")?;
+    let work = scratch::create_directory(images, "fresh")?;
     let (stage, fresh) = (work.path().join("stage"), work.path().join("image"));
     lay_out(tree, &stage)?;
     let mut mkfs = Command::new(MKFS.0);

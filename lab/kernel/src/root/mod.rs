@@ -18,14 +18,14 @@ use tempfile::TempDir;
 
 use crate::KernelError;
 pub use dependencies::local_file_names;
-pub(crate) use image::Root;
+pub(crate) use image::RootImage;
 use tree::Tree;
 pub(crate) use tree::{NODES_DIRECTORY, SHARED_DIRECTORY};
 
 /// The origin and the programs of an image, and the image.
-type CachedRoot = (Origin, Vec<Program>, Root);
+type CachedRoot = (Origin, Vec<Program>, RootImage);
 
-impl Root {
+impl RootImage {
     /// Returns the image for the programs of `scenario`; `None` if it has none. The image is created once
     /// per process, and reused by later processes.
     pub(crate) fn of(scenario: &Scenario) -> Result<Option<Self>, KernelError> {

@@ -19,7 +19,7 @@ impl DeliveredOctets {
     /// Adds the octets of a flow's record to the interval of its delivery; returns false if the delivery is after the first
     /// `max` intervals.
     pub(super) fn add(&mut self, flow: usize, record: &Record, max: u64) -> bool {
-        let Some(at) = record.carried() else { return true };
+        let Some(at) = record.delivered_at() else { return true };
         // A delivery at the end of an interval belongs to it.
         let interval = at.as_nanos().saturating_sub(1) / self.interval.as_nanos();
         if interval >= max {

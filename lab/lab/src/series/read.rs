@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use super::{Row, SCHEMA_VERSION, SampledObject, VALUE_COLUMNS};
-use crate::archive::series_of;
+use crate::archive::series_path;
 use crate::error::LabError;
 use crate::point::RunKey;
 
@@ -28,7 +28,7 @@ pub struct Series {
 impl Series {
     /// Opens the time series of a run in a result directory; `None` if it was not kept.
     pub fn open(dir: &Path, key: RunKey) -> Result<Option<Self>, LabError> {
-        let path = dir.join(series_of(key));
+        let path = dir.join(series_path(key));
         let file = match File::open(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(|e| LabError::file("read", &path, e))?,

@@ -72,9 +72,9 @@ impl SeriesFile {
     }
 
     /// Adds a record of a flow; the records of a flow must come in order.
-    pub(crate) fn deliver(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
+    pub(crate) fn add_record(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
         let fits = self.delivered.add(flow, record, self.max);
-        if fits { Ok(()) } else { Err(self.too_many(record.carried().unwrap_or(Time::ZERO))) }
+        if fits { Ok(()) } else { Err(self.too_many(record.delivered_at().unwrap_or(Time::ZERO))) }
     }
 
     /// Writes the remaining rows, and the deliveries until the run had `ended`.
@@ -105,13 +105,13 @@ impl SeriesFile {
         self.file.write(rows.len(), |group| {
             group.write_numbers(rows.iter().map(|row| row.at.as_nanos() as i64))?;
             group.write_texts(rows.iter().map(|row| row.subject.kind()))?;
-            group.numbers_if_any(rows.iter().map(|row| row.subject.flow()))?;
-            group.numbers_if_any(rows.iter().map(|row| row.subject.connection()))?;
-            group.texts_if_any(rows.iter().map(|row| row.subject.side()))?;
-            group.texts_if_any(rows.iter().map(|row| row.subject.path()))?;
-            group.texts_if_any(rows.iter().map(|row| row.subject.queue()))?;
+            group.write_optional_numbers(rows.iter().map(|row| row.subject.flow()))?;
+            group.write_optional_numbers(rows.iter().map(|row| row.subject.connection()))?;
+            group.write_optional_texts(rows.iter().map(|row| row.subject.side()))?;
+            group.write_optional_texts(rows.iter().map(|row| row.subject.path()))?;
+            group.write_optional_texts(rows.iter().map(|row| row.subject.queue()))?;
             (0..VALUE_COLUMNS.len())
-                .try_for_each(|of| group.numbers_if_any(rows.iter().map(|row| row.numbers[of])))
+                .try_for_each(|of| group.write_optional_numbers(rows.iter().map(|row| row.numbers[of])))
         })?;
         self.waiting_rows.clear();
         Ok(())
@@ -182,7 +182,7 @@ mod tests {
         let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), value: SampleValue::Queue(queue) };
         (0..100_000).for_each(|n| file.add(&sample(n)).unwrap());
         let problem = file.add(&sample(100_000)).unwrap_err();
-        assert!(problem.is_usage(), "{problem}");
+        assert!(problem.is_usage_error(), "{problem}");
         let problem = problem.to_string();
         for said in ["after 1.000 s", "exceed 100000 rows", "use a longer interval than series = \"10us\""] {
             assert!(problem.contains(said), "{problem}");

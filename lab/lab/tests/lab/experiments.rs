@@ -224,7 +224,7 @@ fn a_background_has_the_transport_of_the_workload_by_default() {
     assert_eq!(tcp.background[0].transport.to_string(), "tcp");
     assert_eq!(sctp.background[0].transport.to_string(), "sctp");
     assert_eq!(sctp.background[0].messages, Some(7));
-    assert_eq!(points[3].competitors(), 0, "what ends by itself does not compete");
+    assert_eq!(points[3].competing_flow_count(), 0, "what ends by itself does not compete");
     let kept = serde_json::to_string(&points[3]).unwrap();
     assert_eq!(serde_json::from_str::<hol_lab::Point>(&kept).unwrap().identity(), points[3].id);
 }

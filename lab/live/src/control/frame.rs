@@ -88,7 +88,7 @@ impl<S: Read> Inbox<S> {
 
     /// Returns the next message, of at most `max` octets.
     pub(crate) fn receive_short<M: DeserializeOwned>(&mut self, max: usize) -> Result<M, ControlError> {
-        let body = take(&mut self.stream, max)?;
+        let body = read_frame(&mut self.stream, max)?;
         let mut hmac = [0; size_of::<Key>()];
         self.stream.read_exact(&mut hmac)?;
         mac(&self.key, &[&self.next.to_be_bytes(), &body])
@@ -105,7 +105,7 @@ impl<S: Read> Inbox<S> {
 }
 
 /// Reads octets preceded by their length. Memory grows with the octets that arrive, not with the announced length.
-pub(crate) fn take(stream: &mut impl Read, max: usize) -> Result<Vec<u8>, ControlError> {
+pub(crate) fn read_frame(stream: &mut impl Read, max: usize) -> Result<Vec<u8>, ControlError> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length) as usize;
@@ -194,7 +194,7 @@ mod tests {
         let mut inbox = Inbox::new(&[0, 0, 1, 0, b'"'][..], KEY);
         assert!(matches!(inbox.receive_short::<String>(255), Err(ControlError::TooLong(256, 255))));
         let announced = (MAX_MESSAGE as u32).to_be_bytes();
-        assert!(matches!(take(&mut &announced[..], MAX_MESSAGE), Err(ControlError::Closed)));
+        assert!(matches!(read_frame(&mut &announced[..], MAX_MESSAGE), Err(ControlError::Closed)));
     }
 
     #[test]

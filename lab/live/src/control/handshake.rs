@@ -71,9 +71,9 @@ pub(crate) fn authenticate<R: Read, W: Write>(
     let said = serde_json::to_vec(&own).expect("a greeting is plain data");
     let heard = if side == Side::Client {
         send(&mut to, &said)?;
-        frame::take(&mut from, MAX_GREETING)?
+        frame::read_frame(&mut from, MAX_GREETING)?
     } else {
-        let heard = frame::take(&mut from, MAX_GREETING)?;
+        let heard = frame::read_frame(&mut from, MAX_GREETING)?;
         // A peer that does not speak this protocol gets no answer.
         frame::parse::<Hello>(&heard)?;
         send(&mut to, &said)?;
@@ -196,7 +196,8 @@ mod tests {
         ] {
             let (said, problem) = answer(&framed(&serde_json::to_vec(&other).unwrap()));
             assert!(problem.to_string().contains("install the same"), "{problem}");
-            let greeting: Hello = frame::parse(&frame::take(&mut &said[..], MAX_GREETING).unwrap()).unwrap();
+            let greeting: Hello =
+                frame::parse(&frame::read_frame(&mut &said[..], MAX_GREETING).unwrap()).unwrap();
             assert_eq!(framed(&serde_json::to_vec(&greeting).unwrap()).len(), said.len());
         }
     }

@@ -24,7 +24,7 @@ pub(crate) enum Request {
     /// Asks whether the host can run this scenario.
     Check(Box<Scenario>),
     /// Assigns ends of flows to the host. Its servers listen from then on.
-    Plan(Box<Plan>),
+    Plan(Box<RunDescription>),
     /// Starts the clients. `ports` contains those of the servers on other hosts, by flow.
     Start { ports: Vec<u16> },
     /// Report of the server of a flow whose client runs on the host.
@@ -46,7 +46,7 @@ pub(crate) enum Request {
 
 /// A run, as described to one of its hosts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct RunDescription {
     pub(crate) scenario: Scenario,
     pub(crate) seed: u64,
     /// Sampling interval of senders; `None` if they are not sampled.

@@ -8,7 +8,7 @@ mod message;
 pub(crate) use frame::MAX_MESSAGE;
 pub(crate) use frame::{Inbox, Outbox, hmac};
 pub(crate) use handshake::authenticate;
-pub(crate) use message::{HostDescription, LinkCounters, MAX_SAMPLES, Plan, Reply, Request};
+pub(crate) use message::{HostDescription, LinkCounters, MAX_SAMPLES, Reply, Request, RunDescription};
 
 use std::io;
 

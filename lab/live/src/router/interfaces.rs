@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use hol_netlink::{Message, Socket, address_parts, attributes};
-use hol_sockets::setting;
+use hol_sockets::kernel_setting;
 
 /// An interface of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,12 +40,12 @@ fn check_forwarding(address: IpAddr) -> Result<(), String> {
         IpAddr::V4(_) => "net/ipv4/ip_forward",
         IpAddr::V6(_) => "net/ipv6/conf/all/forwarding",
     };
-    let is_on = setting(name).is_none_or(|value| value != "0");
-    let dotted = crate::host_properties::dotted(name);
+    let is_on = kernel_setting(name).is_none_or(|value| value != "0");
+    let dotted_name = crate::host_properties::dotted_name(name);
     if is_on {
         Ok(())
     } else {
-        Err(format!("IP forwarding is off on the router; run `sysctl -w {dotted}=1` there"))
+        Err(format!("IP forwarding is off on the router; run `sysctl -w {dotted_name}=1` there"))
     }
 }
 

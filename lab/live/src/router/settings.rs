@@ -1,7 +1,7 @@
 //! The part of `[network]` that a router supports: one path that consists only of emulators.
 
 use hol_network::{LossSpec, NetworkSpec, Settings, Topology};
-use hol_traffic::{Filter, ShapedLink, Stage, Unsupported};
+use hol_traffic::{DropFilter, ShapedLink, Stage, Unsupported};
 
 /// Keys of networks that a router cannot emulate: it emulates one constant path.
 const UNSUPPORTED_KEYS: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
@@ -43,14 +43,14 @@ fn check_supported(line: &ShapedLink) -> Result<(), Unsupported> {
     }
     line.stages(&line.settings).iter().try_for_each(|stage| match stage {
         Stage::Emulator(_) => Ok(()),
-        Stage::Filter(Filter::Admit(_) | Filter::Release) => {
+        Stage::Filter(DropFilter::Admit(_) | DropFilter::Release) => {
             refuse("queue", "the router's queue counts packets: use packets, as in queue = \"100p\"")
         }
-        Stage::Filter(Filter::Drop(_)) => {
+        Stage::Filter(DropFilter::Drop(_)) => {
             refuse("loss = { drop = … }", "the router supports only random loss")
         }
-        Stage::Filter(Filter::Wake) => refuse("events", ONE_CONSTANT_PATH),
-        Stage::Filter(Filter::Police(_)) => refuse("police", "the router does not support police"),
+        Stage::Filter(DropFilter::Wake) => refuse("events", ONE_CONSTANT_PATH),
+        Stage::Filter(DropFilter::Police(_)) => refuse("police", "the router does not support police"),
         Stage::Shaper(_) | Stage::Queue(_) | Stage::Transit => {
             refuse("discipline", "the router's queue supports only droptail")
         }

@@ -4,7 +4,7 @@ use std::io;
 
 use hol_base::Seed;
 use hol_netlink::{Message, Socket};
-use hol_traffic::discipline::{self, ROOT};
+use hol_traffic::discipline::{self, TC_H_ROOT};
 use hol_traffic::{Discipline, ShapedLink, Stage, emulator};
 
 use super::interfaces::Interface;
@@ -29,7 +29,7 @@ pub(crate) fn check_support() -> Result<(), String> {
     const LOOPBACK: u32 = 1;
     // netem itself rejects a message without settings, after the kernel has found netem and checked permissions; nothing has changed then.
     let tried = Socket::routing()
-        .and_then(|socket| socket.execute(discipline::add(LOOPBACK, 0, ROOT, emulator::KIND)));
+        .and_then(|socket| socket.execute(discipline::add(LOOPBACK, 0, TC_H_ROOT, emulator::KIND)));
     match tried.map_err(|problem| (problem.raw_os_error().map(rustix::io::Errno::from_raw_os_error), problem))
     {
         Ok(()) | Err((Some(rustix::io::Errno::INVAL | rustix::io::Errno::EXIST), _)) => Ok(()),
@@ -78,7 +78,7 @@ fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item
     let emulators =
         stages.filter_map(|stage| if let Stage::Emulator(one) = stage { Some(one) } else { None });
     emulators.enumerate().map(move |(place, emulator)| {
-        let parent = place.checked_sub(1).map_or(ROOT, |above| handle(above) | 1);
+        let parent = place.checked_sub(1).map_or(TC_H_ROOT, |above| handle(above) | 1);
         let message = discipline::add(interface, handle(place), parent, emulator::KIND);
         emulator::encode(message, &emulator, line.seed(seed, place, 0))
     })
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn discipline(handle: u32, kind: &str) -> Discipline {
-        Discipline { interface: 2, handle, parent: ROOT, kind: kind.to_owned(), ..Discipline::default() }
+        Discipline { interface: 2, handle, parent: TC_H_ROOT, kind: kind.to_owned(), ..Discipline::default() }
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
             })
             .collect();
         let inside = |place| (handle(place), handle(place - 1) | 1);
-        assert_eq!(seats, [(handle(0), ROOT), inside(1), inside(2), inside(3)]);
+        assert_eq!(seats, [(handle(0), TC_H_ROOT), inside(1), inside(2), inside(3)]);
         let octets = |line, seed| messages(7, line, Seed(seed)).map(|m| m.finish(0)).collect::<Vec<_>>();
         assert_eq!(octets(&up, 1), octets(&up, 1));
         assert!(octets(&up, 1) != octets(&up, 2) && octets(&up, 1) != octets(&down, 1));

@@ -9,8 +9,8 @@ use std::thread;
 use hol_live::{Live, Secret, Server, Service};
 use hol_network::NetworkSpec;
 use hol_scenario::World;
-use hol_scenario::conformance::{ConformanceCase, Verdict, cases};
-use hol_stack::{Kind, TransportSpec};
+use hol_scenario::conformance::{CaseResult, ConformanceCase, cases};
+use hol_stack::{ProtocolKind, TransportSpec};
 
 /// The number of cases that run at once, because they mostly wait.
 const SIDE_BY_SIDE: usize = 16;
@@ -22,7 +22,8 @@ fn of_any_path() -> Vec<ConformanceCase> {
     cases.retain(|case| [&plain, &NetworkSpec::default()].contains(&&case.scenario.network));
     // A sender of datagrams without a receiver waits for minutes of real time.
     let speaks_alone = |transport: &TransportSpec| {
-        transport.kind() == Kind::Udp || transport.kind() == Kind::Sctp && transport.is_userspace()
+        transport.kind() == ProtocolKind::Udp
+            || transport.kind() == ProtocolKind::Sctp && transport.is_userspace()
     };
     cases.retain(|case| !speaks_alone(&case.scenario.transport) || case.scenario.workload.listens);
     cases.iter_mut().for_each(|case| case.scenario.network = NetworkSpec::default());
@@ -47,9 +48,9 @@ fn loopback_passes_all_cases_that_need_no_path_properties() {
                 let live = Live::new();
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match case.verdict(&live) {
-                        Verdict::Passed => drop(kept.fetch_add(1, Ordering::Relaxed)),
-                        Verdict::Refused(why) if may_be_refused(case, &why) => {}
-                        Verdict::Refused(what) | Verdict::Differs(what) => {
+                        CaseResult::Passed => drop(kept.fetch_add(1, Ordering::Relaxed)),
+                        CaseResult::Refused(why) if may_be_refused(case, &why) => {}
+                        CaseResult::Refused(what) | CaseResult::Differs(what) => {
                             wrong.lock().unwrap().push(format!("{case}: {what}"));
                         }
                     }
@@ -87,10 +88,10 @@ fn two_hosts_pass_all_cases_that_need_no_path_properties() {
                     let live = Live::with_peer(&place).unwrap();
                     while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                         match case.verdict(&live) {
-                            Verdict::Passed => drop(kept.fetch_add(1, Ordering::Relaxed)),
-                            Verdict::Refused(why) if may_be_refused(case, &why) => {}
-                            Verdict::Refused(why) if why.contains("on one host") => {}
-                            Verdict::Refused(what) | Verdict::Differs(what) => {
+                            CaseResult::Passed => drop(kept.fetch_add(1, Ordering::Relaxed)),
+                            CaseResult::Refused(why) if may_be_refused(case, &why) => {}
+                            CaseResult::Refused(why) if why.contains("on one host") => {}
+                            CaseResult::Refused(what) | CaseResult::Differs(what) => {
                                 let told = told.lock().unwrap().join("; ");
                                 wrong.lock().unwrap().push(format!("{case}: {what} ({told})"));
                             }

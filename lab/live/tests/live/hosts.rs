@@ -27,7 +27,7 @@ fn endless_background(over: &str, from: &str, to: &str) -> Background {
 }
 
 fn scenario(text: &str) -> Scenario {
-    Scenario::alone(toml::from_str(NODES).unwrap(), transport("tcp"), workload(text), 200)
+    Scenario::with_single_flow(toml::from_str(NODES).unwrap(), transport("tcp"), workload(text), 200)
 }
 
 /// Performs a run with three other hosts, which have these nodes.

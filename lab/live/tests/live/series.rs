@@ -29,7 +29,7 @@ impl Observer for Looking {
 fn scenario() -> Scenario {
     let workload = |text: &str| toml::from_str(text).unwrap();
     let echo = workload("kind = 'echo'\nrate = '1000/s'");
-    let mut scenario = Scenario::alone(NetworkSpec::default(), "tcp".parse().unwrap(), echo, 200);
+    let mut scenario = Scenario::with_single_flow(NetworkSpec::default(), "tcp".parse().unwrap(), echo, 200);
     scenario.background = vec![Background {
         transport: "tcp".parse().unwrap(),
         workload: workload("kind = 'oneway'\nrate = '1000/s'\nfrom = 'server'\nto = 'client'"),

@@ -6,7 +6,7 @@ use hol_model::run_with_observer;
 use hol_scenario::{Observer, Scenario};
 
 fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {
-    Scenario::alone(
+    Scenario::with_single_flow(
         toml::from_str(network).unwrap(),
         transport.parse().unwrap(),
         toml::from_str(workload).unwrap(),

@@ -6,7 +6,7 @@ use hol_model::run;
 use hol_scenario::{Run, RunEnd, Scenario};
 
 fn files(transport: &str, network: &str, keys: &str, messages: u64) -> Run {
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str(network).unwrap(),
         transport.parse().unwrap(),
         toml::from_str(&format!("kind = 'files'\n{keys}")).unwrap(),

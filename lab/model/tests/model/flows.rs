@@ -1,7 +1,7 @@
 //! Several flows over one bottleneck: the testbed of Eklund's thesis (Karlstad 2004, chapters 4 and 5).
 
 use hol_base::{Duration, Seed};
-use hol_measure::{Transfer, jain};
+use hol_measure::{Transfer, jain_index};
 use hol_model::run;
 use hol_scenario::{Background, Run, RunEnd, Scenario, ScenarioError};
 use hol_workloads::{Bulk, MessageSize};
@@ -110,7 +110,7 @@ fn greedy_flows_fill_the_bottleneck_and_share_it_fairly() {
             let kbps = shares.iter().sum::<f64>() * 8.0 / transfer.span().as_secs_f64() / 1e3;
             // Messages that waited behind a gap count when they are delivered.
             assert!((350.0..=420.0).contains(&kbps), "{delay} {queue}: {kbps} kbit/s together");
-            jain(&shares).unwrap()
+            jain_index(&shares).unwrap()
         };
         let mean = (0..SEEDS).map(index).sum::<f64>() / SEEDS as f64;
         assert!(mean > 0.85, "{delay} {queue}: {mean}");

@@ -14,7 +14,7 @@ fn file(transport: &str, leaves: u64, attach: u64, reopen: bool) -> Run {
          handover = {{ speed = 10, overlap = {overlap}, at = '0s', attach = '{attach}ms' }}"
     );
     let workload = format!("kind = 'page'\ndocument = '0B'\nobjects = 1\nsize = '500B'\nreopen = {reopen}");
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str(&network).unwrap(),
         transport.parse().unwrap(),
         toml::from_str(&workload).unwrap(),

@@ -4,7 +4,7 @@
 use hol_base::{Duration, Seed, Time};
 use hol_measure::{Outcome, Record};
 use hol_model::run;
-use hol_network::{Tap, TapEvent, TapPoint, Transit};
+use hol_network::{PacketInTransit, Tap, TapEvent, TapPoint};
 use hol_scenario::{Run, Scenario};
 use hol_wire::ipv4;
 
@@ -29,7 +29,12 @@ impl Handover {
         let tables = [&network, workload].map(|table| table.parse::<toml::Table>().unwrap());
         let [network, workload] = tables;
         let transport = transport.parse().unwrap();
-        Scenario::alone(network.try_into().unwrap(), transport, workload.try_into().unwrap(), messages)
+        Scenario::with_single_flow(
+            network.try_into().unwrap(),
+            transport,
+            workload.try_into().unwrap(),
+            messages,
+        )
     }
 
     /// Runs messages of 100 octets to the server, one every `interval` ms.
@@ -164,7 +169,13 @@ fn lost(transport: &str, attached: u64) -> (Run, Handover) {
 struct Path(Vec<(Time, String, bool)>);
 
 impl Tap for Path {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, Transit { packet, .. }: &Transit, event: TapEvent) {
+    fn packet(
+        &mut self,
+        now: Time,
+        point: TapPoint<'_>,
+        PacketInTransit { packet, .. }: &PacketInTransit,
+        event: TapEvent,
+    ) {
         if event == TapEvent::Sent {
             let is_kept = |address| [ipv4(10, 0, 1, 1), ipv4(10, 0, 1, 2)].contains(&address);
             self.0.push((now, point.name.to_owned(), is_kept(packet.source) && is_kept(packet.destination)));

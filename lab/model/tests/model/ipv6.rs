@@ -8,7 +8,7 @@ use hol_scenario::{Run, Scenario};
 
 fn over(ip: &str, network: &str, transport: &str, workload: &str, messages: u64) -> Run {
     let network = format!("ip = '{ip}'\n{network}");
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str(&network).unwrap(),
         transport.parse().unwrap(),
         toml::from_str(workload).unwrap(),

@@ -7,7 +7,7 @@ use hol_rtp::{FrameHeader, Stream};
 use hol_scenario::{Run, RunEnd, Scenario};
 
 fn media(transport: &str, network: &str, keys: &str, frames: u64, seed: u64) -> Run {
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str(network).unwrap(),
         transport.parse().unwrap(),
         toml::from_str(&format!("kind = 'media'\n{keys}")).unwrap(),

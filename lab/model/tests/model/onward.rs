@@ -42,7 +42,7 @@ fn call(transport: &str, loss: &str, messages: u64) -> Run {
     let onward = onward
         .map(|text| OnwardRequests { transport: transport.clone(), workload: workload(&text) })
         .to_vec();
-    let scenario = Scenario { onward, ..Scenario::alone(network, transport, measured, messages) };
+    let scenario = Scenario { onward, ..Scenario::with_single_flow(network, transport, measured, messages) };
     run(&scenario, Seed(1), None).unwrap()
 }
 
@@ -99,7 +99,8 @@ fn error_names_the_server_that_no_client_can_reach() {
     let transport: hol_stack::TransportSpec = "sctp".parse().unwrap();
     let asks = "kind = 'echo'\nfrom = 'server'\nto = 'third'\nlistens = false";
     let onward = vec![OnwardRequests { transport: transport.clone(), workload: workload(asks) }];
-    let alone = Scenario::alone(toml::from_str(lan).unwrap(), transport, workload("kind = 'echo'"), 10);
+    let alone =
+        Scenario::with_single_flow(toml::from_str(lan).unwrap(), transport, workload("kind = 'echo'"), 10);
     let run = run(&Scenario { onward, ..alone }, Seed(1), None).unwrap();
     let why = run.summary.run_end.reason().unwrap();
     assert!(why.contains("[[onward]] number 1: ") && why.contains("refused"), "{why}");

@@ -7,7 +7,7 @@ use hol_scenario::{Run, RunEnd, Scenario};
 use proptest::prelude::*;
 
 fn pages(transport: &str, network: &str, keys: &str, messages: u64, seed: u64) -> Run {
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str(network).unwrap(),
         transport.parse().unwrap(),
         toml::from_str(&format!("kind = 'page'\n{keys}")).unwrap(),
@@ -125,7 +125,7 @@ fn more_connections_than_ports_are_refused_with_a_remedy() {
     let check = |keys: &str, pages| {
         let workload = toml::from_str(&format!("kind = 'page'\n{keys}")).unwrap();
         let transport = "tcp:connections=6".parse().unwrap();
-        Scenario::alone(toml::from_str("").unwrap(), transport, workload, pages)
+        Scenario::with_single_flow(toml::from_str("").unwrap(), transport, workload, pages)
             .check()
             .map_err(|e| e.to_string())
     };

@@ -2,7 +2,7 @@
 
 use hol_base::{Seed, Time};
 use hol_model::run;
-use hol_network::{Tap, TapEvent, TapPoint, Transit};
+use hol_network::{PacketInTransit, Tap, TapEvent, TapPoint};
 use hol_scenario::Scenario;
 use hol_wire::Transport;
 use hol_wire::sctp::Chunk;
@@ -14,7 +14,7 @@ const LENGTH: u64 = 447;
 struct Windows(Vec<u32>);
 
 impl Tap for Windows {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent) {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, transit: &PacketInTransit, event: TapEvent) {
         let Transport::Sctp(packet) = &transit.packet.transport else { return };
         if event == TapEvent::Sent
             && point.name.starts_with("server")
@@ -30,7 +30,7 @@ impl Tap for Windows {
 /// with the SACK before the second is read.
 #[test]
 fn server_replies_to_a_message_before_it_reads_the_next() {
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str("delay = '50ms'\nrate = '100Mbit'").unwrap(),
         "sctp:wakeup=0s,receive_buffer=106496B".parse().unwrap(),
         toml::from_str(&format!("kind = 'echo'\nrate = '1000/s'\nsize = '{LENGTH}B'")).unwrap(),

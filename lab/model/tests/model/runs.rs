@@ -3,7 +3,7 @@
 use hol_base::{Duration, Rng, Seed, Time};
 use hol_measure::{Outcome, Record, TransferTimes};
 use hol_model::run;
-use hol_network::{Drops, Tap, TapEvent, TapPoint, Transit};
+use hol_network::{Drops, PacketInTransit, Tap, TapEvent, TapPoint};
 use hol_scenario::{Run, RunEnd, Scenario};
 use hol_workloads::{Filter, HostSpec};
 
@@ -399,7 +399,7 @@ struct Counts {
 }
 
 impl Tap for Counts {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, _: &Transit, event: TapEvent) {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, _: &PacketInTransit, event: TapEvent) {
         match event {
             TapEvent::Sent => self.sent += 1,
             TapEvent::Dequeued => (),

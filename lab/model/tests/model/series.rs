@@ -35,7 +35,7 @@ fn watch(
     messages: u64,
     interval: Option<u64>,
 ) -> (RunSummary, Vec<Sample>, Digest) {
-    let scenario = Scenario::alone(
+    let scenario = Scenario::with_single_flow(
         toml::from_str(network).unwrap(),
         transport.parse().unwrap(),
         toml::from_str(workload).unwrap(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::{Duration, Seed};
-use hol_measure::{Transfer, jain};
+use hol_measure::{Transfer, jain_index};
 use hol_model::run;
 use hol_network::Drops;
 use hol_scenario::{Background, Run, RunEnd, Scenario};
@@ -16,7 +16,7 @@ fn slow(transport: &str, workload: &str, service: &str, messages: u64) -> Scenar
     let server = HostSpec { service: service.parse().unwrap(), ..HostSpec::default() };
     Scenario {
         hosts: BTreeMap::from([("server".to_owned(), server)]),
-        ..Scenario::alone(
+        ..Scenario::with_single_flow(
             toml::from_str("rate = '10Gbit'\ndelay = '1us'").unwrap(),
             transport.parse().unwrap(),
             toml::from_str(workload).unwrap(),
@@ -103,7 +103,7 @@ fn server_shares_its_processor_fairly_between_flows() {
         let run = done(&Scenario { background: vec![other], ..asked });
         let transfer = Transfer::of(&run.records).unwrap();
         let shares = [10_000.0 * 500.0, run.background[0].octets as f64];
-        assert!(jain(&shares).unwrap() > 0.999, "{transport}: {shares:?}");
+        assert!(jain_index(&shares).unwrap() > 0.999, "{transport}: {shares:?}");
         let both = shares.iter().sum::<f64>() / 500.0 / transfer.span().as_secs_f64();
         assert!((both / 2000.0 - 1.0).abs() < 0.01, "{transport}: {both} messages a second");
     }

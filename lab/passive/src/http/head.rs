@@ -22,7 +22,7 @@ enum Length {
 
 /// How the end of a message is determined. Section 6.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum BodyLength {
     /// The message ends after this many octets.
     Length(u64),
     /// The message is chunked.
@@ -59,7 +59,7 @@ impl Head {
     }
 
     /// Returns method and framing of a request, section 3; `None` if not HTTP/1.
-    pub fn request(&self) -> Option<(Method, Framing)> {
+    pub fn request(&self) -> Option<(Method, BodyLength)> {
         let [method, target, version] = self.words()?;
         let is_request = !method.is_empty() && !target.is_empty() && is_version(version);
         let method = match method {
@@ -80,25 +80,25 @@ impl Head {
     }
 
     /// Returns the framing of a request, section 6.3: without a length it has no body.
-    fn request_framing(&self) -> Framing {
+    fn request_framing(&self) -> BodyLength {
         match (self.chunked, self.length) {
-            (Some(true), _) => Framing::Chunked,
-            (Some(false), _) | (None, Length::Invalid) => Framing::Opaque,
-            (None, Length::Octets(octets)) => Framing::Length(octets),
-            (None, Length::None) => Framing::Length(0),
+            (Some(true), _) => BodyLength::Chunked,
+            (Some(false), _) | (None, Length::Invalid) => BodyLength::Opaque,
+            (None, Length::Octets(octets)) => BodyLength::Length(octets),
+            (None, Length::None) => BodyLength::Length(0),
         }
     }
 
     /// Returns the framing of the response to a request, section 6.3: without a length the response ends
     /// with its connection.
-    pub fn response(&self, method: Method, status: u16) -> Framing {
+    pub fn response(&self, method: Method, status: u16) -> BodyLength {
         match (method, status, self.chunked, self.length) {
-            (_, SWITCHING_PROTOCOLS, ..) | (Method::Connect, 200..300, ..) => Framing::Tunnel,
-            (Method::Head, ..) | (_, 100..200 | 204 | 304, ..) => Framing::Length(0),
-            (_, _, Some(true), _) => Framing::Chunked,
-            (_, _, None, Length::Invalid) => Framing::Opaque,
-            (_, _, None, Length::Octets(octets)) => Framing::Length(octets),
-            (_, _, Some(false), _) | (_, _, None, Length::None) => Framing::UntilClose,
+            (_, SWITCHING_PROTOCOLS, ..) | (Method::Connect, 200..300, ..) => BodyLength::Tunnel,
+            (Method::Head, ..) | (_, 100..200 | 204 | 304, ..) => BodyLength::Length(0),
+            (_, _, Some(true), _) => BodyLength::Chunked,
+            (_, _, None, Length::Invalid) => BodyLength::Opaque,
+            (_, _, None, Length::Octets(octets)) => BodyLength::Length(octets),
+            (_, _, Some(false), _) | (_, _, None, Length::None) => BodyLength::UntilClose,
         }
     }
 

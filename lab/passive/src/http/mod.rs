@@ -5,12 +5,12 @@ mod reader;
 
 use std::collections::VecDeque;
 
-use head::Framing;
+use head::BodyLength;
 use reader::{Event, Reader};
 
 /// The requests of a stream and their responses.
 #[derive(Debug, Default)]
-pub(crate) struct Exchange {
+pub(crate) struct HttpExchanges {
     requests: Reader,
     responses: Reader,
     transactions: Vec<Transaction>,
@@ -48,7 +48,7 @@ enum Method {
     Other,
 }
 
-impl Exchange {
+impl HttpExchanges {
     /// Reads octets of a direction: 0 carries the requests, 1 the responses.
     pub fn read(&mut self, direction: usize, octets: &[u8]) {
         if direction == 0 { self.read_requests(octets) } else { self.read_responses(octets) }
@@ -73,7 +73,7 @@ impl Exchange {
             match event {
                 Event::Head { begin, head } => match head.request() {
                     Some((method, framing)) => self.begin_request(begin, method, framing),
-                    None => self.requests.follow(Framing::Opaque),
+                    None => self.requests.set_body_length(BodyLength::Opaque),
                 },
                 Event::End(end) => {
                     self.transactions
@@ -85,10 +85,10 @@ impl Exchange {
         }
     }
 
-    fn begin_request(&mut self, begin: u64, method: Method, framing: Framing) {
+    fn begin_request(&mut self, begin: u64, method: Method, framing: BodyLength) {
         self.unanswered.push_back(UnansweredRequest { transaction: self.transactions.len(), method });
         self.transactions.push(Transaction { begin, request_end: None, reply_end: None, refused: false });
-        self.requests.follow(framing);
+        self.requests.set_body_length(framing);
     }
 
     fn read_responses(&mut self, mut octets: &[u8]) {
@@ -96,7 +96,7 @@ impl Exchange {
             match event {
                 Event::Head { head, .. } => match head.status() {
                     Some(status) => self.begin_response(status, &head),
-                    None => self.responses.follow(Framing::Opaque),
+                    None => self.responses.set_body_length(BodyLength::Opaque),
                 },
                 Event::End(end) => self.end_response(end),
             }
@@ -113,10 +113,10 @@ impl Exchange {
             self.transactions[at].refused = status >= 400;
         }
         let framing = head.response(method, status);
-        if framing == Framing::Tunnel {
-            self.requests.follow(Framing::Opaque);
+        if framing == BodyLength::Tunnel {
+            self.requests.set_body_length(BodyLength::Opaque);
         }
-        self.responses.follow(framing);
+        self.responses.set_body_length(framing);
     }
 
     fn end_response(&mut self, end: u64) {

@@ -1,6 +1,6 @@
 //! Finds the messages of one direction. RFC 9112 sections 2.2, 6 and 7.
 
-use super::head::{Framing, Head, parse_number};
+use super::head::{BodyLength, Head, parse_number};
 
 /// Reads one direction of a stream incrementally, and stores at most a head.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ enum State {
 /// What the reader has found.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A head; [`Reader::follow`] sets how the message continues.
+    /// A head; [`Reader::set_body_length`] sets how the message continues.
     Head { begin: u64, head: Head },
     /// The message ends before this position.
     End(u64),
@@ -89,13 +89,13 @@ impl Reader {
     }
 
     /// Sets how the message continues after its head.
-    pub fn follow(&mut self, framing: Framing) {
+    pub fn set_body_length(&mut self, framing: BodyLength) {
         self.state = match framing {
-            Framing::Length(octets) => State::Body(octets),
-            Framing::Chunked => State::ChunkSize,
-            Framing::UntilClose => State::UntilClose,
-            Framing::Tunnel => State::Last,
-            Framing::Opaque => State::Opaque,
+            BodyLength::Length(octets) => State::Body(octets),
+            BodyLength::Chunked => State::ChunkSize,
+            BodyLength::UntilClose => State::UntilClose,
+            BodyLength::Tunnel => State::Last,
+            BodyLength::Opaque => State::Opaque,
         };
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 
 /// Returns the positions at which each request and each response ends.
-fn found(exchange: &Exchange) -> Vec<(Option<u64>, Option<u64>)> {
+fn found(exchange: &HttpExchanges) -> Vec<(Option<u64>, Option<u64>)> {
     exchange
         .transactions()
         .iter()
@@ -9,8 +9,8 @@ fn found(exchange: &Exchange) -> Vec<(Option<u64>, Option<u64>)> {
         .collect()
 }
 
-fn read(requests: &[u8], responses: &[u8]) -> Exchange {
-    let mut exchange = Exchange::default();
+fn read(requests: &[u8], responses: &[u8]) -> HttpExchanges {
+    let mut exchange = HttpExchanges::default();
     exchange.read(0, requests);
     exchange.read(1, responses);
     exchange
@@ -116,7 +116,7 @@ fn start_lines_are_parsed_strictly_and_line_ends_leniently() {
 /// A response without a request answers nothing.
 #[test]
 fn unsolicited_response_is_skipped() {
-    let mut exchange = Exchange::default();
+    let mut exchange = HttpExchanges::default();
     exchange.read(1, b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
     exchange.read(0, b"GET / HTTP/1.1\r\n\r\n");
     assert_eq!(found(&exchange), [(Some(18), None)]);
@@ -125,7 +125,7 @@ fn unsolicited_response_is_skipped() {
 /// Section 3: servers limit the length of a head, and so does this reader, to bound its memory.
 #[test]
 fn endless_head_is_no_http() {
-    let mut exchange = Exchange::default();
+    let mut exchange = HttpExchanges::default();
     exchange.read(0, b"GET / HTTP/1.1\r\n");
     (0..5000).for_each(|_| exchange.read(0, b"Field: and its value\r\n"));
     exchange.read(0, b"\r\n");
@@ -140,7 +140,7 @@ fn segment_boundaries_do_not_affect_parsing() {
     let responses = b"HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
     let whole = read(requests, responses);
     assert!(whole.transactions().iter().all(|t| t.request_end.is_some() && t.reply_end.is_some()));
-    let mut cut = Exchange::default();
+    let mut cut = HttpExchanges::default();
     requests.chunks(1).for_each(|octet| cut.read(0, octet));
     responses.chunks(1).for_each(|octet| cut.read(1, octet));
     assert_eq!(whole.transactions(), cut.transactions());

@@ -58,7 +58,7 @@ impl CaptureClock {
 
     /// Returns the time for measurements in ns. If a packet's time is before that of an earlier packet, this
     /// time jumps, so that no delay is measured across the two.
-    pub fn for_measurement(&self) -> u64 {
+    pub fn measurement_time(&self) -> u64 {
         self.now.saturating_add(self.gaps.saturating_mul(GAP))
     }
 }
@@ -74,16 +74,16 @@ mod tests {
         let mut clock = CaptureClock::default();
         let times = [10, 11, 6, 7, 8, 9].map(|second| clock.advance(second * SECOND));
         assert_eq!((times, clock.steps), ([10, 11, 11, 11, 13, 14].map(|second| second * SECOND), 1));
-        assert_eq!(clock.for_measurement(), 14 * SECOND + 3 * GAP);
+        assert_eq!(clock.measurement_time(), 14 * SECOND + 3 * GAP);
         // Two processors.
         assert_eq!([clock.advance(10 * SECOND), clock.advance(10 * SECOND - 1000)], [15 * SECOND; 2]);
-        assert_eq!((clock.steps, clock.for_measurement()), (1, 15 * SECOND + 3 * GAP));
+        assert_eq!((clock.steps, clock.measurement_time()), (1, 15 * SECOND + 3 * GAP));
     }
 
     #[test]
     fn late_packets_are_no_step_and_no_measurement() {
         let mut clock = CaptureClock::default();
-        let mut step = |second| (clock.advance(second * SECOND), clock.for_measurement());
+        let mut step = |second| (clock.advance(second * SECOND), clock.measurement_time());
         let times = [10, 11, 6, 12, 13, 7, 7, 14].map(&mut step);
         assert_eq!(times.map(|(now, _)| now / SECOND), [10, 11, 11, 12, 13, 13, 13, 14]);
         let gaps = [0, 0, 1, 2, 2, 3, 4, 5];
@@ -99,7 +99,7 @@ mod tests {
             let mut clock = CaptureClock { gaps: 2 * late_packets, ..CaptureClock::default() };
             let mut measure = |at| {
                 clock.advance(at);
-                clock.for_measurement()
+                clock.measurement_time()
             };
             let [sent, late, replied, next] =
                 [start, start - SECOND, start + SECOND, start + 2 * SECOND].map(&mut measure);

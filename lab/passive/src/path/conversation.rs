@@ -184,7 +184,7 @@ impl Conversation {
     pub fn shortest_reply_time(&self, side: usize, path: usize) -> Option<u64> {
         let echo_time = self.shortest_echo_times[side].filter(|_| path == 0);
         let ack_delay = self.traces[side].shortest_ack_delay(path);
-        [self.handshake(side, path), ack_delay, echo_time].into_iter().flatten().min()
+        [self.handshake_reply_time(side, path), ack_delay, echo_time].into_iter().flatten().min()
     }
 
     /// Returns the shortest round trip over the path with the longest one.
@@ -197,7 +197,7 @@ impl Conversation {
 
     /// Returns the time between a side's packet and the other side's reply in the handshake, which is on the first path. RFC 6298 section 3:
     /// `None` if either packet was retransmitted.
-    pub fn handshake(&self, side: usize, path: usize) -> Option<u64> {
+    pub fn handshake_reply_time(&self, side: usize, path: usize) -> Option<u64> {
         let between = measured_delay(self.handshake_times[side]?, self.handshake_times[side + 1]?);
         between.filter(|_| path == 0 && !self.is_repeated[side..].contains(&true))
     }

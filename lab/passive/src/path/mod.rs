@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-use hol_measure::{Bounds, CONFIDENCE, quantile};
+use hol_measure::{CONFIDENCE, ConfidenceInterval, quantile};
 
 pub use captured_ip::CapturedIp;
 pub(crate) use conversation::Conversation;
@@ -34,13 +34,13 @@ pub(crate) use packet_decoder::{DecodedPacket, PacketDecoder};
 pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
 use path_estimate::MIN_SAMPLES;
 pub use path_estimate::{Mtu, PathEstimate, RoundTrip};
-pub use rate::Rate;
-use sender_trace::{Delivery, Outcome, RepairTimes};
+pub use rate::RateEstimate;
+use sender_trace::{Delivery, PacketOutcome, RepairTimes};
 pub use unknown_delay::UnknownDelay;
 
 /// Estimates the paths between hosts from their packets.
 #[derive(Debug, Default)]
-pub struct PathLearner {
+pub struct PathEstimator {
     /// The index of the latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     conversations: Vec<Conversation>,
@@ -76,7 +76,7 @@ pub enum EstimateError {
     },
 }
 
-impl PathLearner {
+impl PathEstimator {
     /// Handles a packet that was captured at time `at` in ns.
     pub fn handle_packet<'p>(&mut self, at: u64, packet: impl Into<CapturedIp<'p>>) {
         let Some(DecodedPacket { measured, sockets, parsed_packet: packet, .. }) =
@@ -162,19 +162,19 @@ impl PathLearner {
         let conversations: Vec<(&Conversation, usize)> =
             self.conversations.iter().filter_map(|one| Some((one, path(one)?))).collect();
         let Some((first, path)) = conversations.first() else {
-            return Err(of_pair.nothing_acknowledged());
+            return Err(of_pair.unacknowledged_error());
         };
         let [client, server] = first.paths[*path];
         let flows = Flows { conversations: &conversations, client };
         let rates = [0, 1].map(|direction| rate::estimate_rate(&flows.deliveries(direction)));
-        let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Measured { .. })));
+        let is_busy = rates.iter().any(|rate| matches!(rate, Some(RateEstimate::Measured { .. })));
         let round_trip = flows.round_trip(is_busy);
         let max_reordering_delay = round_trip.as_ref().ok().map(|round_trip| round_trip.shortest * 4 / 5);
         Ok(PathEstimate {
             hosts: [client, server],
             packets: of_pair.packets,
             other_packets: self.decoder.of_host(None).packets - of_pair.packets,
-            unread: self.decoder.unread(),
+            unread: self.decoder.undecoded_count(),
             duplicates: self.decoder.duplicates(),
             clock_steps: self.decoder.clock_steps(),
             is_quic: conversations.iter().all(|(conversation, _)| conversation.is_quic),
@@ -236,7 +236,8 @@ impl Flows<'_> {
                 let prompt = conversation.traces[side].prompt_acks.iter().filter(|ack| ack.path == path);
                 let prompt = prompt.filter(|prompt| prompt.is_alone || !is_busy);
                 let prompt = prompt.filter(|prompt| !by_kernel || prompt.is_by_kernel);
-                let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side, path));
+                let delays =
+                    prompt.map(|prompt| prompt.delay).chain(conversation.handshake_reply_time(side, path));
                 samples.extend(delays.map(|ns| (ns + halves[1 - far]) as f64));
             }
             samples.sort_by(f64::total_cmp);
@@ -249,7 +250,7 @@ impl Flows<'_> {
             shortest: halves[0] + halves[1],
             halves,
             samples: samples.len(),
-            median: Bounds::of_median(&samples, CONFIDENCE),
+            median: ConfidenceInterval::of_median(&samples, CONFIDENCE),
             quartiles: quartile(&samples, 0.25).zip(quartile(&samples, 0.75)),
         })
     }
@@ -271,8 +272,8 @@ impl Flows<'_> {
         deliveries
     }
 
-    fn outcomes(&self, direction: usize, max_reordering_delay: Option<u64>) -> Vec<Outcome> {
-        let mut outcomes: Vec<(u64, Outcome)> = self
+    fn outcomes(&self, direction: usize, max_reordering_delay: Option<u64>) -> Vec<PacketOutcome> {
+        let mut outcomes: Vec<(u64, PacketOutcome)> = self
             .sides(direction)
             .flat_map(|(conversation, side, path)| {
                 let other_path = conversation.longest_round_trip().max(max_reordering_delay);
@@ -297,9 +298,9 @@ impl Flows<'_> {
 }
 
 /// Returns bounds of a quartile of sorted samples, by the normal approximation of the binomial law.
-fn quartile(sorted: &[f64], p: f64) -> Option<Bounds> {
+fn quartile(sorted: &[f64], p: f64) -> Option<ConfidenceInterval> {
     let n = sorted.len() as f64;
     let around = 1.96 * (n * p * (1.0 - p)).sqrt() / n;
     let at = |p: f64| quantile(sorted, p.clamp(0.0, 1.0));
-    Some(Bounds { value: at(p)?, low: at(p - around)?, high: at(p + around)? })
+    Some(ConfidenceInterval { value: at(p)?, low: at(p - around)?, high: at(p + around)? })
 }

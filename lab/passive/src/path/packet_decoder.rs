@@ -9,7 +9,7 @@ use super::duplicate_filter::DuplicateFilter;
 use super::fragments::Fragments;
 use super::parsed_packet::{ParsedPacket, TransportContent};
 use super::{EstimateError, ascending};
-use crate::associations::Associations;
+use crate::associations::AssociationSockets;
 
 /// Maximum nesting of fragmented tunnels; the link layer limits that of others.
 const MAX_FRAGMENTED_TUNNELS: u32 = 2;
@@ -20,7 +20,7 @@ pub(crate) struct PacketDecoder {
     clock: CaptureClock,
     duplicate_filter: DuplicateFilter,
     fragments: Fragments,
-    associations: Associations,
+    associations: AssociationSockets,
     /// The packets of each pair of hosts, the lower one first.
     pub pairs: BTreeMap<[IpAddr; 2], PairPackets>,
     /// The times of the first and the last packet, in ns.
@@ -99,12 +99,12 @@ impl PacketDecoder {
         pair.count_transport(&parsed_packet);
         let own = [0, 1].map(|side| SocketAddr::new(parsed_packet.hosts[side], parsed_packet.ports[side]));
         let sockets = self.associations.sockets(own, parsed_packet.tags);
-        Some(DecodedPacket { at: now, measured: self.clock.for_measurement(), sockets, parsed_packet })
+        Some(DecodedPacket { at: now, measured: self.clock.measurement_time(), sockets, parsed_packet })
     }
 
     /// Returns how many packets could not be parsed, together with the fragments whose packets are not
     /// complete.
-    pub fn unread(&self) -> u64 {
+    pub fn undecoded_count(&self) -> u64 {
         self.unread + self.fragments.incomplete()
     }
 
@@ -141,14 +141,14 @@ impl PairPackets {
     }
 
     /// Returns why these packets give no result: most transport headers were cut, or `otherwise`.
-    pub const fn why_nothing(self, otherwise: EstimateError) -> EstimateError {
+    pub const fn no_result_error(self, otherwise: EstimateError) -> EstimateError {
         let Self { transport, cut, .. } = self;
         if 2 * cut > transport { EstimateError::Cut { packets: transport, cut } } else { otherwise }
     }
 
     /// Returns the error of packets without numbers that the peer acknowledges.
-    pub const fn nothing_acknowledged(self) -> EstimateError {
+    pub const fn unacknowledged_error(self) -> EstimateError {
         let Self { packets, datagrams, .. } = self;
-        self.why_nothing(EstimateError::NothingAcknowledged { packets, datagrams })
+        self.no_result_error(EstimateError::NothingAcknowledged { packets, datagrams })
     }
 }

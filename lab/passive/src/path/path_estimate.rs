@@ -4,10 +4,10 @@ use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 
 use hol_base::{BitRate, Duration, Ratio};
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 
 use super::loss::{Bursts, LossEstimate};
-use super::rate::{LINK_OVERHEAD, Rate};
+use super::rate::{LINK_OVERHEAD, RateEstimate};
 use super::unknown_delay::UnknownDelay;
 
 /// A path estimated from a capture. Direction 0, up, is from the host that opened the first conversation.
@@ -36,7 +36,7 @@ pub struct PathEstimate {
     /// The round-trip time, or why it is unknown.
     pub round_trip: Result<RoundTrip, UnknownDelay>,
     /// The rate of each direction.
-    pub rates: [Option<Rate>; 2],
+    pub rates: [Option<RateEstimate>; 2],
     /// Loss and reordering of each direction's packets.
     pub losses: [Option<LossEstimate>; 2],
     /// Whether acknowledgements of each direction's data were seen.
@@ -58,9 +58,9 @@ pub struct RoundTrip {
     /// Number of packets that were acknowledged at once and did not queue.
     pub samples: usize,
     /// Median round trip of these packets.
-    pub median: Option<Bounds>,
+    pub median: Option<ConfidenceInterval>,
     /// Quartiles of the round trip of these packets.
-    pub quartiles: Option<(Bounds, Bounds)>,
+    pub quartiles: Option<(ConfidenceInterval, ConfidenceInterval)>,
 }
 
 /// The longest packet, in octets.
@@ -82,7 +82,7 @@ impl RoundTrip {
     /// Returns the jitter (in both directions, in ns), assuming that the delays of both directions are
     /// uniform and have the same width. The distance between the quartiles of their sum is then 2 · (2 − √2)
     /// times the jitter.
-    pub fn jitter(&self) -> Option<Bounds> {
+    pub fn jitter(&self) -> Option<ConfidenceInterval> {
         const QUARTILE_DISTANCE: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
         let (first, third) = self.quartiles.filter(|_| self.samples >= MIN_SAMPLES)?;
         let value = (third.value - first.value) / QUARTILE_DISTANCE;
@@ -91,15 +91,15 @@ impl RoundTrip {
             (third.low - first.high).max(0.0) / QUARTILE_DISTANCE,
             (third.high - first.low) / QUARTILE_DISTANCE,
         );
-        (!is_steady).then_some(Bounds { value, low, high })
+        (!is_steady).then_some(ConfidenceInterval { value, low, high })
     }
 }
 
 impl PathEstimate {
     /// Returns the rate of a direction, if known.
-    fn rate(&self, direction: usize) -> Option<Bounds> {
+    fn rate(&self, direction: usize) -> Option<ConfidenceInterval> {
         match self.rates[direction] {
-            Some(Rate::Measured { rate, .. }) => Some(rate),
+            Some(RateEstimate::Measured { rate, .. }) => Some(rate),
             _ => None,
         }
     }
@@ -251,7 +251,7 @@ impl PathEstimate {
 
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
         match self.rates[direction] {
-            Some(Rate::Measured { rate: Bounds { value, low, high }, trains }) => {
+            Some(RateEstimate::Measured { rate: ConfidenceInterval { value, low, high }, trains }) => {
                 writeln!(
                     f,
                     "# {} to {}, measured with {trains} trains of queued packets.",
@@ -260,7 +260,7 @@ impl PathEstimate {
                 )?;
                 writeln!(f, "rate = \"{}\"", format_rate(value))?;
             }
-            Some(Rate::AtLeast(rate)) => {
+            Some(RateEstimate::AtLeast(rate)) => {
                 writeln!(
                     f,
                     "# rate: at least {}, the rate of the fastest train of packets; no train was queued long enough for an estimate.",
@@ -286,8 +286,9 @@ fn write_losses(f: &mut Formatter<'_>, losses: &LossEstimate) -> fmt::Result {
             "# loss: unknown; the capture shows the arrival of none of the {packets} packets with data."
         );
     }
-    let range =
-        |bounds: &Bounds| format!("{} to {}", format_percent(bounds.low), format_percent(bounds.high));
+    let range = |bounds: &ConfidenceInterval| {
+        format!("{} to {}", format_percent(bounds.low), format_percent(bounds.high))
+    };
     writeln!(
         f,
         "# {}: {lost} of {packets} packets with data, including losses at a full queue.",

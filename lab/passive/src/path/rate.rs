@@ -3,7 +3,7 @@
 //! Data that an application sends evenly also arrives evenly, as from a slow link. So trains count only if their packets queued: each took
 //! longer than the shortest delay by at least two packet times at that rate.
 
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 
 use super::sender_trace::Delivery;
 
@@ -18,11 +18,11 @@ const MIN_TRAIN_SHARE: f64 = 0.1;
 
 /// The estimate of a link's rate in bit/s; the size of a packet includes its link-layer header.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Rate {
+pub enum RateEstimate {
     /// The rate, measured from the spacing of packets.
     Measured {
         /// The rate of the trains in the densest band of 2 %.
-        rate: Bounds,
+        rate: ConfidenceInterval,
         /// Number of trains in the band.
         trains: usize,
     },
@@ -47,7 +47,7 @@ struct Batch {
 }
 
 /// Estimates the rate from deliveries in order of time; `None` with too few packets for a train.
-pub(super) fn estimate_rate(deliveries: &[Delivery]) -> Option<Rate> {
+pub(super) fn estimate_rate(deliveries: &[Delivery]) -> Option<RateEstimate> {
     let together = deliveries.chunk_by(|one, next| one.at == next.at);
     let batches: Vec<Batch> = together.map(Batch::from_deliveries).collect();
     let shortest = batches.iter().filter_map(|batch| batch.delay).min();
@@ -60,16 +60,19 @@ pub(super) fn estimate_rate(deliveries: &[Delivery]) -> Option<Rate> {
     let fastest = trains().map(|(_, rate)| rate).max_by(f64::total_cmp)?;
     let dense = densest(&waited);
     if dense.len() < MIN_TRAINS || (dense.len() as f64) < MIN_TRAIN_SHARE * waited.len() as f64 {
-        return Some(Rate::AtLeast(fastest));
+        return Some(RateEstimate::AtLeast(fastest));
     }
     let (low, high) = (dense[0], dense[dense.len() - 1]);
     let faster = trains().filter(|(_, rate)| *rate > REFUTING_FACTOR * high).count();
     // Packets that a link has spaced have queued; if as many have not, an application has spaced them.
     let alike = trains().filter(|(_, rate)| (low..=high).contains(rate)).count();
     if faster as f64 > MAX_FASTER_SHARE * batches.len() as f64 || 2 * dense.len() < alike {
-        return Some(Rate::AtLeast(fastest));
+        return Some(RateEstimate::AtLeast(fastest));
     }
-    Some(Rate::Measured { rate: Bounds { value: dense[dense.len() / 2], low, high }, trains: dense.len() })
+    Some(RateEstimate::Measured {
+        rate: ConfidenceInterval { value: dense[dense.len() / 2], low, high },
+        trains: dense.len(),
+    })
 }
 
 impl Batch {
@@ -122,10 +125,10 @@ mod tests {
     fn queued_packets_give_the_rate_and_other_packets_a_lower_bound() {
         // Batches of 12,000 bits each ms.
         let queued = estimate_rate(&deliveries(1_000_000, |k| 20_000_000 + 1_000_000 * k));
-        let Some(Rate::Measured { rate: seen, .. }) = queued else { panic!("{queued:?}") };
+        let Some(RateEstimate::Measured { rate: seen, .. }) = queued else { panic!("{queued:?}") };
         assert!((seen.value - 12e6).abs() < 1.0, "{seen:?}");
         let even = estimate_rate(&deliveries(1_000_000, |_| 20_000_000));
-        assert!(matches!(even, Some(Rate::AtLeast(bits)) if (bits - 12e6).abs() < 1.0), "{even:?}");
+        assert!(matches!(even, Some(RateEstimate::AtLeast(bits)) if (bits - 12e6).abs() < 1.0), "{even:?}");
         assert_eq!(estimate_rate(&deliveries(1, |_| 1)[..10]), None);
     }
 }

@@ -155,7 +155,7 @@ pub(crate) struct RepairTimes {
 
 /// What happened to a packet, and when it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum PacketOutcome {
     Arrived,
     /// The packet arrived after a packet that was sent later.
     Reordered(ReorderingDelayBounds),
@@ -415,7 +415,7 @@ impl SenderTrace {
     /// Returns what happened to each packet on a path, in the order in which the packets were captured or
     /// should have been. A packet that fills a hole before the time of a retransmission was reordered; other
     /// holes are losses.
-    pub fn outcomes(&self, repair_times: RepairTimes, path: usize) -> Vec<(u64, Outcome)> {
+    pub fn outcomes(&self, repair_times: RepairTimes, path: usize) -> Vec<(u64, PacketOutcome)> {
         let mut outcomes = Vec::new();
         let mut came_late = vec![false; self.packets.len()];
         let of_path = |index: usize| self.packets[index].path == path;
@@ -428,20 +428,21 @@ impl SenderTrace {
                         if of_path(*filler) {
                             let is_late = repair_times.same_path.is_some_and(|time| lag.min < time);
                             came_late[*filler] |= is_late;
-                            let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
+                            let outcome =
+                                if is_late { PacketOutcome::Reordered(lag) } else { PacketOutcome::Lost };
                             outcomes.push((pass.at, outcome));
                         } else if repair_times.other_path.is_some_and(|time| lag.min >= time) {
                             // RFC 9260 section 6.4: a retransmission after a timeout uses another path.
-                            outcomes.push((pass.at, Outcome::Lost));
+                            outcomes.push((pass.at, PacketOutcome::Lost));
                         }
                     }
                 }
                 _ if came_late[index] => {}
-                PacketState::Arrived => outcomes.push((pass.at, Outcome::Arrived)),
-                PacketState::Reordered(lag) => outcomes.push((pass.at, Outcome::Reordered(*lag))),
-                PacketState::Lost => outcomes.push((pass.at, Outcome::Lost)),
+                PacketState::Arrived => outcomes.push((pass.at, PacketOutcome::Arrived)),
+                PacketState::Reordered(lag) => outcomes.push((pass.at, PacketOutcome::Reordered(*lag))),
+                PacketState::Lost => outcomes.push((pass.at, PacketOutcome::Lost)),
                 // A one-way capture has no acknowledgements.
-                PacketState::Unknown if !self.is_answered => outcomes.push((pass.at, Outcome::Arrived)),
+                PacketState::Unknown if !self.is_answered => outcomes.push((pass.at, PacketOutcome::Arrived)),
                 PacketState::Unknown | PacketState::Unobserved => {}
             }
         }
@@ -487,11 +488,11 @@ mod tests {
         trace.handle_data(at, SentData { data, octets: 140, delay: None, timestamp: None, path: 0 });
     }
 
-    fn outcomes(trace: &SenderTrace) -> Vec<Outcome> {
+    fn outcomes(trace: &SenderTrace) -> Vec<PacketOutcome> {
         outcomes_of_path(trace, 0)
     }
 
-    fn outcomes_of_path(trace: &SenderTrace, path: usize) -> Vec<Outcome> {
+    fn outcomes_of_path(trace: &SenderTrace, path: usize) -> Vec<PacketOutcome> {
         let repair_times = RepairTimes { same_path: Some(10 * MS), other_path: Some(30 * MS) };
         trace.outcomes(repair_times, path).into_iter().map(|(_, outcome)| outcome).collect()
     }
@@ -505,7 +506,7 @@ mod tests {
         answer(&mut trace, 20 * MS, 1000, &[(1100, 1400)], &[]);
         send(&mut trace, 21 * MS, &[(1000, 100)]);
         answer(&mut trace, 41 * MS, 1400, &[], &[]);
-        use Outcome::{Arrived, Lost};
+        use PacketOutcome::{Arrived, Lost};
         assert_eq!(outcomes(&trace), [Lost, Arrived, Arrived, Arrived, Arrived]);
         assert_eq!(trace.shortest_ack_delay(0), Some(17 * MS));
         assert!(
@@ -554,13 +555,13 @@ mod tests {
         send(&mut trace, MS, &[(0, 100)]);
         answer(&mut trace, 20 * MS, 100, &[], &[]);
         answer(&mut trace, 21 * MS, 100, &[], &[(0, 100)]);
-        assert_eq!(outcomes(&trace), [Outcome::Arrived; 2]);
+        assert_eq!(outcomes(&trace), [PacketOutcome::Arrived; 2]);
     }
 
     /// RFC 3522 section 3.2: the acknowledgement echoes the timestamp of the copy that arrived first.
     #[test]
     fn retransmission_is_spurious_if_an_older_timestamp_is_echoed() {
-        use Outcome::{Arrived, Lost};
+        use PacketOutcome::{Arrived, Lost};
         for (copies, echo, expected) in [
             (&[10, 20][..], 10, &[Arrived, Arrived][..]),
             (&[10, 20], 20, &[Lost, Arrived]),
@@ -591,7 +592,7 @@ mod tests {
     /// RFC 7323 section 4.3: a delayed acknowledgement echoes the timestamp of the first segment that it acknowledges.
     #[test]
     fn echo_shows_nothing_about_later_segments() {
-        use Outcome::{Arrived, Lost};
+        use PacketOutcome::{Arrived, Lost};
         /// Segments of 100 octets by number and timestamp, acknowledgements by number of segments and echo.
         enum Step {
             Data(u32, u32),
@@ -646,7 +647,7 @@ mod tests {
             trace.handle_data(at * MS, SentData { data: &[(number, 1)], ..sent });
         }
         answer(&mut trace, 30 * MS, 4, &[], &[]);
-        use Outcome::{Arrived, Lost};
+        use PacketOutcome::{Arrived, Lost};
         assert_eq!(outcomes_of_path(&trace, 0), [Arrived; 3]);
         assert_eq!(outcomes_of_path(&trace, 1), [Lost, Arrived]);
         assert_eq!([0, 1].map(|path| trace.shortest_ack_delay(path)), [28, 26].map(|ms| Some(ms * MS)));
@@ -665,15 +666,15 @@ mod tests {
         }
         (COUNT..2 * COUNT).for_each(|number| answer(&mut trace, 2 * MS, 0, &[(number, number + 1)], &[]));
         answer(&mut trace, 5 * MS, COUNT, &[], &[]);
-        assert_eq!(outcomes_of_path(&trace, 0), vec![Outcome::Arrived; COUNT as usize - 1]);
-        let late = Outcome::Reordered(ReorderingDelayBounds { min: 3 * MS, max: 3 * MS });
-        assert_eq!(outcomes_of_path(&trace, 1)[..2], [late, Outcome::Arrived]);
+        assert_eq!(outcomes_of_path(&trace, 0), vec![PacketOutcome::Arrived; COUNT as usize - 1]);
+        let late = PacketOutcome::Reordered(ReorderingDelayBounds { min: 3 * MS, max: 3 * MS });
+        assert_eq!(outcomes_of_path(&trace, 1)[..2], [late, PacketOutcome::Arrived]);
     }
 
     /// At the receiver: a hole that another path fills after a round trip is a loss. Earlier, that path is only slower.
     #[test]
     fn hole_filled_by_another_path_is_a_loss_after_a_round_trip() {
-        use Outcome::{Arrived, Lost};
+        use PacketOutcome::{Arrived, Lost};
         for (wait, expected) in [(29, &[Arrived; 2][..]), (30, &[Arrived, Lost, Arrived])] {
             let mut trace = SenderTrace::default();
             trace.set_first_number(0);
@@ -699,7 +700,7 @@ mod tests {
         answer(&mut trace, 3 * MS, 2, &[(3, 4)], &[]);
         send(&mut trace, 40 * MS, &[(2, 1)]);
         answer(&mut trace, 40 * MS, 4, &[], &[]);
-        use Outcome::{Arrived, Lost, Reordered};
+        use PacketOutcome::{Arrived, Lost, Reordered};
         // The packet before the hole arrived at 0, the one behind it at 1 ms, this one at 3 ms.
         assert_eq!(
             outcomes(&trace),
@@ -716,6 +717,6 @@ mod tests {
         answer(&mut trace, MS, 30, &[], &[]);
         send(&mut trace, 2 * MS, &[(30, 5)]);
         answer(&mut trace, 3 * MS, 35, &[], &[]);
-        assert_eq!(outcomes(&trace), [Outcome::Arrived; 2]);
+        assert_eq!(outcomes(&trace), [PacketOutcome::Arrived; 2]);
     }
 }

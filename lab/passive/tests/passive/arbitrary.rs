@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_measure::{Outcome, RecordKind};
 use hol_network::TapEvent;
-use hol_passive::{ObservedPacket, Traffic, measure};
+use hol_passive::{ObservedPacket, TrafficMeasurement, measure};
 use hol_wire::sctp::{Chunk, Data, DataFlags, Fsn, IData, Init, Mid, Packet as SctpPacket, Ssn, Tsn};
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Segment, SeqNum};
 use hol_wire::{Packet, SendTimes, Transport};
@@ -29,7 +29,7 @@ fn event() -> impl Strategy<Value = TapEvent> {
 }
 
 /// Checks properties of any measurement: it is deterministic, records are numbered and in order, and every delay can be decomposed.
-fn assert_sound(capture: &CapturedPackets) -> Traffic {
+fn assert_sound(capture: &CapturedPackets) -> TrafficMeasurement {
     let traffic = || {
         measure(capture.iter().map(|(nanos, event, octets)| ObservedPacket {
             time: Time::from_nanos(*nanos),
@@ -37,7 +37,7 @@ fn assert_sound(capture: &CapturedPackets) -> Traffic {
             octets,
         }))
     };
-    let Traffic { records, totals } = traffic();
+    let TrafficMeasurement { records, totals } = traffic();
     for (id, record) in (0..).zip(&records) {
         assert_eq!(record.id, id);
         assert_eq!(record.parent.is_some(), record.kind == RecordKind::Transaction);
@@ -45,8 +45,8 @@ fn assert_sound(capture: &CapturedPackets) -> Traffic {
         let _ = (record.breakdown(), record.latency());
     }
     assert!(records.is_sorted_by_key(|record| record.scheduled));
-    assert_eq!(traffic(), Traffic { records: records.clone(), totals });
-    Traffic { records, totals }
+    assert_eq!(traffic(), TrafficMeasurement { records: records.clone(), totals });
+    TrafficMeasurement { records, totals }
 }
 
 /// Generates payloads, mostly parts of HTTP messages.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_measure::{Record, RecordKind, TransferTimes};
 use hol_network::TapEvent;
-use hol_passive::{ObservedPacket, Traffic, measure};
+use hol_passive::{ObservedPacket, TrafficMeasurement, measure};
 use hol_wire::tcp::{Flags, Mptcp, Options, Segment, SeqNum};
 use hol_wire::{Address, Packet, SendTimes, Transport};
 
@@ -87,7 +87,7 @@ impl CaptureBuilder {
         octets
     }
 
-    pub fn traffic(&self) -> Traffic {
+    pub fn traffic(&self) -> TrafficMeasurement {
         let mut observed_packets = self.observed_packets.clone();
         observed_packets.sort_by_key(|(time, ..)| *time);
         measure(observed_packets.iter().map(|(time, event, octets)| ObservedPacket {
@@ -131,15 +131,15 @@ pub fn subflow(port: u16, option: Mptcp, mut segment: Segment) -> Segment {
     segment
 }
 
-pub fn of_kind(traffic: &Traffic, kind: RecordKind) -> Vec<Record> {
+pub fn of_kind(traffic: &TrafficMeasurement, kind: RecordKind) -> Vec<Record> {
     traffic.records.iter().filter(|record| record.kind == kind).copied().collect()
 }
 
-pub fn transactions(traffic: &Traffic) -> Vec<Record> {
+pub fn transactions(traffic: &TrafficMeasurement) -> Vec<Record> {
     of_kind(traffic, RecordKind::Transaction)
 }
 
-pub fn connections(traffic: &Traffic) -> Vec<Record> {
+pub fn connections(traffic: &TrafficMeasurement) -> Vec<Record> {
     of_kind(traffic, RecordKind::Connection)
 }
 

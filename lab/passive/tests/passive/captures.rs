@@ -5,7 +5,7 @@
 use hol_base::Time;
 use hol_measure::Outcome;
 use hol_network::TapEvent;
-use hol_passive::{ObservedPacket, Totals, Traffic, measure};
+use hol_passive::{ObservedPacket, Totals, TrafficMeasurement, measure};
 
 use crate::capture_builder::{connections, transactions};
 
@@ -25,7 +25,7 @@ const REQUESTS: [(u32, Outcome); 7] = [
 const OCTETS: [[u64; 2]; 2] = [[4284, 8836], [208, 12978]];
 
 /// Measures a pcapng of this directory: enhanced packet blocks of raw IPv4. Interface 0 is the client's, in 10.9.1.0/24.
-fn traffic(pcapng: &[u8]) -> Traffic {
+fn traffic(pcapng: &[u8]) -> TrafficMeasurement {
     let number = |octets: &[u8]| u32::from_le_bytes(octets.try_into().unwrap()) as usize;
     let (mut packets, mut rest) = (Vec::new(), pcapng);
     while !rest.is_empty() {
@@ -45,7 +45,7 @@ fn traffic(pcapng: &[u8]) -> Traffic {
     }))
 }
 
-fn requests(traffic: &Traffic) -> Vec<(u32, Outcome)> {
+fn requests(traffic: &TrafficMeasurement) -> Vec<(u32, Outcome)> {
     transactions(traffic).iter().map(|record| (record.size, record.outcome)).collect()
 }
 

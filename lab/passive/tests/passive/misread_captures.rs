@@ -2,7 +2,7 @@
 //! time, several addresses, QUIC, fragments, clocks that are set back, packets cut short.
 
 use hol_passive::{
-    CapturedIp, EstimateError, MessageReconstructor, PathEstimate, PathLearner, RoundTrip, UnknownDelay,
+    CapturedIp, EstimateError, MessageReconstructor, PathEstimate, PathEstimator, RoundTrip, UnknownDelay,
 };
 
 const US: u64 = 1_000;
@@ -43,7 +43,7 @@ impl Segment {
 }
 
 fn learn(packets: &[(u64, Vec<u8>)]) -> PathEstimate {
-    let mut learner = PathLearner::default();
+    let mut learner = PathEstimator::default();
     packets.iter().for_each(|(at, packet)| learner.handle_packet(*at, packet));
     learner.finish(None).unwrap()
 }
@@ -195,7 +195,7 @@ fn quic_handshake_gives_the_round_trip() {
 
 #[test]
 fn datagrams_alone_give_no_path_estimate() {
-    let mut learner = PathLearner::default();
+    let mut learner = PathEstimator::default();
     (0..5).for_each(|k| {
         learner.handle_packet(k * MS, &datagram(1 + (k % 2) as u8, k as u8, &[0, 1, 2, 3, 4, 5, 6, 7]));
     });
@@ -455,7 +455,7 @@ fn fragments_captured_twice_count_once() {
             // Each identification is used again.
             packets.extend(fragments(&datagram, 1 + number % 10, is_ipv6).into_iter().map(|part| (at, part)));
         }
-        let (mut learner, mut listener) = (PathLearner::default(), MessageReconstructor::default());
+        let (mut learner, mut listener) = (PathEstimator::default(), MessageReconstructor::default());
         for (at, packet) in packets.iter().flat_map(|(at, packet)| [(at, packet), (at, packet)]) {
             learner.handle_packet(*at, packet);
             listener.handle_packet(*at, packet);
@@ -481,7 +481,7 @@ fn segments_in_fragmented_tunnels_are_found() {
         packet.resize(1500, 7);
         packet[2..4].copy_from_slice(&1500_u16.to_be_bytes());
     });
-    let (mut learner, mut listener) = (PathLearner::default(), MessageReconstructor::default());
+    let (mut learner, mut listener) = (PathEstimator::default(), MessageReconstructor::default());
     for (number, (at, packet)) in (1..).zip(&packets) {
         let outer = [&[9, 9, 0x12, 0xb5, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0][..], &[2; 12], &[8, 0], packet];
         // Short packets are removed from the tunnel with the link layer.
@@ -542,7 +542,7 @@ fn claimed_length_does_not_determine_the_memory() {
     let reply = [500, 1_000_000];
     let ack = Segment { from: 2, port: 40_000, id: 9, numbers: reply, flags: ACK, clock: [9, 9], octets: 0 };
     packets.push((packets[3].0 + 20 * MS, ack.packet()));
-    let mut learner = PathLearner::default();
+    let mut learner = PathEstimator::default();
     for (number, (at, packet)) in packets.iter().enumerate() {
         learner
             .handle_packet(*at, CapturedIp { octets: packet, cut: if number == 3 { u32::MAX } else { 0 } });
@@ -687,7 +687,7 @@ fn unknown_delay_has_a_cause() {
 /// As with `tcpdump -s 34`: Ethernet and IP headers.
 #[test]
 fn packets_cut_within_the_transport_header_are_the_cause() {
-    let (mut learner, mut listener) = (PathLearner::default(), MessageReconstructor::default());
+    let (mut learner, mut listener) = (PathEstimator::default(), MessageReconstructor::default());
     for (at, packet) in connections(2, MS, |_| 0) {
         let cut = CapturedIp { octets: &packet[..20], cut: packet.len() as u32 - 20 };
         learner.handle_packet(at, cut);
@@ -712,7 +712,7 @@ fn cut_packets_are_the_cause_only_if_they_are_most() {
         (29, 0, EstimateError::NothingAcknowledged { packets: 60, datagrams: 31 }),
         (50, 50, EstimateError::Cut { packets: 60, cut: 50 }),
     ] {
-        let mut learner = PathLearner::default();
+        let mut learner = PathEstimator::default();
         for id in 0..110 {
             let whole = if id < 60 { to(2, id) } else { to(3, id) };
             let is_cut = if id < 60 { id < cut } else { id - 60 < others_cut };

@@ -1,7 +1,7 @@
 //! Subflows of one connection. RFC 8684.
 
 use hol_measure::Outcome;
-use hol_passive::Traffic;
+use hol_passive::TrafficMeasurement;
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Segment};
 use sha2::{Digest, Sha256};
 
@@ -54,7 +54,7 @@ fn handshakes() -> CaptureBuilder {
     capture
 }
 
-fn the_transaction(traffic: &Traffic) -> hol_measure::Record {
+fn the_transaction(traffic: &TrafficMeasurement) -> hol_measure::Record {
     let [transaction] = transactions(traffic)[..] else { panic!("{traffic:?}") };
     transaction
 }

@@ -1,6 +1,6 @@
 //! Arbitrary captured packets, as input of path estimates and message reconstruction.
 
-use hol_passive::{EstimateError, MessageReconstructor, PathLearner};
+use hol_passive::{EstimateError, MessageReconstructor, PathEstimator};
 use proptest::prelude::*;
 
 /// Generates packets and fragments with nearly correct headers and arbitrary numbers.
@@ -32,7 +32,7 @@ fn packet() -> impl Strategy<Value = (u64, Vec<u8>)> {
 proptest! {
     #[test]
     fn packets_with_arbitrary_numbers_are_accepted(packets in proptest::collection::vec(packet(), 0..60)) {
-        let (mut learner, mut listener, mut at) = (PathLearner::default(), MessageReconstructor::default(), 0);
+        let (mut learner, mut listener, mut at) = (PathEstimator::default(), MessageReconstructor::default(), 0);
         for (gap, packet) in &packets {
             at = gap.checked_add(at).unwrap_or(*gap);
             learner.handle_packet(at, packet);

@@ -10,7 +10,7 @@ use crate::region::Requirement;
 /// The claim that each of `transports` meets the requirement at more points than `reference` does.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Area {
+pub struct LargerRegion {
     /// Labels of the transports to which the claim applies.
     pub(super) transports: Vec<String>,
     #[serde(rename = "than")]
@@ -23,7 +23,7 @@ pub struct Area {
     requirement: Requirement,
 }
 
-impl Area {
+impl LargerRegion {
     /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         Finding::combine(self.transports.iter().map(|transport| self.compare(view, transport)))
@@ -63,7 +63,7 @@ mod tests {
 
     fn holds(of_sctp: [[f64; 3]; 2]) -> Option<bool> {
         let requirement = Requirement { metric: Metric::ResponseTime, from: 30.0 };
-        let check = Area {
+        let check = LargerRegion {
             transports: vec!["SCTP-1".into()],
             reference: "TCP".into(),
             at: Filter::default(),

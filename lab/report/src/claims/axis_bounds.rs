@@ -1,7 +1,7 @@
 //! Claims that follow from the axes of the paper's figures: a curve cannot contain a mean outside of its
 //! axis.
 
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -38,9 +38,9 @@ impl WithinAxis {
     /// in the paper, whose curve ends there.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let placed: Vec<(&Cell, Option<Bounds>, AxisPosition)> = cells
+        let placed: Vec<(&Cell, Option<ConfidenceInterval>, AxisPosition)> = cells
             .iter()
-            .filter_map(|cell| match cell.shaped_mean(self.metric) {
+            .filter_map(|cell| match cell.mean_with_bounds(self.metric) {
                 Some(mean) => Some((*cell, Some(mean), self.position(mean))),
                 None => (!cell.is_steady).then_some((*cell, None, AxisPosition::Open)),
             })
@@ -61,7 +61,7 @@ impl WithinAxis {
             count(AxisPosition::Outside),
             count(AxisPosition::Open),
         );
-        let row = |(cell, mean, place): &(&Cell, Option<Bounds>, AxisPosition)| {
+        let row = |(cell, mean, place): &(&Cell, Option<ConfidenceInterval>, AxisPosition)| {
             let what = match (mean, place) {
                 (None, _) => "no steady state".to_owned(),
                 (Some(mean), AxisPosition::Outside) => format!("{mean} {unit}, outside the axis"),
@@ -78,7 +78,7 @@ impl WithinAxis {
             .with_rows(placed.iter().filter(|(.., place)| *place != AxisPosition::Inside).map(row).collect())
     }
 
-    fn position(&self, mean: Bounds) -> AxisPosition {
+    fn position(&self, mean: ConfidenceInterval) -> AxisPosition {
         // The ends are extended by 1 %: a mean that the paper shows on the end, such as the round-trip time, also
         // contains a little serialisation delay.
         let [low, high] = [self.axis[0] * 0.99, self.axis[1] * 1.01];

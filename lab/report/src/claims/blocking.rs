@@ -72,7 +72,7 @@ impl HeadOfLineCheck {
         let workload =
             from_text("kind = \"oneway\"\nrate = \"200/s\"\nlate_limit = \"1h\"").map_err(|e| problem(&e))?;
         let transport = transport.parse().map_err(|e| problem(&e))?;
-        let scenario = Scenario::alone(network, transport, workload, self.messages);
+        let scenario = Scenario::with_single_flow(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| problem(&e))?;
         Ok(count_waits(&run.records, self.files))
     }

@@ -10,7 +10,7 @@ use hol_lab::Metric;
 /// that the sender offers.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ceiling {
+pub struct CeilingThroughput {
     pub(super) transports: Vec<String>,
     /// The points to which the claim applies.
     #[serde(default)]
@@ -20,7 +20,7 @@ pub struct Ceiling {
     tolerance: f64,
 }
 
-impl Ceiling {
+impl CeilingThroughput {
     /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reached = |cell: &&Cell| {
@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn point_far_below_the_ceiling_refutes_the_claim() {
-        let check = Ceiling { transports: vec!["TCP".into()], at: Filter::default(), tolerance: 0.01 };
+        let check =
+            CeilingThroughput { transports: vec!["TCP".into()], at: Filter::default(), tolerance: 0.01 };
         let near = flow("TCP", &[("interval", "20ms")], &[199.0, 199.1], 199.8);
         let far = flow("TCP", &[("interval", "10ms")], &[370.0, 371.0], 385.0);
         assert_eq!(check.evaluate(&view(&dataset(vec![near.clone()]))).holds, Some(true));

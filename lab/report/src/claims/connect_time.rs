@@ -28,7 +28,7 @@ impl LateConnects {
             .cells_of(&self.transports, &self.at)
             .into_iter()
             .filter_map(|cell| {
-                let connects = cell.flows.as_ref().map(|_| cell.of_runs(Metric::ConnectTime))?;
+                let connects = cell.flows.as_ref().map(|_| cell.values_by_run(Metric::ConnectTime))?;
                 let late = connects.iter().filter(|time| time.is_none_or(|ms| ms > self.within_ms));
                 Some((late.count(), connects.len(), cell))
             })

@@ -10,7 +10,7 @@ use hol_lab::Metric;
 /// being equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Dip {
+pub struct ThroughputDip {
     pub(super) transports: Vec<String>,
     /// The points of the dip.
     pub(super) at: Filter,
@@ -37,7 +37,7 @@ enum RequiredPoints {
     None,
 }
 
-impl Dip {
+impl ThroughputDip {
     /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let fall = |cell: &&Cell| {
@@ -81,7 +81,7 @@ mod tests {
     fn holds(points: RequiredPoints, here: f64) -> Option<bool> {
         let [here, there] = [("10ms", here), ("0ms", 375.0)]
             .map(|(interval, kbps)| flow("TCP", &[("interval", interval), ("queue", "12p")], &[kbps], 385.0));
-        let check = Dip {
+        let check = ThroughputDip {
             transports: vec!["TCP".into()],
             at: Filter { axes: [("interval".into(), vec!["10ms".into()])].into(), ..Filter::default() },
             reference: ComparedWith::Axes([("interval".into(), "0ms".into())].into()),

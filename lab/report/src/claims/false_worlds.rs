@@ -7,7 +7,7 @@ use hol_base::Duration;
 use hol_lab::{Metric, Point, Study};
 use hol_measure::{Distribution, Playback, Summary};
 
-use super::{Check, Claim, Kind, StudyClaims, Verdict, View, judge};
+use super::{Check, Claim, ClaimKind, StudyClaims, Verdict, View, judge};
 use crate::data::{Cell, Dataset, Flows};
 use crate::figures::{StackView, StudyFigures};
 use crate::testing::summary;
@@ -327,7 +327,7 @@ fn each_finding(mut test: impl FnMut(&Claim, &[StackView], &[Cell])) {
         let points = study.experiments.iter().flat_map(|(_, experiment)| &experiment.points);
         let of_others = |point: &Point| views[1..].iter().any(|view| point.label.ends_with(&view.suffix));
         let planned: Vec<Cell> = points.filter(|point| !of_others(point)).map(Cell::from).collect();
-        let findings = claims.claims.iter().filter(|claim| claim.kind == Kind::Finding);
+        let findings = claims.claims.iter().filter(|claim| claim.kind == ClaimKind::Finding);
         findings.for_each(|claim| test(claim, &views, &planned));
     }
 }

@@ -8,7 +8,7 @@ use crate::data::{Cell, Filter};
 /// The claim that every mean is the round-trip time plus a small amount.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Floor {
+pub struct MeansNearRtt {
     pub(super) transports: Vec<String>,
     /// The points to which the claim applies.
     #[serde(default)]
@@ -17,7 +17,7 @@ pub struct Floor {
     within_ms: f64,
 }
 
-impl Floor {
+impl MeansNearRtt {
     /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let excess = |cell: &Cell| Some(cell.mean()?.mean - cell.conditions.rtt_ms());
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_floor_is_the_round_trip_time() {
-        let check = Floor { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
+        let check = MeansNearRtt { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
         let holds =
             |means: &[f64]| check.evaluate(&view(&dataset(vec![cell("TCP", 0.0, 100.0, means)]))).holds;
         assert_eq!(holds(&[20.02, 20.02]), Some(true));

@@ -41,9 +41,12 @@ impl WiderIntervals {
         if pairs.is_empty() {
             return Finding::no_points();
         }
-        let alike = pairs.iter().filter(|(_, there, _)| there.relative() < ROUNDING_ERROR).count();
-        let wider = pairs.iter().filter(|(here, there, _)| here.relative() > there.relative()).count();
-        let widest = pairs.iter().map(|(here, ..)| here.relative()).fold(0.0, f64::max);
+        let alike = pairs.iter().filter(|(_, there, _)| there.relative_half_width() < ROUNDING_ERROR).count();
+        let wider = pairs
+            .iter()
+            .filter(|(here, there, _)| here.relative_half_width() > there.relative_half_width())
+            .count();
+        let widest = pairs.iter().map(|(here, ..)| here.relative_half_width()).fold(0.0, f64::max);
         let text = format!(
             "at {wider} of {} points the confidence interval, in percent of the mean, is wider than with {}; the widest is ± {:.0} %; \
              at {alike} points all repetitions with {} have the same value, so any interval is wider",

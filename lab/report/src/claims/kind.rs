@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// The kind of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ClaimKind {
     /// A measurement of the paper, or a conclusion from a measurement.
     Finding,
     /// Another interpretation of a finding, which is counted only once.
@@ -21,7 +21,7 @@ pub enum Kind {
     Substitute,
 }
 
-impl Kind {
+impl ClaimKind {
     /// All kinds, findings first.
     pub const ALL: [Self; 6] =
         [Self::Finding, Self::Reading, Self::Figure, Self::Arithmetic, Self::Configuration, Self::Substitute];

@@ -11,7 +11,7 @@ use super::Finding;
 /// SCTP.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lines {
+pub struct FewerCodeLines {
     /// The lines of each part.
     parts: BTreeMap<String, Part>,
 }
@@ -24,7 +24,7 @@ struct Part {
     tcp: u64,
 }
 
-impl Lines {
+impl FewerCodeLines {
     /// Judges the claim by the line counts of the parts.
     pub(super) fn evaluate(&self) -> Finding {
         let told = |(name, Part { sctp, tcp }): (&String, &Part)| {
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn every_part_has_to_be_shorter() {
-        let holds = |text: &str| toml::from_str::<Lines>(text).unwrap().evaluate().holds;
+        let holds = |text: &str| toml::from_str::<FewerCodeLines>(text).unwrap().evaluate().holds;
         assert_eq!(holds("parts.a = { sctp = 1, tcp = 3 }"), Some(true));
         assert_eq!(holds("parts.a = { sctp = 1, tcp = 3 }\nparts.b = { sctp = 3, tcp = 1 }"), Some(false));
         assert_eq!(holds("parts.a = { sctp = 1, tcp = 1 }"), Some(false));

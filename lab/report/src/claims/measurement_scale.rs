@@ -9,7 +9,7 @@ use crate::plot::number;
 /// The claim of a minimum number of transactions per point.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Samples {
+pub struct MinimumSamples {
     pub(super) transports: Vec<String>,
     /// The points to which the claim applies.
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct Coverage {
     pub(super) at: Filter,
 }
 
-impl Samples {
+impl MinimumSamples {
     /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn transactions_are_counted() {
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0, 20.0])]);
-        let check = |min| Samples { transports: tcp(), at: Filter::default(), min };
+        let check = |min| MinimumSamples { transports: tcp(), at: Filter::default(), min };
         assert_eq!(check(2).evaluate(&view(&data)).holds, Some(true));
         assert_eq!(check(3).evaluate(&view(&data)).holds, None);
     }

@@ -38,7 +38,7 @@ use crate::figures::StackView;
 use hol_lab::Metric;
 
 pub use finding::Finding;
-pub use kind::Kind;
+pub use kind::ClaimKind;
 pub use omission::Omission;
 pub use verdict::Verdict;
 pub use view::{ComparedWith, View, compare, compare_times};
@@ -54,7 +54,7 @@ pub struct StudyClaims {
     pub question: String,
     /// The comparisons that answer the question, one sentence each.
     #[serde(rename = "answer", default)]
-    pub answers: Vec<Answer>,
+    pub answers: Vec<SummaryComparison>,
     /// Checks that show which variants agree with the paper; a variant is a value of a setting that the paper does not
     /// state. The first check selects variants, the others test them.
     #[serde(rename = "trial", default)]
@@ -67,7 +67,7 @@ pub struct StudyClaims {
 /// A comparison at one point for the summary.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct SummaryComparison {
     /// The beginning of the sentence: `At 1 % loss`.
     #[serde(rename = "when")]
     pub condition: String,
@@ -97,7 +97,7 @@ pub struct Claim {
     /// The interpretation that is checked, if the quote has several.
     pub reading: Option<String>,
     /// The kind of claim; only findings of the paper count.
-    pub kind: Kind,
+    pub kind: ClaimKind,
     /// The result that would refute the claim, as text.
     pub refuted_by: String,
     /// What a reader has to know about the verdict: a substitute, an interpretation of the paper, the reason for a change.
@@ -141,17 +141,17 @@ pub enum Check {
     /// Means lie within the paper's axis.
     Inside(axis_bounds::WithinAxis),
     /// A transport has a multiple of another's value.
-    Ratio(ratio::Ratio),
+    Ratio(ratio::MetricRatio),
     /// A transport has the values that a report states.
     Reported(reported_values::ReportedValues),
     /// A transport meets a requirement at more points than another.
-    Area(area::Area),
+    Area(area::LargerRegion),
     /// The throughput is as high as the link rate allows.
-    Ceiling(ceiling::Ceiling),
+    Ceiling(ceiling::CeilingThroughput),
     /// The throughput drops at one value of an axis.
-    Dip(dip::Dip),
+    Dip(dip::ThroughputDip),
     /// Means are the round-trip time and little more.
-    Floor(floor::Floor),
+    Floor(floor::MeansNearRtt),
     /// Means only fall, or only rise, along an axis.
     Monotone(order::MonotoneMeans),
     /// Quantiles are ordered by transport.
@@ -159,13 +159,13 @@ pub enum Check {
     /// A small number of streams is as good as many.
     EnoughStreams(stream_count::EnoughStreams),
     /// A fraction of the transactions takes far longer than the mean.
-    Tail(tail::Tail),
+    Tail(tail::TailShare),
     /// The order of two transports changes at some rate.
     Crossover(crossover::CrossoverClaim),
     /// The response time consists of round trip, recovery, resequencing, and little else.
     Explained(delay_components::DelayComponents),
     /// At least this number of transactions was measured.
-    Samples(measurement_scale::Samples),
+    Samples(measurement_scale::MinimumSamples),
     /// The load is carried up to a rate.
     Sustained(measurement_scale::SustainedLoad),
     /// Runs that fell behind schedule were aborted.
@@ -175,11 +175,11 @@ pub enum Check {
     /// Every transport has points.
     Covers(measurement_scale::Coverage),
     /// Every message used the stream that it should, and streams kept their order.
-    Streams(streams::Streams),
+    Streams(streams::StreamAssignment),
     /// No message waits for a message of another file.
     Blocking(blocking::HeadOfLineCheck),
     /// Our own code is shorter over SCTP.
-    Lines(line_counts::Lines),
+    Lines(line_counts::FewerCodeLines),
     /// A swept key matters more than the choice of transport.
     MattersMore(variance::FactorEffect),
     /// Confidence intervals are wider, as a share of the mean, than at other axis values.
@@ -187,7 +187,7 @@ pub enum Check {
     /// Connecting takes too long.
     ConnectsLate(connect_time::LateConnects),
     /// A product of numbers has the value that the paper states.
-    Product(paper_text::Product),
+    Product(paper_text::StatedProduct),
     /// All runs, one after the other, take at most a given time.
     Lasts(paper_text::TotalDuration),
     /// The paper's text alone decides the claim.
@@ -195,13 +195,13 @@ pub enum Check {
     /// The model and the kernel agree, point by point.
     WorldsAgree(world_agreement::WorldAgreement),
     /// The claim cannot be decided in this world.
-    NotHere(NotHere),
+    NotHere(NotMeasurable),
 }
 
 /// A claim about something that cannot be measured here.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NotHere {
+pub struct NotMeasurable {
     /// What would be needed to decide the claim.
     reason: String,
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
-use crate::survey::Numbers;
+use crate::survey::AxisNumbers;
 use hol_lab::Metric;
 
 /// The claim that means only decrease, or only increase, along an axis, everything else being equal.
@@ -67,7 +67,7 @@ impl OrderAxis {
             Self::Axis(key) => {
                 let texts: Option<Vec<&str>> =
                     cells.iter().map(|cell| cell.conditions.axis_value(key)).collect();
-                Some(Numbers::read(&texts?)?.values)
+                Some(AxisNumbers::read(&texts?)?.values)
             }
         }
     }
@@ -108,7 +108,7 @@ impl MonotoneMeans {
             let Some(values) = self.along.positions(&cells) else { continue };
             let mut curve: Vec<(f64, &Cell)> = values.into_iter().zip(cells).collect();
             curve.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let of = |cell: &Cell| cell.of_runs(self.metric).into_iter().flatten().collect();
+            let of = |cell: &Cell| cell.values_by_run(self.metric).into_iter().flatten().collect();
             let mut levels: Vec<Vec<f64>> = curve.iter().map(|(_, cell)| of(cell)).collect();
             if levels.len() < 2 {
                 continue;

@@ -12,7 +12,7 @@ use hol_lab::Metric;
 /// The claim that a product of numbers stated by the paper or an RFC has the value that the paper states.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Product {
+pub struct StatedProduct {
     /// The factors, by their meaning.
     #[serde(rename = "of")]
     factors: BTreeMap<String, f64>,
@@ -44,7 +44,7 @@ pub struct TotalDuration {
     at_most_days: f64,
 }
 
-impl Product {
+impl StatedProduct {
     /// Judges whether the product of the factors is the stated number.
     pub(super) fn evaluate(&self) -> Finding {
         let product: f64 = self.factors.values().product();
@@ -70,7 +70,7 @@ impl TotalDuration {
         let cells = view.cells_of(&self.transports, &self.at);
         let (mut seconds, mut runs, mut missing) = (0.0, 0, 0);
         for cell in &cells {
-            for (run, kbps) in cell.runs.iter().zip(cell.of_runs(Metric::Throughput)) {
+            for (run, kbps) in cell.runs.iter().zip(cell.values_by_run(Metric::Throughput)) {
                 runs += 1;
                 match kbps {
                     Some(kbps) => seconds += run.bytes as f64 * 8.0 / kbps / 1e3,
@@ -99,7 +99,7 @@ mod tests {
     fn product_has_to_equal_the_stated_value() {
         let product = |stated| {
             let factors = [("round trip, s".into(), 0.05), ("octets a second".into(), 50_000.0)].into();
-            Product { factors, stated, tolerance: 0.0 }.evaluate()
+            StatedProduct { factors, stated, tolerance: 0.0 }.evaluate()
         };
         assert_eq!(product(2500.0).holds, Some(true));
         assert_eq!(product(2600.0).holds, Some(false));

@@ -11,7 +11,7 @@ use hol_lab::Metric;
 /// The claim that at every point each of `transports` has a multiple of the value of `reference`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ratio {
+pub struct MetricRatio {
     pub(super) transports: Vec<String>,
     #[serde(rename = "of")]
     pub(super) reference: ComparedWith,
@@ -25,7 +25,7 @@ pub struct Ratio {
     metric: Metric,
 }
 
-impl Ratio {
+impl MetricRatio {
     /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
@@ -56,7 +56,7 @@ impl Ratio {
 
 /// Returns the mean ratio over repetitions with the same losses; `None` if no repetition has a value at both points.
 fn factor(metric: Metric, cell: &Cell, of: &Cell) -> Option<Interval> {
-    let pairs = cell.of_runs(metric).into_iter().zip(of.of_runs(metric));
+    let pairs = cell.values_by_run(metric).into_iter().zip(of.values_by_run(metric));
     let factors: Vec<f64> = pairs.filter_map(|(one, other)| Some(one? / other?)).collect();
     Interval::of(&factors, CONFIDENCE)
 }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn ratio_has_to_hold_at_every_point() {
-        let check = Ratio {
+        let check = MetricRatio {
             transports: vec!["SCTP-2".into()],
             reference: ComparedWith::Transport("SCTP-1".into()),
             at: Filter::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -81,7 +81,7 @@ impl ReportedValues {
         };
         let [low, high] = reported;
         let stated = if low < high { format!("{} to {}", number(low), number(high)) } else { number(low) };
-        let Some(mean) = cell.shaped_mean(self.metric) else {
+        let Some(mean) = cell.mean_with_bounds(self.metric) else {
             return (None, format!("{point}: {stated} {unit} reported, no mean measured"));
         };
         let nearest = mean.value.clamp(low, high);
@@ -91,7 +91,7 @@ impl ReportedValues {
         (self.is_near(mean, reported), row)
     }
 
-    fn is_near(&self, mean: Bounds, [low, high]: [f64; 2]) -> Option<bool> {
+    fn is_near(&self, mean: ConfidenceInterval, [low, high]: [f64; 2]) -> Option<bool> {
         let [low, high] = [low * (1.0 - self.tolerance), high * (1.0 + self.tolerance)];
         let is_beyond = mean.high < low || mean.low > high;
         let is_within = mean.low >= low && mean.high <= high;

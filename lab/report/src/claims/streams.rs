@@ -15,14 +15,14 @@ use super::Finding;
 /// Each transport is checked in a run of its own.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Streams {
+pub struct StreamAssignment {
     /// Specifications, such as `sctp:streams=8`.
     transports: Vec<String>,
     /// The number of messages in a run.
     messages: u64,
 }
 
-impl Streams {
+impl StreamAssignment {
     /// Judges the claim from the stream of every message.
     pub(super) fn evaluate(&self) -> Finding {
         let mut rows = Vec::new();
@@ -53,7 +53,7 @@ impl Streams {
         let streams = transport.streams();
         let network = from_text("loss = \"5%\"").map_err(|e| format!("{e}"))?;
         let workload = from_text("kind = \"simco\"").map_err(|e| format!("{e}"))?;
-        let scenario = Scenario::alone(network, transport, workload, self.messages);
+        let scenario = Scenario::with_single_flow(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| e.to_string())?;
         Ok((streams, run.records))
     }

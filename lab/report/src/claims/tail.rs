@@ -10,7 +10,7 @@ use crate::data::{Cell, Filter};
 /// The claim that a given share of the transactions takes longer than a multiple of the mean.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tail {
+pub struct TailShare {
     pub(super) transport: String,
     /// The points to which the claim applies.
     #[serde(default)]
@@ -21,7 +21,7 @@ pub struct Tail {
     share: f64,
 }
 
-impl Tail {
+impl TailShare {
     /// Evaluates the claim on the points of `view`, which belong to one stack (a named set of transport defaults).
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let measured: Vec<(&Cell, Interval)> = view
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn only_a_long_tail_confirms_the_claim() {
-        let check = Tail { transport: "TCP".into(), at: Filter::default(), factor: 2.0, share: 0.01 };
+        let check = TailShare { transport: "TCP".into(), at: Filter::default(), factor: 2.0, share: 0.01 };
         let with = |slow: usize| [vec![20.0; 100 - slow], vec![200.0; slow]].concat();
         let holds = |runs: &[Vec<f64>]| {
             check.evaluate(&view(&dataset(vec![cell_with("TCP", 1.0, 100.0, runs)]))).holds

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{Block, CONFIDENCE, Variance, VarianceComponent};
+use hol_measure::{Block, CONFIDENCE, VarianceAnalysis, VarianceComponent};
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -29,8 +29,8 @@ impl FactorEffect {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let blocks: Vec<Block> =
             self.group_into_blocks(view).values().filter_map(|cells| self.block(view, cells)).collect();
-        let Some(variance) = Variance::pooled(&blocks) else { return Finding::no_points() };
-        let Variance { first: transport, second: factor, interaction, error } = variance;
+        let Some(variance) = VarianceAnalysis::pooled(&blocks) else { return Finding::no_points() };
+        let VarianceAnalysis { first: transport, second: factor, interaction, error } = variance;
         let describe_effect = |name: &str, part: VarianceComponent| {
             let (share, f, p) = (100.0 * variance.share(part), variance.f(part), variance.p(part));
             format!("{name}: {share:.1} % of the variance, F = {f:.1}, p = {p:.2e}")
@@ -71,7 +71,7 @@ impl FactorEffect {
         let of = |transport: &String| -> Option<Vec<Vec<Option<f64>>>> {
             levels
                 .iter()
-                .map(|cell| Some(view.with_same_conditions(cell, transport)?.of_runs(self.metric)))
+                .map(|cell| Some(view.with_same_conditions(cell, transport)?.values_by_run(self.metric)))
                 .collect()
         };
         let runs: Vec<Vec<Vec<Option<f64>>>> = self.transports.iter().map(of).collect::<Option<_>>()?;

@@ -103,8 +103,8 @@ fn paired(
     second: &Cell,
     compare: impl Fn(&[f64], &[f64], [Allowance; 2]) -> Option<Comparison>,
 ) -> Option<Comparison> {
-    let unseen = [first, second].map(|cell| cell.allowance(metric));
-    let pairs: Vec<_> = first.of_runs(metric).into_iter().zip(second.of_runs(metric)).collect();
+    let unseen = [first, second].map(|cell| cell.timeout_allowance(metric));
+    let pairs: Vec<_> = first.values_by_run(metric).into_iter().zip(second.values_by_run(metric)).collect();
     let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().filter_map(|(a, b)| a.zip(*b)).unzip();
     let means = (!first.is_empty()).then(|| compare(&first, &second, unseen))??;
     if first.len() == pairs.len() {

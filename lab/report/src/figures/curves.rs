@@ -1,7 +1,7 @@
 //! Builds the curves of figures from points.
 
 use super::series::{basis, ccdf, means, over_time};
-use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
+use super::{Curves, Figure, FigureKind, FigureSpec, PanelData, StackView, StudyFigures};
 use crate::data::{Cell, Dataset, Filter, last_key_part};
 use crate::plot::{Axis, Scale, Series, SeriesStyle, number};
 
@@ -26,12 +26,12 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         caption: spec.caption.clone(),
         basis: basis(
             spec.metric,
-            spec.kind == Kind::Ccdf,
+            spec.kind == FigureKind::Ccdf,
             data.cells.iter().filter(|cell| filter.selects(cell)),
         ),
         note: spec.note.clone(),
         experiment: spec.experiment.clone(),
-        is_ccdf: spec.kind == Kind::Ccdf,
+        is_ccdf: spec.kind == FigureKind::Ccdf,
         choice_label: String::new(),
         metric: spec.metric,
         x: horizontal(spec, &panels, &filter, data),
@@ -43,18 +43,18 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
 fn horizontal(spec: &FigureSpec, panels: &[PanelData], filter: &Filter, data: &Dataset) -> Axis {
     let [min, max] = spec.x;
     let scale = match spec.kind {
-        Kind::Streams => Scale::Steps(x_positions(panels)),
-        Kind::RoundTrip | Kind::Time | Kind::Axis => Scale::Linear { min, max },
-        Kind::Loss | Kind::Rate | Kind::Ccdf => Scale::Log { min, max },
+        FigureKind::Streams => Scale::Steps(x_positions(panels)),
+        FigureKind::RoundTrip | FigureKind::Time | FigureKind::Axis => Scale::Linear { min, max },
+        FigureKind::Loss | FigureKind::Rate | FigureKind::Ccdf => Scale::Log { min, max },
     };
     let label = match spec.kind {
-        Kind::Loss => "packet loss in each direction (%)".to_owned(),
-        Kind::Streams => "number of SCTP streams".to_owned(),
-        Kind::Rate => "transactions a second".to_owned(),
-        Kind::RoundTrip => "round-trip time (ms)".to_owned(),
-        Kind::Time => "time (s)".to_owned(),
-        Kind::Ccdf => spec.metric.time_axis(),
-        Kind::Axis => axis_label(&spec.over, filter, data),
+        FigureKind::Loss => "packet loss in each direction (%)".to_owned(),
+        FigureKind::Streams => "number of SCTP streams".to_owned(),
+        FigureKind::Rate => "transactions a second".to_owned(),
+        FigureKind::RoundTrip => "round-trip time (ms)".to_owned(),
+        FigureKind::Time => "time (s)".to_owned(),
+        FigureKind::Ccdf => spec.metric.time_axis(),
+        FigureKind::Axis => axis_label(&spec.over, filter, data),
     };
     Axis::new(scale, &label)
 }
@@ -62,7 +62,7 @@ fn horizontal(spec: &FigureSpec, panels: &[PanelData], filter: &Filter, data: &D
 fn vertical(spec: &FigureSpec) -> Axis {
     let [min, max] = spec.y;
     match spec.kind {
-        Kind::Ccdf => Axis::new(Scale::Log { min, max }, spec.metric.share_axis()),
+        FigureKind::Ccdf => Axis::new(Scale::Log { min, max }, spec.metric.share_axis()),
         _ => Axis::new(Scale::Linear { min, max }, &spec.metric.axis_title()),
     }
 }
@@ -95,7 +95,7 @@ fn curves(
     let labels = labels(spec, view, study, filter, data);
     let planned = |label: &str| -> Vec<PlannedCell<'_>> {
         let full = format!("{label}{}", view.suffix);
-        data.planned().filter(|(cell, _)| cell.transport == full && filter.selects(cell)).collect()
+        data.planned_points().filter(|(cell, _)| cell.transport == full && filter.selects(cell)).collect()
     };
     let over = |x: &dyn Fn(&Cell) -> f64| -> Vec<Series> {
         let placed = |label: &String| -> Vec<_> {
@@ -107,10 +107,10 @@ fn curves(
             .collect()
     };
     match spec.kind {
-        Kind::Loss => Curves::Means(over(&|cell| cell.conditions.loss)),
-        Kind::Rate => Curves::Means(over(&|cell| cell.conditions.rate)),
-        Kind::RoundTrip => Curves::Means(over(&|cell| cell.conditions.rtt_ms())),
-        Kind::Time => Curves::Means(
+        FigureKind::Loss => Curves::Means(over(&|cell| cell.conditions.loss)),
+        FigureKind::Rate => Curves::Means(over(&|cell| cell.conditions.rate)),
+        FigureKind::RoundTrip => Curves::Means(over(&|cell| cell.conditions.rtt_ms())),
+        FigureKind::Time => Curves::Means(
             labels
                 .iter()
                 .filter_map(|label| {
@@ -119,12 +119,12 @@ fn curves(
                 })
                 .collect(),
         ),
-        Kind::Axis => {
+        FigureKind::Axis => {
             let mut series = over(&|cell| axis_position(cell, &spec.over).0);
             series.extend(reference(&spec.reference));
             Curves::Means(series)
         }
-        Kind::Streams => {
+        FigureKind::Streams => {
             let all: Vec<PlannedCell<'_>> = labels.iter().flat_map(|label| planned(label)).collect();
             let level = |(index, loss): (usize, &f64)| {
                 let at_loss = all.iter().filter(|(cell, _)| is_close(cell.conditions.loss, *loss));
@@ -134,7 +134,7 @@ fn curves(
             };
             Curves::Means(spec.loss.iter().enumerate().map(level).collect())
         }
-        Kind::Ccdf => Curves::Ccdfs(
+        FigureKind::Ccdf => Curves::Ccdfs(
             labels
                 .iter()
                 .filter_map(|label| {

@@ -114,7 +114,7 @@ fn draw_row(figure: &Figure, title: &str, right_margins: &[f64]) -> Svg {
 fn draw_grid(figure: &Figure, title: &str) -> Svg {
     let columns = figure.panels.len().min(GRID_COLUMNS);
     let rows = figure.panels.len().div_ceil(columns);
-    let entries = entries(figure);
+    let entries = legend_entries(figure);
     let lines = key_line_count(&entries);
     let top = TOP_MARGIN + LEGEND_LINE_HEIGHT * lines as f64;
     let (marks, bottom) = (marks(figure), top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * rows as f64 - 14.0);
@@ -251,11 +251,11 @@ fn draw_shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
         Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
         Curves::Means(_) | Curves::OutageCurves { .. } => false,
     };
-    draw_key(svg, (left, TOP_MARGIN + 10.0), &entries(figure), figure.panels.iter().any(dashed));
+    draw_key(svg, (left, TOP_MARGIN + 10.0), &legend_entries(figure), figure.panels.iter().any(dashed));
 }
 
 /// Returns every curve of all panels once, by name.
-pub(super) fn entries(figure: &Figure) -> Vec<(String, SeriesStyle)> {
+pub(super) fn legend_entries(figure: &Figure) -> Vec<(String, SeriesStyle)> {
     let mut entries: Vec<(String, SeriesStyle)> = Vec::new();
     for panel in &figure.panels {
         let named: Vec<(&String, SeriesStyle)> = match &panel.curves {
@@ -345,8 +345,8 @@ mod tests {
         unsteady.is_steady = false;
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &skewed), unsteady]);
         let figure = &gather(&study, &data)[0];
-        let mean = data.cells[0].shaped_mean(Metric::ResponseTime).unwrap();
-        assert!(mean.is_lopsided() && figure.html_table().contains(&format!("<td>{mean}<small>")));
+        let mean = data.cells[0].mean_with_bounds(Metric::ResponseTime).unwrap();
+        assert!(mean.is_asymmetric() && figure.html_table().contains(&format!("<td>{mean}<small>")));
         assert!(figure.html_table().contains("<td>no steady state</td>"));
         assert!(figure.csv().contains(&format!("{:.4},{:.4},{:.4}", mean.value, mean.low, mean.high)));
         let svg = figure.draw().inline();

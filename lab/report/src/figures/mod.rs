@@ -11,7 +11,7 @@ use crate::data::Dataset;
 use crate::plot::{Axis, Ccdf, OutageCurve, Series, SeriesStyle, Svg, escape};
 use hol_lab::Metric;
 
-pub use spec::{FigureSpec, Kind, StackView, StudyFigures};
+pub use spec::{FigureKind, FigureSpec, StackView, StudyFigures};
 
 /// A figure with its data, ready to be drawn, shown and stored.
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ impl Figure {
 
     /// Returns the names of the curves as an HTML list, for screens that show only a part of the drawing.
     pub fn names(&self) -> String {
-        let names = draw::entries(self);
+        let names = draw::legend_entries(self);
         if names.len() < 2 {
             return String::new();
         }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::draw::entries;
+use super::draw::legend_entries;
 use super::{Curves, Figure};
 use crate::plot::{Axis, Marker, Scale, literal_colour};
 
@@ -11,7 +11,7 @@ const COMMON_SCRIPT: &str = include_str!("redraw.py");
 
 /// Returns the script that draws `figure`.
 pub fn python(figure: &Figure) -> String {
-    let styles: serde_json::Map<_, _> = entries(figure)
+    let styles: serde_json::Map<_, _> = legend_entries(figure)
         .into_iter()
         .map(|(label, style)| {
             let dashes: Vec<f64> = style.dash.split(' ').filter_map(|part| part.parse().ok()).collect();

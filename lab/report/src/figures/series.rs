@@ -1,7 +1,7 @@
 //! Builds one curve of means or of a distribution from points.
 
 use hol_base::Duration;
-use hol_measure::{Bounds, CONFIDENCE, Interval};
+use hol_measure::{CONFIDENCE, ConfidenceInterval, Interval};
 
 use crate::closed_form;
 use crate::data::{Cell, record_noun};
@@ -17,7 +17,7 @@ pub fn means(metric: Metric, label: &str, style: SeriesStyle, cells: &[(f64, Opt
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut series = Series::new(label, style, Vec::new());
     for (x, cell) in placed {
-        match cell.map(|cell| (cell, cell.shaped_mean(metric))) {
+        match cell.map(|cell| (cell, cell.mean_with_bounds(metric))) {
             Some((cell, Some(value))) => series.points.push(point(metric, x, cell, value)),
             Some((cell, None)) => series.gaps.push(Gap { x, why: Some(cell.describe_missing_mean()) }),
             None => series.gaps.push(Gap { x, why: None }),
@@ -27,8 +27,8 @@ pub fn means(metric: Metric, label: &str, style: SeriesStyle, cells: &[(f64, Opt
     series
 }
 
-fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
-    let (n, missing) = (cell.of_runs(metric).iter().flatten().count(), cell.runs_without_value(metric));
+fn point(metric: Metric, x: f64, cell: &Cell, value: ConfidenceInterval) -> Point {
+    let (n, missing) = (cell.values_by_run(metric).iter().flatten().count(), cell.runs_without_value(metric));
     Point { x, value, n, missing, collapsed: cell.collapsed_runs_of(metric) }
 }
 
@@ -36,7 +36,7 @@ fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
 pub fn over_time(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell) -> Series {
     let point = |(x, values): (f64, Vec<f64>)| {
         let (n, missing) = (values.len(), cell.timelines.len() - values.len());
-        let value = metric.limit(Bounds::of_mean(&values, CONFIDENCE)?);
+        let value = metric.limit(ConfidenceInterval::of_mean(&values, CONFIDENCE)?);
         Some(Point { x, value, n, missing, collapsed: 0 })
     };
     Series::new(label, style, cell.over_time(metric).into_iter().filter_map(point).collect())

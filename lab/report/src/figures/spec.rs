@@ -61,13 +61,13 @@ pub struct StackView {
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
     /// Number of the figure in the paper.
-    pub number: Number,
+    pub number: FigureNumber,
     /// Caption of the figure in the paper.
     pub caption: String,
     /// Experiment whose points the figure shows.
     pub experiment: String,
     /// The quantities of both axes.
-    pub kind: Kind,
+    pub kind: FigureKind,
     /// Labels of the transports, without the stack's suffix; empty: all.
     #[serde(default)]
     pub transports: Vec<String>,
@@ -102,7 +102,7 @@ pub struct FigureSpec {
 /// A figure's number in the paper: `4`, or by chapter `5.1`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum Number {
+pub enum FigureNumber {
     /// Numbered throughout.
     Whole(u32),
     /// Numbered by chapter or appendix.
@@ -112,7 +112,7 @@ pub enum Number {
 /// The quantities of a figure's axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FigureKind {
     /// The metric over packet loss.
     Loss,
     /// The metric over the number of streams, one curve for each loss.
@@ -129,7 +129,7 @@ pub enum Kind {
     Axis,
 }
 
-impl Number {
+impl FigureNumber {
     /// Returns the file name and anchor of the figure: `fig04`, `fig5-1`.
     pub(super) fn id(&self) -> String {
         match self {
@@ -139,7 +139,7 @@ impl Number {
     }
 }
 
-impl fmt::Display for Number {
+impl fmt::Display for FigureNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole(number) => number.fmt(f),
@@ -164,7 +164,7 @@ impl FigureSpec {
     /// Returns the filter that selects the points of the figure.
     pub(super) fn filter(&self) -> Filter {
         let loss = match (self.kind, self.loss.as_slice()) {
-            (Kind::Streams, _) | (_, []) => None,
+            (FigureKind::Streams, _) | (_, []) => None,
             (_, [first, ..]) => Some([*first, *first]),
         };
         Filter {

@@ -1,7 +1,7 @@
 //! Draws runs over time: five panels below each other with a common time axis, narrow enough for a phone. All lengths
 //! are in px.
 
-use super::{Line, OverTime, Run};
+use super::{Run, RunsOverTime, SampledLine};
 use crate::plot::{Anchor, Scale, SeriesStyle, Svg, number};
 
 /// The width of a drawing, in px.
@@ -60,7 +60,7 @@ impl VerticalAxis {
     }
 }
 
-impl OverTime {
+impl RunsOverTime {
     /// Draws each run, all with the same axes.
     pub fn draw(&self) -> Vec<Svg> {
         let labels: Vec<&str> = self.runs.iter().map(|run| run.transport.as_str()).collect();
@@ -201,7 +201,7 @@ impl TimePanel<'_> {
         svg.text("note", (LEFT_MARGIN, top - 6.0), Anchor::Start, &self.vertical.name);
     }
 
-    fn draw_line(&self, svg: &mut Svg, class: &str, line: &Line) {
+    fn draw_line(&self, svg: &mut Svg, class: &str, line: &SampledLine) {
         for segment in line.segments() {
             match segment[..] {
                 [(time, value)] => svg.circle("solid", self.pixel_of(time, value), 1.2),

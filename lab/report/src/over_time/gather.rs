@@ -7,8 +7,8 @@ use hol_base::{QueueLimit, Time};
 use hol_lab::{LabError, Point, Results, Row, SampledObject, Series};
 use hol_network::{Disruption, Topology};
 
-use super::line::{COLUMNS, Line};
-use super::{OverTime, Run};
+use super::line::{COLUMNS, SampledLine};
+use super::{Run, RunsOverTime};
 use crate::data::{Cell, Filter};
 
 /// The largest number of conditions that are drawn; the others are only in the files.
@@ -22,7 +22,7 @@ pub(crate) fn gather<'f>(
     results: &Results,
     dir: &Path,
     conditions: impl Iterator<Item = (&'f str, &'f Filter)>,
-) -> Result<Vec<OverTime>, LabError> {
+) -> Result<Vec<RunsOverTime>, LabError> {
     if results.manifest.series.is_none() {
         return Ok(Vec::new());
     }
@@ -97,7 +97,7 @@ fn over_time(
     conditions: &str,
     found: &[(&Point, Series)],
     disruptions: Vec<Disruption>,
-) -> Result<Option<OverTime>, LabError> {
+) -> Result<Option<RunsOverTime>, LabError> {
     let totals = found.iter().map(|(_, series)| ObjectTotals::of(series)).collect::<Result<Vec<_>, _>>()?;
     let Some(interval) = found.iter().map(|(_, series)| series.interval()).max() else { return Ok(None) };
     let span = totals.iter().map(|totals| totals.end.as_secs_f64()).fold(0.0, f64::max);
@@ -118,7 +118,7 @@ fn over_time(
         other => unreachable!("{other:?} is not a queue"),
     });
     let events = disruptions.into_iter().map(|event| event.at.as_secs_f64()).collect();
-    Ok(Some(OverTime {
+    Ok(Some(RunsOverTime {
         id,
         conditions: conditions.to_owned(),
         interval_s: interval.as_secs_f64(),
@@ -184,7 +184,7 @@ fn run(
 ) -> Result<Run, LabError> {
     let flow = totals.flow();
     let sender = totals.sender(flow);
-    let line = || Line::new(axis.span, axis.interval);
+    let line = || SampledLine::new(axis.span, axis.interval);
     let mut run = Run {
         transport: point.label.clone(),
         sender: sender.and_then(describe_sender),

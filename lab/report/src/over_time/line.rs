@@ -5,7 +5,7 @@ pub(super) const COLUMNS: usize = 250;
 
 /// Samples over time, reduced to pixel columns.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct SampledLine {
     /// The duration of a column, in s.
     column_s: f64,
     /// The longest gap across which samples are joined, in s.
@@ -20,7 +20,7 @@ struct Extent {
     max: (f64, f64),
 }
 
-impl Line {
+impl SampledLine {
     /// Creates an empty line over `span` seconds, of samples that are `interval` seconds apart.
     pub fn new(span: f64, interval: f64) -> Self {
         let column_s = (span / COLUMNS as f64).max(f64::MIN_POSITIVE);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_long_run_keeps_its_peaks_and_troughs() {
-        let mut line = Line::new(1000.0, 0.001);
+        let mut line = SampledLine::new(1000.0, 0.001);
         for sample in 0..1_000_000 {
             let value = match sample {
                 314_159 => 99.0,
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_gap_without_samples_is_not_bridged() {
-        let mut line = Line::new(10.0, 0.1);
+        let mut line = SampledLine::new(10.0, 0.1);
         [0.0, 0.1, 0.2, 5.0, 5.1].into_iter().for_each(|at| line.add(at, 1.0));
         let lengths: Vec<usize> = line.segments().iter().map(Vec::len).collect();
         assert_eq!(lengths, [3, 2]);

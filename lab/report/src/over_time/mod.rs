@@ -5,11 +5,11 @@ mod gather;
 mod line;
 
 pub(crate) use gather::gather;
-pub use line::Line;
+pub use line::SampledLine;
 
 /// The runs of all transports under one set of conditions.
 #[derive(Debug, Clone)]
-pub struct OverTime {
+pub struct RunsOverTime {
     /// File name and anchor of the drawing.
     pub id: String,
     /// A description of the conditions; empty if there is only one set.
@@ -38,15 +38,15 @@ pub struct Run {
     /// Goodput of the flow in intervals of equal length: start of each interval, and kbit/s.
     pub goodput: Vec<(f64, f64)>,
     /// Congestion window in octets.
-    pub cwnd: Line,
+    pub cwnd: SampledLine,
     /// Slow start threshold in octets.
-    pub ssthresh: Line,
+    pub ssthresh: SampledLine,
     /// Octets in flight.
-    pub in_flight: Line,
+    pub in_flight: SampledLine,
     /// The smoothed round-trip time in ms.
-    pub srtt: Line,
+    pub srtt: SampledLine,
     /// Packets in the queue.
-    pub queued: Line,
+    pub queued: SampledLine,
     /// The times of retransmissions, at most one per pixel column.
     pub retransmissions: Vec<f64>,
     /// The times when the queue dropped packets, or the link lost them.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::worlds;
-use crate::claims::{Finding, JudgedClaim, Kind};
+use crate::claims::{ClaimKind, Finding, JudgedClaim};
 use crate::plot::escape;
 use crate::report::Report;
 
@@ -16,11 +16,11 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack; <b>reproduced only with the settings of the paper's time</b> if it is refuted on today's stack and holds on a stack of the paper's time; <b>holds with the settings of the paper's time, undecided today</b> if it holds on a stack of the paper's time and today's stack does not decide it; <b>not reproduced today</b> if it is refuted on today's stack and the stack of the paper's time is undecided or not available in this world; <b>not decided</b> if neither the measurement nor the paper's text decides it in this world. Expand a claim to see its numbers and the result that would refute it.</p>";
-    Kind::ALL.into_iter().fold(legend.to_owned(), |text, kind| text + &of_kind(report, kind))
+    ClaimKind::ALL.into_iter().fold(legend.to_owned(), |text, kind| text + &of_kind(report, kind))
 }
 
 /// Returns the claims of one kind with their heading.
-fn of_kind(report: &Report, kind: Kind) -> String {
+fn of_kind(report: &Report, kind: ClaimKind) -> String {
     let claims = (0..report.judged_claims.len()).filter(|at| report.judged_claims[*at].claim.kind == kind);
     let claims: Vec<String> = claims.map(|at| claim_html(report, at)).collect();
     if claims.is_empty() {

@@ -1,6 +1,6 @@
 //! The metrics of flows, one row for each point: throughput, background throughput, connect time.
 
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 
 use crate::data::{Cell, Flows};
 use crate::plot::escape;
@@ -50,9 +50,9 @@ fn table(report: &Report, experiment: &str) -> Option<String> {
 
 fn row(cell: &Cell) -> Option<String> {
     let Flows { point, background_kbps, .. } = cell.flows.as_ref()?;
-    let [throughput, fairness, connect] =
-        [Metric::Throughput, Metric::Fairness, Metric::ConnectTime].map(|metric| cell.shaped_mean(metric));
-    let cells: String = [throughput, background_kbps.map(Bounds::from), fairness, connect]
+    let [throughput, fairness, connect] = [Metric::Throughput, Metric::Fairness, Metric::ConnectTime]
+        .map(|metric| cell.mean_with_bounds(metric));
+    let cells: String = [throughput, background_kbps.map(ConfidenceInterval::from), fairness, connect]
         .map(|of| format!("<td>{}</td>", format_bounds(of)))
         .concat();
     let [unconnected, unended] =
@@ -61,10 +61,10 @@ fn row(cell: &Cell) -> Option<String> {
     Some(format!(
         "<tr><th>{}</th>{cells}<td>{}</td><td>{unconnected}</td><td{why}>{unended}</td></tr>",
         escape(point),
-        cell.of_runs(Metric::ConnectTime).len()
+        cell.values_by_run(Metric::ConnectTime).len()
     ))
 }
 
-fn format_bounds(bounds: Option<Bounds>) -> String {
+fn format_bounds(bounds: Option<ConfidenceInterval>) -> String {
     bounds.map_or("–".to_owned(), |bounds| bounds.to_string())
 }

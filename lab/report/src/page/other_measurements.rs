@@ -42,7 +42,7 @@ fn points(report: &Report) -> String {
         let axes = cell.conditions.axes.iter().map(|(_, value)| value.as_str());
         let name = [cell.transport.as_str()].into_iter().chain(axes).collect::<Vec<_>>().join(", ");
         let [kbps, mean] = [Metric::Throughput, Metric::ResponseTime]
-            .map(|metric| cell.shaped_mean(metric).map(|bounds| bounds.to_string()));
+            .map(|metric| cell.mean_with_bounds(metric).map(|bounds| bounds.to_string()));
         let [median, p99] = [0.5, 0.99].map(|p| cell.quantile_ms(p).map(rounded));
         row(&name, [kbps, mean, median, p99])
     };

@@ -1,7 +1,7 @@
 //! Small multiples of runs over time.
 
 use super::choices;
-use crate::over_time::{OverTime, Run};
+use crate::over_time::{Run, RunsOverTime};
 use crate::plot::{Svg, escape, number};
 use crate::report::Report;
 
@@ -21,7 +21,7 @@ pub fn html(report: &Report) -> String {
     )
 }
 
-fn figure(drawn: &OverTime) -> String {
+fn figure(drawn: &RunsOverTime) -> String {
     let svgs: String = drawn.draw().iter().map(Svg::inline).collect();
     let files = (1..=drawn.runs.len())
         .map(|count| format!("<a href=\"figures/{0}-{count}.svg\">SVG {count}</a>", drawn.id));
@@ -34,7 +34,7 @@ fn figure(drawn: &OverTime) -> String {
 }
 
 /// Returns the caption, with the senders that are drawn.
-fn caption(drawn: &OverTime) -> String {
+fn caption(drawn: &RunsOverTime) -> String {
     let at = if drawn.conditions.is_empty() { String::new() } else { format!(" at {}", drawn.conditions) };
     let queue =
         drawn.queue.as_ref().map_or(String::new(), |(name, _)| format!(" The queue is that of {name}."));
@@ -69,11 +69,11 @@ fn senders(runs: &[Run]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::over_time::Line;
+    use crate::over_time::SampledLine;
 
     fn run(transport: &str, flow: u32, packets: f64) -> Run {
         let line = |value: f64| {
-            let mut line = Line::new(10.0, 0.01);
+            let mut line = SampledLine::new(10.0, 0.01);
             (0..1000).for_each(|sample| line.add(f64::from(sample) / 100.0, value * f64::from(sample % 100)));
             line
         };
@@ -84,7 +84,7 @@ mod tests {
             ended_s: 10.0,
             goodput: vec![(0.0, 4000.0), (5.0, 5000.0)],
             cwnd: line(1500.0),
-            ssthresh: Line::new(10.0, 0.01),
+            ssthresh: SampledLine::new(10.0, 0.01),
             in_flight: line(1400.0),
             srtt: line(3.0),
             queued: line(packets),
@@ -97,7 +97,7 @@ mod tests {
     fn runs_share_axes_and_name_their_transport() {
         let queue = Some(("client:1".to_owned(), Some(120)));
         let runs = vec![run("TCP & co", 0, 1.0), run("SCTP", 1, 0.1)];
-        let drawn = OverTime {
+        let drawn = RunsOverTime {
             id: "over-time-1".into(),
             conditions: "1% loss".into(),
             interval_s: 0.01,

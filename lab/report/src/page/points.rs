@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use hol_lab::DefinedMetric;
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 
 use crate::data::Cell;
 use crate::plot::{escape, number};
 use crate::report::Report;
-use crate::survey::{SurveyResults, defined, main_metric};
+use crate::survey::{SurveyResults, defined_metrics, main_metric};
 use hol_lab::Metric;
 
 /// A column: its heading, its text for a point, and the number by which it is sorted.
@@ -31,13 +31,18 @@ const COLUMNS: [Column; 9] = [
 
 /// Columns of flows, if messages go one way or there is background traffic.
 const FLOW_COLUMNS: [Column; 5] = [
-    Column { head: "kbit/s, 95 %", cell_of: |cell| bounds(cell.shaped_mean(Metric::Throughput)) },
+    Column { head: "kbit/s, 95 %", cell_of: |cell| bounds(cell.mean_with_bounds(Metric::Throughput)) },
     Column {
         head: "background, kbit/s",
-        cell_of: |cell| bounds(cell.flows.as_ref().and_then(|f| f.background_kbps).map(Bounds::from)),
+        cell_of: |cell| {
+            bounds(cell.flows.as_ref().and_then(|f| f.background_kbps).map(ConfidenceInterval::from))
+        },
     },
-    Column { head: "fairness (Jain)", cell_of: |cell| bounds(cell.shaped_mean(Metric::Fairness)) },
-    Column { head: "connected after, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::ConnectTime)) },
+    Column { head: "fairness (Jain)", cell_of: |cell| bounds(cell.mean_with_bounds(Metric::Fairness)) },
+    Column {
+        head: "connected after, ms",
+        cell_of: |cell| bounds(cell.mean_with_bounds(Metric::ConnectTime)),
+    },
     Column {
         head: "runs not connected",
         cell_of: |cell| whole_number(cell.runs_without_value(Metric::ConnectTime) as u64),
@@ -46,18 +51,18 @@ const FLOW_COLUMNS: [Column; 5] = [
 
 /// Columns for points whose path is disrupted.
 const OUTAGE_COLUMNS: [Column; 6] = [
-    Column { head: "outage, 95 %, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
+    Column { head: "outage, 95 %, ms", cell_of: |cell| bounds(cell.mean_with_bounds(Metric::Outage)) },
     Column { head: "runs not recovered", cell_of: unrecovered_runs },
-    Column { head: "late messages", cell_of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
+    Column { head: "late messages", cell_of: |cell| bounds(cell.mean_with_bounds(Metric::LateMessages)) },
     Column {
         head: "event to first late message, ms",
-        cell_of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
+        cell_of: |cell| bounds(cell.mean_with_bounds(Metric::BacklogFirst)),
     },
     Column {
         head: "event to last late message, ms",
-        cell_of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)),
+        cell_of: |cell| bounds(cell.mean_with_bounds(Metric::BacklogLast)),
     },
-    Column { head: "event to error, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
+    Column { head: "event to error, ms", cell_of: |cell| bounds(cell.mean_with_bounds(Metric::Noticed)) },
 ];
 
 /// Returns this section of the page as HTML; empty if it has no content.
@@ -69,7 +74,7 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
     let cells: Vec<&Cell> =
         report.data.cells.iter().filter(|cell| cell.experiment == survey.experiment).collect();
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());
-    let defined = defined(cells.iter().copied());
+    let defined = defined_metrics(cells.iter().copied());
     let flows = &FLOW_COLUMNS[..if has_flows { FLOW_COLUMNS.len() } else { 0 }];
     let is_disrupted = cells.iter().any(|cell| cell.recovered_runs().is_some());
     let outages = &OUTAGE_COLUMNS[..if is_disrupted { OUTAGE_COLUMNS.len() } else { 0 }];
@@ -99,7 +104,7 @@ fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Col
     for key in axes {
         let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis_value(key).unwrap_or_default()));
     }
-    let own = defined.iter().map(|defined| bounds(cell.shaped_mean(Metric::Defined(*defined))));
+    let own = defined.iter().map(|defined| bounds(cell.mean_with_bounds(Metric::Defined(*defined))));
     for (shown, value) in own.chain(columns.iter().map(|column| (column.cell_of)(cell))) {
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");
@@ -110,7 +115,7 @@ fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Col
 
 fn mean(cell: &Cell) -> (String, Option<f64>) {
     if cell.is_steady {
-        bounds(cell.shaped_mean(Metric::ResponseTime))
+        bounds(cell.mean_with_bounds(Metric::ResponseTime))
     } else {
         ("no steady state".to_owned(), None)
     }
@@ -126,7 +131,7 @@ fn unrecovered_runs(cell: &Cell) -> (String, Option<f64>) {
     missing.map_or(("–".to_owned(), None), |missing| whole_number(missing as u64))
 }
 
-fn bounds(bounds: Option<Bounds>) -> (String, Option<f64>) {
+fn bounds(bounds: Option<ConfidenceInterval>) -> (String, Option<f64>) {
     bounds.map_or(("–".to_owned(), None), |bounds| (bounds.to_string(), Some(bounds.value)))
 }
 

@@ -7,7 +7,7 @@ use hol_measure::{Comparison, Verdict as ComparedPoint};
 use crate::data::record_noun;
 
 use super::{figures, survey, worlds};
-use crate::claims::{Answer, JudgedClaim, Kind, Verdict, View, compare};
+use crate::claims::{ClaimKind, JudgedClaim, SummaryComparison, Verdict, View, compare};
 use crate::figures::StackView;
 use crate::plot::{escape, number};
 use crate::report::Report;
@@ -89,7 +89,7 @@ fn quick_run_warning(report: &Report) -> String {
 fn answer_sentences(report: &Report) -> String {
     let mut sentences: Vec<String> = describe_dependent_findings(report).into_iter().collect();
     sentences.extend(report.study_figures.views.iter().filter_map(|stack| tally(report, stack)));
-    if report.claims_of_kind(Kind::Finding).next().is_some() {
+    if report.claims_of_kind(ClaimKind::Finding).next().is_some() {
         sentences.push(count_findings(report));
     }
     sentences.join(" ")
@@ -101,7 +101,7 @@ fn describe_dependent_findings(report: &Report) -> Option<String> {
         let settings = judged.settings()?;
         Some(format!("<a href=\"#{0}\">{0}</a> {1}", escape(&judged.claim.id), escape(&settings)))
     };
-    let depends: Vec<String> = report.claims_of_kind(Kind::Finding).filter_map(depends).collect();
+    let depends: Vec<String> = report.claims_of_kind(ClaimKind::Finding).filter_map(depends).collect();
     let subject = counted(depends.len(), "finding <b>depends", "findings <b>depend");
     let what = "on a setting that the paper does not state</b>";
     (!depends.is_empty()).then(|| format!("{subject} {what}: {}.", depends.join(". ")))
@@ -109,8 +109,9 @@ fn describe_dependent_findings(report: &Report) -> Option<String> {
 
 /// Returns how many of the paper's findings were reproduced.
 fn count_findings(report: &Report) -> String {
-    let total = report.claims_of_kind(Kind::Finding).count();
-    let of = |wanted| report.claims_of_kind(Kind::Finding).filter(|judged| judged.verdict == wanted).count();
+    let total = report.claims_of_kind(ClaimKind::Finding).count();
+    let of =
+        |wanted| report.claims_of_kind(ClaimKind::Finding).filter(|judged| judged.verdict == wanted).count();
     let period = match of(Verdict::PeriodOnly) + of(Verdict::OpenToday) {
         _ if report.study_figures.views.len() < 2 || !report.absent_stacks.is_empty() => String::new(),
         period => format!(" and {period} more with the stack of the paper's time"),
@@ -160,11 +161,11 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
     })
 }
 
-fn compare_on(report: &Report, stack: &StackView, answer: &Answer) -> Option<StackComparison> {
+fn compare_on(report: &Report, stack: &StackView, answer: &SummaryComparison) -> Option<StackComparison> {
     let view = View { data: &report.data, stack };
     let cell = *view.cells(&answer.transport, &answer.at).first()?;
     let other = view.with_same_conditions(cell, &answer.reference)?;
-    let Answer { metric, margin, .. } = *answer;
+    let SummaryComparison { metric, margin, .. } = *answer;
     // Better is lower for a time and higher for a throughput.
     let (first, second) = if metric.gain(1.0) < 0.0 { (cell, other) } else { (other, cell) };
     let comparison = compare(metric, first, second, margin)?;
@@ -190,7 +191,7 @@ fn answers(report: &Report) -> String {
     format!("<table class=\"answers\"><tr><th></th>{head}</tr>{}</table>", rows.collect::<String>())
 }
 
-fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
+fn sentence(report: &Report, stack: &StackView, answer: &SummaryComparison) -> String {
     let Some(StackComparison { comparison, mean, other_value: other }) = compare_on(report, stack, answer)
     else {
         return describe_missing(report, stack, answer);
@@ -205,12 +206,12 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
         _ if slower => format!("<span class=\"slower\">{by} {unit} slower</span> than"),
         _ => format!("<span class=\"faster\">{by} {unit} faster</span> than"),
     };
-    let Answer { transport, reference, .. } = answer;
+    let SummaryComparison { transport, reference, .. } = answer;
     format!("{transport} is {verdict} {reference}<br><small>{mean:.2} and {other:.2} {unit}</small>")
 }
 
 /// Returns why two transports cannot be compared.
-fn describe_missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
+fn describe_missing(report: &Report, stack: &StackView, answer: &SummaryComparison) -> String {
     let view = View { data: &report.data, stack };
     let stopped = [&answer.transport, &answer.reference].into_iter().find_map(|transport| {
         let cell = *view.cells(transport, &answer.at).first()?;

@@ -39,7 +39,7 @@ fn table(cells: &[&Cell]) -> String {
         let _ = write!(text, "<tr><td>{}</td>", escape(row));
         for conditions in &columns {
             let cell = cells.iter().find(|cell| cell.transport == row && cell.conditions == **conditions);
-            let mean = cell.and_then(|cell| cell.shaped_mean(Metric::ResponseTime));
+            let mean = cell.and_then(|cell| cell.mean_with_bounds(Metric::ResponseTime));
             let _ = match mean {
                 Some(mean) => write!(text, "<td>{mean}</td>"),
                 None => write!(text, "<td>–</td>"),

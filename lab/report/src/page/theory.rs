@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use hol_base::Duration;
-use hol_measure::{Bounds, CONFIDENCE};
+use hol_measure::{CONFIDENCE, ConfidenceInterval};
 
 use crate::closed_form::applicable;
 use crate::data::Cell;
@@ -27,7 +27,7 @@ struct Row<'a> {
 /// A measured value and the value of the closed form.
 struct TheoryComparison {
     /// The confidence interval of the measured value.
-    measured: Bounds,
+    measured: ConfidenceInterval,
     /// The value of the closed form.
     expected: f64,
 }
@@ -146,11 +146,11 @@ fn row(cell: &Cell) -> Option<Row<'_>> {
     let shares: Vec<f64> =
         cell.runs.iter().filter_map(|run| Some(100.0 * run.latency.share_above(floor)?)).collect();
     let mean = TheoryComparison {
-        measured: cell.shaped_mean(Metric::ResponseTime)?,
+        measured: cell.mean_with_bounds(Metric::ResponseTime)?,
         expected: transfer.mean_response(),
     };
     let plateau = TheoryComparison {
-        measured: Bounds::of_mean(&shares, CONFIDENCE)?,
+        measured: ConfidenceInterval::of_mean(&shares, CONFIDENCE)?,
         expected: 100.0 * transfer.share_delayed(),
     };
     Some(Row { cell, mean, plateau })

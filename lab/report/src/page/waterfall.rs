@@ -69,7 +69,7 @@ fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
     let x = |ms: f64| LEFT_MARGIN + MAX_PAGE_WIDTH * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
-    draw_component_key(&mut svg, WIDTH, DelayComponent::label_for_file);
+    draw_component_key(&mut svg, WIDTH, DelayComponent::waterfall_label);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
         svg.line("grid", (x(tick.value), TOP_MARGIN - 6.0), (x(tick.value), bottom));
         svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);
@@ -117,7 +117,7 @@ fn file_tooltip(file: usize, bar: &WaterfallFile) -> String {
     let name = if file == 0 { "document".to_owned() } else { format!("object {file}") };
     let mut text = format!("{name}, {} octets, stream {}", number(bar.octets.into()), bar.stream);
     for span in &bar.spans {
-        let _ = write!(text, "; {} {:.1} ms", span.cause.label_for_file(), span.duration.as_millis_f64());
+        let _ = write!(text, "; {} {:.1} ms", span.cause.waterfall_label(), span.duration.as_millis_f64());
     }
     if bar.spans.is_empty() { text + ": never arrived" } else { text }
 }
@@ -128,7 +128,7 @@ fn duration_text(page: &Waterfall) -> String {
 
 fn table(pages: &[(&Cell, &Waterfall)]) -> String {
     let heads =
-        DelayComponent::ALL.map(|component| format!("<th>{}</th>", component.label_for_file())).concat();
+        DelayComponent::ALL.map(|component| format!("<th>{}</th>", component.waterfall_label())).concat();
     let rows: String = pages
         .iter()
         .flat_map(|(cell, page)| {

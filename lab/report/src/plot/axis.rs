@@ -22,7 +22,7 @@ impl Axis {
 
     /// Returns the axis in a larger unit (Mbit/s instead of kbit/s, s instead of ms) if the largest value
     /// `max` is large enough for that unit.
-    pub fn in_unit_of(self, max: f64) -> Self {
+    pub fn with_unit_for(self, max: f64) -> Self {
         let larger = [("(kbit/s)", "(Mbit/s)", 1e3), ("(ms)", "(s)", 1e4)];
         let found = larger.into_iter().find(|(small, _, min)| self.label.ends_with(small) && max >= *min);
         found.map_or(self.clone(), |(small, large, _)| {
@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn large_values_have_a_large_unit() {
-        let axis = |label: &str, max: f64| Axis::new(Scale::Linear { min: 0.0, max }, label).in_unit_of(max);
+        let axis =
+            |label: &str, max: f64| Axis::new(Scale::Linear { min: 0.0, max }, label).with_unit_for(max);
         let shown = |axis: Axis| (axis.ticks().pop().map(|tick| tick.label).unwrap_or_default(), axis.label);
         let text = |tick: &str, label: &str| (tick.to_owned(), label.to_owned());
         assert_eq!(shown(axis("throughput (kbit/s)", 8000.0)), text("8", "throughput (Mbit/s)"));

@@ -60,7 +60,7 @@ fn dash_pattern(turn: usize, count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hol_measure::Bounds;
+    use hol_measure::ConfidenceInterval;
 
     use super::*;
     use crate::plot::{Axis, Frame, Gap, Mark, Point, Scale, SeriesStyle};
@@ -73,7 +73,7 @@ mod tests {
 
     fn through(values: &[f64]) -> Series {
         let point = |(x, &value): (f64, &f64)| {
-            let value = Bounds { value, low: value - 1.0, high: value + 30.0 };
+            let value = ConfidenceInterval { value, low: value - 1.0, high: value + 30.0 };
             Point { x, value, n: 10, missing: 0, collapsed: 0 }
         };
         let xs = (0..values.len()).map(|x| x as f64);

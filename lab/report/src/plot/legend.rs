@@ -2,7 +2,7 @@
 
 use hol_measure::DelayComponent;
 
-use super::mark::marker;
+use super::mark::draw_marker;
 use super::{Anchor, Panel, SeriesStyle, Svg};
 
 /// The minimum distance between two labels, in pixels.
@@ -32,7 +32,7 @@ pub fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]
     for (label, style) in entries {
         svg.group(style.class, "", |svg| {
             svg.polyline("curve", style.dash, [(at.0, y), (at.0 + 22.0, y)]);
-            marker(svg, style.marker, (at.0 + 11.0, y));
+            draw_marker(svg, style.marker, (at.0 + 11.0, y));
             svg.text("label", (at.0 + 28.0, y + 3.5), Anchor::Start, label);
         });
         y += 17.0;

@@ -12,7 +12,7 @@ type Declaration = (&'static str, String);
 
 /// Replaces the classes of a drawing, which [`super::Svg`] has written, with the attributes that the style sheet
 /// defines for them. A style sheet after the title has the colours for dark screens, also as literals.
-pub fn literal(drawing: &str) -> String {
+pub fn inline_styles(drawing: &str) -> String {
     let [light, dark] = Palette::both();
     let mut differing: Vec<String> = Vec::new();
     // The light and the dark colour of each open group.
@@ -163,7 +163,7 @@ mod tests {
         assert!(classes(false).len() > 30 && classes(true).len() > 10);
         for colour in classes(true) {
             for class in classes(false) {
-                let whole = literal(&format!(
+                let whole = inline_styles(&format!(
                     "<svg class=\"plot\"><g class=\"{colour}\"><rect class=\"{class}\" x=\"1\"/></g></svg>"
                 ));
                 for unknown in ["var(", "currentColor", " color=", "class=\"c-"] {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn inner_group_overrides_the_colour_of_the_outer_one() {
-        let text = literal(
+        let text = inline_styles(
             "<title>t</title>\n<g class=\"c-blue\"><g class=\"c-green\"><line class=\"curve\" x1=\"0\"/></g>\n<line class=\"curve\" x1=\"1\"/></g>\n<text x=\"2\">a</text>",
         );
         let lines: Vec<&str> = text.lines().collect();

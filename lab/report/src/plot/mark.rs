@@ -45,7 +45,7 @@ pub fn draw_mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
 }
 
 /// Draws the marker of a point in the current colour.
-pub fn marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64)) {
+pub fn draw_marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64)) {
     let polygon =
         |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect::<Vec<_>>();
     match marker {

@@ -1,9 +1,9 @@
 //! Points with error bars and lines between them.
 
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 
 use super::edge::EdgeMarks;
-use super::mark::{Mark, marker};
+use super::mark::{Mark, draw_marker};
 use super::{Panel, Scale, SeriesStyle, Svg};
 
 /// A measured value with its interval.
@@ -12,7 +12,7 @@ pub struct Point {
     /// The position on the horizontal axis.
     pub x: f64,
     /// The value with its 95 % interval, whose ends are infinite if there is one repetition.
-    pub value: Bounds,
+    pub value: ConfidenceInterval,
     /// Number of repetitions.
     pub n: usize,
     /// Number of repetitions without a value.
@@ -108,7 +108,7 @@ impl Series {
             AxisPosition::Below => edge.place_below(panel, point.x),
         };
         match place {
-            AxisPosition::Inside => marker(svg, self.style.marker, at),
+            AxisPosition::Inside => draw_marker(svg, self.style.marker, at),
             AxisPosition::Above => Mark::Above.draw(svg, seen),
             AxisPosition::Below => Mark::Below.draw(svg, seen),
         }
@@ -151,7 +151,7 @@ fn axis_position(axis: &Scale, point: &Point) -> AxisPosition {
 }
 
 fn bar(svg: &mut Svg, panel: &Panel, point: &Point) {
-    let Bounds { low, high, .. } = point.value;
+    let ConfidenceInterval { low, high, .. } = point.value;
     if !(low.is_finite() && high.is_finite()) {
         return;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::literal::literal;
+use super::literal::inline_styles;
 
 /// A drawing under construction. Coordinates are CSS pixels, y downwards.
 #[derive(Debug, Clone)]
@@ -148,7 +148,7 @@ impl Svg {
     pub fn standalone(&self) -> String {
         let Self { id, width, height, title, body } = self;
         let title = escape(title);
-        literal(&format!(
+        inline_styles(&format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-labelledby="{id}-title" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title id="{id}-title">{title}</title>
 <rect class="paper" width="{width}" height="{height}"/>
 {body}</svg>

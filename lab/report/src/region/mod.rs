@@ -83,7 +83,8 @@ impl Requirement {
     /// Returns the share of the points that meet the requirement, in percent, for each repetition that all
     /// points have. A point without a value does not meet it.
     pub fn shares_met_by_repetition(&self, cells: &[&Cell]) -> Vec<f64> {
-        let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| cell.of_runs(self.metric)).collect();
+        let values: Vec<Vec<Option<f64>>> =
+            cells.iter().map(|cell| cell.values_by_run(self.metric)).collect();
         let repetitions = cells.iter().map(|cell| cell.runs.len()).min().unwrap_or(0);
         let is_good = |values: &&Vec<Option<f64>>, repetition: usize| {
             values.get(repetition).copied().flatten().is_some_and(|value| self.is_met_by(value))
@@ -103,12 +104,12 @@ pub fn gather(specs: &[RegionSpec], data: &Dataset) -> Vec<Region> {
 
 fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
     let points: Vec<&[(String, String)]> = data
-        .planned()
+        .planned_points()
         .filter(|(cell, _)| cell.experiment == spec.experiment)
         .map(|(cell, _)| cell.conditions.axes.as_slice())
         .collect();
     let survey = Survey::new(&spec.experiment, &points, data);
-    let survey = survey.arranged(&spec.axes.each_ref().map(String::as_str), data);
+    let survey = survey.with_axes_first(&spec.axes.each_ref().map(String::as_str), data);
     let [across, up] = survey.axes.get(..2)?.to_vec().try_into().ok()?;
     let labels: Vec<&str> = spec.transports.iter().map(String::as_str).collect();
     let styles = SeriesStyle::of_transports(&labels);
@@ -135,7 +136,7 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
 
 impl Requirement {
     fn evaluate(&self, cell: &Cell) -> Option<RegionPoint> {
-        let mean = cell.shaped_mean(self.metric)?;
+        let mean = cell.mean_with_bounds(self.metric)?;
         let ends = [mean.low, mean.high];
         let worse_end =
             ends.into_iter().min_by(|a, b| self.metric.gain(*a).total_cmp(&self.metric.gain(*b)))?;

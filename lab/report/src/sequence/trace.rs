@@ -70,7 +70,7 @@ pub struct Trace {
 
 /// Runs a scenario that loses the packet with the first copy of message [`LOST_MESSAGE`].
 pub fn trace_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
-    let mut scenario = Scenario::alone(
+    let mut scenario = Scenario::with_single_flow(
         from_text(NETWORK).expect("the built-in network is valid"),
         transport,
         from_text::<WorkloadSpec>(WORKLOAD).expect("the built-in workload is valid"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::axis_numbers::Numbers;
+use super::axis_numbers::AxisNumbers;
 use crate::data::last_key_part;
 
 /// An axis of an experiment: keys that change together and have more than one value.
@@ -13,7 +13,7 @@ pub struct Axis {
     /// The values of the keys at each step, as written.
     pub steps: Vec<Vec<String>>,
     /// The index of the key that orders the steps, and its values as numbers; `None` if the steps have no order.
-    pub numbers: Option<(usize, Numbers)>,
+    pub numbers: Option<(usize, AxisNumbers)>,
 }
 
 /// Reconstructs the axes from points, each a list of keys and values. The axes form a grid; an axis may consist of
@@ -54,13 +54,16 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
 
 /// Returns the first key whose numbers distinguish the steps, if all other keys advance with it. `None`: the steps have
 /// no order, so no line joins them.
-fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
-    let read = |key: usize| Numbers::read(&steps.iter().map(|step| step[key].as_str()).collect::<Vec<_>>());
-    let all: Vec<Option<Numbers>> = (0..keys).map(read).collect();
-    let distinguishes = |numbers: &Option<Numbers>| numbers.as_ref().is_some_and(Numbers::are_distinct);
+fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, AxisNumbers)> {
+    let read =
+        |key: usize| AxisNumbers::read(&steps.iter().map(|step| step[key].as_str()).collect::<Vec<_>>());
+    let all: Vec<Option<AxisNumbers>> = (0..keys).map(read).collect();
+    let distinguishes =
+        |numbers: &Option<AxisNumbers>| numbers.as_ref().is_some_and(AxisNumbers::are_distinct);
     let key = all.iter().position(distinguishes)?;
     let numbers = all[key].clone()?;
-    let advances = |other: &Option<Numbers>| other.as_ref().is_some_and(|other| other.advance_with(&numbers));
+    let advances =
+        |other: &Option<AxisNumbers>| other.as_ref().is_some_and(|other| other.are_monotonic_in(&numbers));
     all.iter().all(advances).then_some((key, numbers))
 }
 

@@ -4,14 +4,14 @@ use hol_lab::Quantity;
 
 /// The values of one axis in a common unit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Numbers {
+pub struct AxisNumbers {
     /// The unit, such as `ms`; may be empty.
     pub unit: &'static str,
     /// The values in this unit, in the order of the file.
     pub values: Vec<f64>,
 }
 
-impl Numbers {
+impl AxisNumbers {
     /// Reads `texts` as numbers; `None` if one is not a number, or if their quantities differ.
     pub fn read(texts: &[&str]) -> Option<Self> {
         let read: Vec<(Quantity, f64)> =
@@ -33,7 +33,7 @@ impl Numbers {
     }
 
     /// Returns whether the values only increase, or only decrease, as `others` increase.
-    pub fn advance_with(&self, others: &Self) -> bool {
+    pub fn are_monotonic_in(&self, others: &Self) -> bool {
         let mut steps: Vec<(f64, f64)> =
             others.values.iter().copied().zip(self.values.iter().copied()).collect();
         steps.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -63,7 +63,7 @@ impl Numbers {
 
     /// Returns whether a logarithmic axis suits the values: none is negative, and the largest is at least 20 times the
     /// smallest positive one.
-    pub fn span_decades(&self) -> bool {
+    pub fn suits_log_scale(&self) -> bool {
         let positive = self.values.iter().copied().filter(|value| *value > 0.0);
         let (min, max) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
         max >= 20.0 * min && self.values.iter().all(|value| *value >= 0.0)
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn values_get_one_unit() {
-        let numbers = |texts: &[&str]| Numbers::read(texts).map(|n| (n.unit, n.values));
+        let numbers = |texts: &[&str]| AxisNumbers::read(texts).map(|n| (n.unit, n.values));
         assert_eq!(numbers(&["500us", "1ms", "0.25s"]), Some(("ms", vec![0.5, 1.0, 250.0])));
         assert_eq!(numbers(&["0%", "0.7%"]), Some(("%", vec![0.0, 0.7])));
         assert_eq!(numbers(&["400kbit", "2Mbit"]), Some(("Mbit/s", vec![0.4, 2.0])));
@@ -107,15 +107,15 @@ mod tests {
     #[test]
     fn names_and_mixed_quantities_are_not_numbers() {
         for texts in [&["reno", "cubic"][..], &["12p", "64KiB"], &["10ms", "1%"], &["nan"], &[]] {
-            assert_eq!(Numbers::read(texts), None, "{texts:?}");
+            assert_eq!(AxisNumbers::read(texts), None, "{texts:?}");
         }
-        assert!(!Numbers::read(&["1ms", "1000us"]).unwrap().are_distinct());
+        assert!(!AxisNumbers::read(&["1ms", "1000us"]).unwrap().are_distinct());
     }
 
     #[test]
     fn interpolated_number_is_written_in_the_units_of_the_file() {
         let text = |texts: &[&str], value: f64| {
-            let numbers = Numbers::read(texts).unwrap();
+            let numbers = AxisNumbers::read(texts).unwrap();
             numbers.text(numbers.round(value))
         };
         assert_eq!(text(&["10ms", "20ms"], 14.1421), "14.1ms");
@@ -132,15 +132,15 @@ mod tests {
             ["2GB", "1MB"],
             ["1Gbit", "2Gbit"],
         ] {
-            let Some(numbers) = Numbers::read(&texts) else { continue };
-            let back = Numbers::read(&[&numbers.text(numbers.values[0]), texts[1]]).unwrap();
+            let Some(numbers) = AxisNumbers::read(&texts) else { continue };
+            let back = AxisNumbers::read(&[&numbers.text(numbers.values[0]), texts[1]]).unwrap();
             assert_eq!(back.values, numbers.values, "{texts:?}");
         }
     }
 
     #[test]
     fn a_decade_and_more_is_logarithmic() {
-        let spans = |texts: &[&str]| Numbers::read(texts).unwrap().span_decades();
+        let spans = |texts: &[&str]| AxisNumbers::read(texts).unwrap().suits_log_scale();
         assert!(spans(&["0%", "0.1%", "10%"]) && !spans(&["1%", "2%", "10%"]) && !spans(&["0%", "5%"]));
         assert!(!spans(&["-1", "100", "1"]));
     }

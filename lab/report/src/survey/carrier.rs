@@ -2,7 +2,7 @@
 
 use hol_measure::{UNSTEADY_SIGNIFICANCE, fisher_exact};
 
-use super::size::digits;
+use super::size::round_to_digits;
 use crate::data::Cell;
 use crate::plot::number;
 
@@ -67,7 +67,7 @@ pub(super) fn describe_overload(cell: &Cell) -> String {
         }
     };
     let load = cell.load.filter(|load| load.carried < 0.99 * load.offered).map_or(String::new(), |load| {
-        let mbit = |value: f64| number(digits(value, 2));
+        let mbit = |value: f64| number(round_to_digits(value, 2));
         let path = load.path_rate.map(|rate| format!(" over a path of {} Mbit/s on average", mbit(rate)));
         let (offered, carried) = (mbit(load.offered), mbit(load.carried));
         format!(": it carries about {carried} of the offered {offered} Mbit/s{}", path.unwrap_or_default())

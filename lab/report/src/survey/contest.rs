@@ -5,7 +5,7 @@ use hol_measure::{CONFIDENCE, Comparison, TimeoutCounts};
 
 use super::carrier::Carrier;
 use super::halves::compare_halves;
-use super::size::Size;
+use super::size::DifferenceSize;
 use crate::claims::{compare, compare_times};
 use crate::data::Cell;
 
@@ -34,7 +34,7 @@ pub enum Outcome {
 
 /// The comparison of one transport, the challenger, with another one, the reference, under the same conditions.
 #[derive(Debug, Clone)]
-pub struct Contest<'d> {
+pub struct TransportComparison<'d> {
     pub(super) challenger: &'d Cell,
     pub(super) reference: &'d Cell,
     pub(super) metric: Metric,
@@ -61,7 +61,7 @@ fn are_equal(values: &[f64], metric: Metric) -> bool {
     values.windows(2).all(|pair| (pair[0] - pair[1]).abs() <= metric.resolution())
 }
 
-impl<'d> Contest<'d> {
+impl<'d> TransportComparison<'d> {
     /// Compares the repetitions with the same losses. The transports count as the same only if they differ by less than
     /// the resolution of the metric.
     pub fn new(metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
@@ -112,12 +112,12 @@ impl<'d> Contest<'d> {
             p: 1.0,
             p_equivalent: comparison.map_or(1.0, |test| test.p_equivalent),
         };
-        contest.p = contest.p().unwrap_or(1.0);
+        contest.p = contest.p_value().unwrap_or(1.0);
         contest
     }
 
     /// Returns the p-value before adjustment; `None` if there is no comparison.
-    pub fn p(&self) -> Option<f64> {
+    pub fn p_value(&self) -> Option<f64> {
         let means = self.comparison.map(|test| test.p.max(test.p_beyond));
         means.or_else(|| self.carrier.map(|carrier| carrier.p))
     }
@@ -151,7 +151,10 @@ impl<'d> Contest<'d> {
     pub(super) fn all_repetitions_are_equal(&self) -> bool {
         !self.is_unsteady
             && [self.challenger, self.reference].into_iter().all(|cell| {
-                are_equal(&cell.of_runs(self.metric).into_iter().flatten().collect::<Vec<_>>(), self.metric)
+                are_equal(
+                    &cell.values_by_run(self.metric).into_iter().flatten().collect::<Vec<_>>(),
+                    self.metric,
+                )
             })
     }
 
@@ -202,7 +205,7 @@ impl<'d> Contest<'d> {
     pub(super) fn means_of_pairs(&self) -> (f64, f64) {
         let [ours, theirs] = [self.challenger, self.reference].map(|cell| match self.is_unsteady {
             true => cell.of_completed_runs(|run| run.latency.mean_ms()),
-            false => cell.of_runs(self.metric),
+            false => cell.values_by_run(self.metric),
         });
         let (ours, theirs): (Vec<f64>, Vec<f64>) =
             ours.into_iter().zip(theirs).filter_map(|(a, b)| a.zip(b)).unzip();
@@ -246,7 +249,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Returns the size of the difference, not negative: for times a fraction in percent.
-    pub(super) fn difference_size(&self) -> Option<Size> {
+    pub(super) fn difference_size(&self) -> Option<DifferenceSize> {
         let Comparison { difference, low, high, .. } = self.comparison?;
         let (mean, unit) = match self.is_ratio {
             true => (difference.mean, "%"),
@@ -257,7 +260,7 @@ impl<'d> Contest<'d> {
         let (value, low, high) = (of(mean), of(low), of(high));
         let is_less = mean < 0.0;
         let (value, low, high) = if is_less { (-value, -high, -low) } else { (value, low, high) };
-        Some(Size { value, low, high, unit })
+        Some(DifferenceSize { value, low, high, unit })
     }
 
     /// Returns the transport whose mean may be too low because few timeouts occurred, with its timeouts;

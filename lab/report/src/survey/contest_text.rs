@@ -1,19 +1,19 @@
 //! Describes the comparison of two transports in sentences.
 
 use hol_lab::Metric;
-use hol_measure::{Bounds, CONFIDENCE, TimeoutCounts, Verdict as ComparedPoint};
+use hol_measure::{CONFIDENCE, ConfidenceInterval, TimeoutCounts, Verdict as ComparedPoint};
 
 use super::carrier::{Carrier, describe_missing_recovery, describe_overload};
-use super::contest::{ALPHA, Contest, NEGLIGIBLE, Outcome, lost_share};
+use super::contest::{ALPHA, NEGLIGIBLE, Outcome, TransportComparison, lost_share};
 use super::quantiles::{QuantileComparison, compare_quantile, compare_tails};
-use super::size::{digits, two_digits};
+use super::size::{round_to_digits, round_to_two_digits};
 use crate::data::Cell;
 use crate::plot::number;
 
 /// The largest share of lost messages with which a transport carries its load.
 const MAX_LOST: f64 = 0.01;
 
-impl Contest<'_> {
+impl TransportComparison<'_> {
     /// Describes the size of the difference with its confidence interval: `by 12 % (95 % CI 11 to 13)`. If
     /// only one transport carries the load, names it instead.
     pub fn describe_difference(&self) -> String {
@@ -21,7 +21,7 @@ impl Contest<'_> {
             return self.describe_carrier(carrier);
         }
         let Some(size) = self.difference_size() else { return "by an unknown amount".to_owned() };
-        let (by, ends) = (format!("by {} {}", size.value(), size.unit), size.ends());
+        let (by, ends) = (format!("by {} {}", size.format_value(), size.unit), size.format_interval());
         let mean = self.describe_ratio_of_means().map_or(String::new(), |mean| format!("; {mean}"));
         match self.is_exact() {
             true => by,
@@ -35,10 +35,11 @@ impl Contest<'_> {
     fn describe_ratio_of_means(&self) -> Option<String> {
         let share = self.ratio_of_means()?;
         let word = if share > 0.0 { "higher" } else { "lower" };
-        let [pairs, others] = [self.challenger, self.reference].map(|cell| cell.of_runs(self.metric).len());
+        let [pairs, others] =
+            [self.challenger, self.reference].map(|cell| cell.values_by_run(self.metric).len());
         let runs =
             if self.repetitions() < pairs.min(others) as u64 { "the finished pairs" } else { "all runs" };
-        Some(format!("its mean over {runs} is {} % {word}", number(two_digits(share.abs()))))
+        Some(format!("its mean over {runs} is {} % {word}", number(round_to_two_digits(share.abs()))))
     }
 
     /// Returns ` in a typical run` if the stated percentage differs from the ratio of the means; otherwise an empty
@@ -54,7 +55,7 @@ impl Contest<'_> {
         let is_higher = self.comparison.is_some_and(|comparison| comparison.difference.mean > 0.0);
         let [word, opposite] = if is_higher { ["higher", "lower"] } else { ["lower", "higher"] };
         let what = format!("the {} of {}", self.metric.info().title, self.challenger.transport);
-        let by = format!("{} {} {word}", size.value(), size.unit);
+        let by = format!("{} {} {word}", size.format_value(), size.unit);
         if self.repetitions() < 2 {
             return format!(
                 "{what} is {by} in one repetition; run more repetitions for a confidence interval"
@@ -63,7 +64,7 @@ impl Contest<'_> {
         let joint =
             if self.ratio_of_means().is_some_and(|share| (share > 0.0) != is_higher) { "but" } else { "and" };
         let mean = self.describe_ratio_of_means().map_or(String::new(), |mean| format!(", {joint} {mean}"));
-        let ends = size.ends_in_words(word, opposite);
+        let ends = size.format_signed_interval(word, opposite);
         format!("{what} is {by}{} (95 % CI {ends}{runs}){mean}", self.typical())
     }
 
@@ -71,14 +72,14 @@ impl Contest<'_> {
     fn describe_in_units(&self) -> String {
         let difference = self.difference();
         let more = if difference > 0.0 { "more" } else { "less" };
-        let value = number(digits(difference.abs(), 3));
+        let value = number(round_to_digits(difference.abs(), 3));
         let unit = self.metric.info().unit;
         if self.is_ratio {
             return format!(": {value} {unit} {more}");
         }
         let share = self.reference.mean_of(self.metric).map(|mean| 100.0 * difference.abs() / mean.mean);
         let share = share.filter(|share| share.is_finite() && unit != "%");
-        share.map_or(String::new(), |share| format!(": {} % {more}", number(two_digits(share))))
+        share.map_or(String::new(), |share| format!(": {} % {more}", number(round_to_two_digits(share))))
     }
 
     /// Describes the extent of the transfer, for a throughput: a longer transfer may have another winner. `None` if the
@@ -96,7 +97,7 @@ impl Contest<'_> {
         };
         let (ours, theirs) = (megabytes(self.challenger), megabytes(self.reference));
         let is_same = (ours - theirs).abs() <= 0.01 * theirs;
-        is_same.then(|| format!("the first {} MB", number(digits(ours, 2))))
+        is_same.then(|| format!("the first {} MB", number(round_to_digits(ours, 2))))
     }
 
     /// Describes in how many repetitions a run did not finish, if any; a sign test over all repetitions had to confirm
@@ -105,7 +106,8 @@ impl Contest<'_> {
         if self.is_unsteady {
             return "; there is no steady state, so the conclusion, which is the same in both halves of the runs, holds only for runs of this length".to_owned();
         }
-        let [pairs, others] = [self.challenger, self.reference].map(|cell| cell.of_runs(self.metric).len());
+        let [pairs, others] =
+            [self.challenger, self.reference].map(|cell| cell.values_by_run(self.metric).len());
         let pairs = pairs.min(others) as u64;
         match pairs - self.repetitions().min(pairs) {
             0 => String::new(),
@@ -129,7 +131,7 @@ impl Contest<'_> {
     fn describe_quantile_difference(&self, quantile: QuantileComparison) -> String {
         let [better, worse] = self.metric.info().comparatives;
         let word = if quantile.verdict == ComparedPoint::Faster { better } else { worse };
-        format!("{} % {word}", number(two_digits(quantile.percent)))
+        format!("{} % {word}", number(round_to_two_digits(quantile.percent)))
     }
 
     /// Describes the 99th percentile if it differs significantly and the mean does not, or if both differ in opposite
@@ -213,10 +215,10 @@ impl Contest<'_> {
             return None;
         }
         let (collapsed, runs) = (winner.collapsed_runs(), winner.runs.len());
-        let share = Bounds::of_share(collapsed as u64, runs as f64, CONFIDENCE)?;
+        let share = ConfidenceInterval::of_share(collapsed as u64, runs as f64, CONFIDENCE)?;
         Some(format!(
             "; {collapsed} of {runs} runs of {name} collapsed, but the true share of collapsed runs may be as high as {} % (95 % CI), so the mean of {name} may be too low",
-            number(two_digits(100.0 * share.high)),
+            number(round_to_two_digits(100.0 * share.high)),
             name = winner.transport
         ))
     }
@@ -233,7 +235,7 @@ impl Contest<'_> {
             n => {
                 let (offered, share) = (cell.offered(), 100.0 * n as f64 / cell.offered() as f64);
                 let (n, offered) = (number(n as f64), number(offered as f64));
-                format!("{} lost {n} of {offered} ({} %)", cell.transport, number(two_digits(share)))
+                format!("{} lost {n} of {offered} ({} %)", cell.transport, number(round_to_two_digits(share)))
             }
         };
         Some(format!("not counting lost messages: {}, {}", one(self.challenger), one(self.reference)))
@@ -281,7 +283,7 @@ impl Contest<'_> {
 
 /// Describes the comparison in a sentence.
 pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
-    let contest = Contest::new(metric, challenger, reference);
+    let contest = TransportComparison::new(metric, challenger, reference);
     let (name, other, n) = (&challenger.transport, &reference.transport, contest.repetitions());
     let [better, worse] = metric.info().comparatives;
     let sentence = match (contest.outcome(), contest.difference_size()) {
@@ -292,7 +294,8 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
             return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_no_comparison());
         }
         (outcome, Some(size)) => {
-            let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.describe_in_units());
+            let (value, unit) =
+                (format!("{} {}", size.format_value(), size.unit), contest.describe_in_units());
             let [word, opposite] = if contest.gain() > 0.0 { [better, worse] } else { [worse, better] };
             let extent =
                 contest.describe_transfer_size().map_or(String::new(), |extent| format!(" of {extent}"));
@@ -300,9 +303,10 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
             let basis = match contest.is_exact() {
                 true => format!("exact: nothing is random, and {n} runs are equal"),
                 false if contest.all_repetitions_are_equal() => format!("the same in all {n} runs"),
-                false => format!("95 % CI {} {}; {runs}", size.ends(), size.unit),
+                false => format!("95 % CI {} {}; {runs}", size.format_interval(), size.unit),
             };
-            let is_same = Contest::with_margin(metric, challenger, reference).outcome() == Outcome::Same;
+            let is_same =
+                TransportComparison::with_margin(metric, challenger, reference).outcome() == Outcome::Same;
             match outcome {
                 _ if n < 2 => format!(
                     "{name} is {value} {word} than {other}{unit}, in one repetition; run more repetitions for a confidence interval"
@@ -315,14 +319,14 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
                 Outcome::Same => format!("{name} is exactly {} as {other} ({runs})", metric.info().equal),
                 Outcome::Undecided if contest.has_no_events() => format!(
                     "too few losses to compare {name} and {other}: the difference is the same {} {} in all {n} repetitions; run more repetitions",
-                    number(two_digits(size.value)),
+                    number(round_to_two_digits(size.value)),
                     size.unit
                 ),
                 Outcome::Undecided | Outcome::Unknown if is_same => format!(
                     "{name} is {} as {other} within {} % (95 % CI {}; {runs})",
                     metric.info().equal,
                     number(100.0 * NEGLIGIBLE),
-                    size.ends_in_words(word, opposite)
+                    size.format_signed_interval(word, opposite)
                 ),
                 Outcome::Undecided | Outcome::Unknown => {
                     let explanation = contest
@@ -375,7 +379,7 @@ mod tests {
             says(&sctp, &tcp),
             "SCTP-8 is 0.110 % slower than TCP: 0.022 ms more (exact: nothing is random, and 10 runs are equal)"
         );
-        assert!(Contest::new(Metric::ResponseTime, &sctp, &tcp).is_decisive());
+        assert!(TransportComparison::new(Metric::ResponseTime, &sctp, &tcp).is_decisive());
     }
 
     /// Gives each repetition records of its own.
@@ -424,13 +428,14 @@ mod tests {
         for run in tcp.runs.iter_mut().chain(&mut quic.runs) {
             run.bytes = 5_000_000;
         }
-        let extent = |quic: &Cell| Contest::new(Metric::Throughput, quic, &tcp).describe_transfer_size();
+        let extent =
+            |quic: &Cell| TransportComparison::new(Metric::Throughput, quic, &tcp).describe_transfer_size();
         assert_eq!(extent(&quic).as_deref(), Some("the first 5 MB"));
         quic.runs.iter_mut().for_each(|run| run.bytes = 4_000_000);
         // A transport that gives messages up delivers less without a limit of time.
         assert_eq!(extent(&quic), None);
         tcp.conditions.lasts = Some(Duration::from_secs(2));
-        let contest = Contest::new(Metric::Throughput, &quic, &tcp);
+        let contest = TransportComparison::new(Metric::Throughput, &quic, &tcp);
         assert_eq!(contest.describe_transfer_size().as_deref(), Some("the first 2s"));
     }
 
@@ -470,11 +475,11 @@ mod tests {
             text.ends_with("the median message is 2.8 % faster; the 90th percentile is 2.8 % faster"),
             "{text}"
         );
-        let contest = Contest::new(Metric::ResponseTime, &sctp, &tcp);
+        let contest = TransportComparison::new(Metric::ResponseTime, &sctp, &tcp);
         assert_eq!((contest.outcome(), contest.is_decisive()), (Outcome::Undecided, false));
         // The opposite order is decided: a timeout that did not occur would make it slower still.
         let slow = cell("TCP", 1.0, 100.0, &[20.8, 20.7, 20.9, 20.8]);
-        assert_eq!(Contest::new(Metric::ResponseTime, &sctp, &slow).outcome(), Outcome::Worse);
+        assert_eq!(TransportComparison::new(Metric::ResponseTime, &sctp, &slow).outcome(), Outcome::Worse);
         // With enough timeouts the sample includes their cost.
         sctp.timeouts =
             Some(TimeoutCounts { timeouts: 4000, backoffs: 80, messages: 10_000_000, ..timeouts });
@@ -560,7 +565,7 @@ mod tests {
             of(&fast, &dead),
             "fast recovers and TCP does not: in 3 of 3 runs of TCP nothing more is delivered"
         );
-        let contest = Contest::with_margin(Metric::Outage, &dead, &slow);
+        let contest = TransportComparison::with_margin(Metric::Outage, &dead, &slow);
         assert_eq!((contest.outcome(), contest.is_decisive()), (Outcome::Worse, true), "nothing is random");
         let once = [&disrupted("fast", &[250.0], true), &disrupted("TCP", &[360_000.0], false)];
         assert!(
@@ -575,12 +580,14 @@ mod tests {
     fn ratio_that_the_means_contradict_keeps_its_direction() {
         let [mptcp, tcp] = [[3630.0, 3630.0, 17_461.0], [7913.0, 7912.0, 7915.0]]
             .map(|ms| cell(if ms[0] < 4000.0 { "MPTCP" } else { "TCP" }, 1.0, 100.0, &ms));
-        let text = Contest::with_margin(Metric::ResponseTime, &mptcp, &tcp).describe_unclear_difference("");
+        let text = TransportComparison::with_margin(Metric::ResponseTime, &mptcp, &tcp)
+            .describe_unclear_difference("");
         let expected = "the mean response time of MPTCP is 23 % lower in a typical run (95 % CI 636 % higher to 92 % lower), but its mean over all runs is 4.1 % higher";
         assert_eq!(text, expected);
         let [fast, slow] = [("UDP", [10.0, 10.0, 11.0]), ("TCP", [20.0, 20.0, 300.0])]
             .map(|(name, ms)| cell(name, 1.0, 100.0, &ms));
-        let text = Contest::with_margin(Metric::ResponseTime, &fast, &slow).describe_unclear_difference("");
+        let text = TransportComparison::with_margin(Metric::ResponseTime, &fast, &slow)
+            .describe_unclear_difference("");
         assert!(text.ends_with(", and its mean over all runs is 91 % lower"), "{text}");
     }
 
@@ -590,13 +597,13 @@ mod tests {
         let mut sctp = cell("SCTP", 1.0, 100.0, &[21.0; 8]);
         sctp.runs.iter_mut().for_each(|run| run.behind = hol_base::Duration::from_secs(2));
         (sctp.is_steady, sctp.load) =
-            (false, Some(hol_lab::Load { offered: 3.2, carried: 2.13, path_rate: None }));
+            (false, Some(hol_lab::PointLoad { offered: 3.2, carried: 2.13, path_rate: None }));
         let text = says(&sctp, &tcp);
         assert!(
             text.ends_with("fell more than a second behind: it carries about 2.1 of the offered 3.2 Mbit/s"),
             "{text}"
         );
-        sctp.load = Some(hol_lab::Load { offered: 3.2, carried: 2.13, path_rate: Some(2.46) });
+        sctp.load = Some(hol_lab::PointLoad { offered: 3.2, carried: 2.13, path_rate: Some(2.46) });
         let text = says(&sctp, &tcp);
         assert!(
             text.ends_with(
@@ -633,13 +640,16 @@ mod tests {
         (udp.transport, udp.runs[0].completed) = ("UDP".to_owned(), 0);
         let text = says(&sctp, &udp);
         assert!(text.starts_with("only UDP keeps up: 8 of 8 runs of SCTP-8 ended early"), "{text}");
-        let contest = Contest::with_margin(Metric::ResponseTime, &sctp, &tcp);
+        let contest = TransportComparison::with_margin(Metric::ResponseTime, &sctp, &tcp);
         assert_eq!((contest.outcome(), contest.is_decisive()), (Outcome::Worse, true));
-        assert_eq!(Contest::with_margin(Metric::ResponseTime, &tcp, &sctp).outcome(), Outcome::Better);
+        assert_eq!(
+            TransportComparison::with_margin(Metric::ResponseTime, &tcp, &sctp).outcome(),
+            Outcome::Better
+        );
         // Five of eight against none are not significant, and two that fail are not compared.
         sctp.ended_early = (0..8).map(|at| at < 5).collect();
         assert_eq!(
-            Contest::new(Metric::ResponseTime, &sctp, &tcp).adjusted(0.06).outcome(),
+            TransportComparison::new(Metric::ResponseTime, &sctp, &tcp).adjusted(0.06).outcome(),
             Outcome::Unknown
         );
         assert!(says(&sctp, &sctp).starts_with("neither SCTP-8 nor SCTP-8 carries the load"));
@@ -656,7 +666,7 @@ mod tests {
         };
         let contest = |sctp: usize, tcp: usize| {
             let (sctp, tcp) = (with_late_runs("SCTP", 144.0, sctp), with_late_runs("TCP", 29.0, tcp));
-            let outcome = Contest::with_margin(Metric::ResponseTime, &sctp, &tcp).outcome();
+            let outcome = TransportComparison::with_margin(Metric::ResponseTime, &sctp, &tcp).outcome();
             (outcome, says(&sctp, &tcp))
         };
         let is_said = |(outcome, text): (Outcome, String), expected: Outcome, start: &str| {
@@ -706,7 +716,7 @@ mod tests {
             text.contains("which is the same in both halves of the runs, holds only for runs of this length"),
             "{text}"
         );
-        let outcome = |a, b| Contest::with_margin(Metric::ResponseTime, a, b).outcome();
+        let outcome = |a, b| TransportComparison::with_margin(Metric::ResponseTime, a, b).outcome();
         assert_eq!((outcome(&bbr, &cubic), outcome(&cubic, &bbr)), (Outcome::Better, Outcome::Worse));
         // One that is faster at first and slower later is undecided.
         let crossing = drifting("BBR", [80, 150]);
@@ -746,7 +756,7 @@ mod tests {
     fn adjusted_p_value_can_undo_a_verdict() {
         let (tcp, sctp) =
             (cell("TCP", 1.0, 100.0, &[40.0, 40.2, 40.1]), cell("SCTP-8", 1.0, 100.0, &[30.0, 30.1, 30.1]));
-        let contest = Contest::new(Metric::ResponseTime, &sctp, &tcp);
+        let contest = TransportComparison::new(Metric::ResponseTime, &sctp, &tcp);
         assert_eq!(contest.outcome(), Outcome::Better);
         assert_eq!(contest.adjusted(0.06).outcome(), Outcome::Undecided);
     }
@@ -754,7 +764,7 @@ mod tests {
     #[test]
     fn shares_have_two_digits() {
         assert_eq!(
-            [0.0, 0.0123, 1.26, 12.6, 126.4].map(two_digits).map(number),
+            [0.0, 0.0123, 1.26, 12.6, 126.4].map(round_to_two_digits).map(number),
             ["0", "0.012", "1.3", "13", "126"]
         );
     }

@@ -16,16 +16,21 @@ const LOGARITHMIC_RATIO: f64 = 20.0;
 
 /// Returns all figures of a survey, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
-    let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
+    let means = metrics(survey).into_iter().flat_map(|metric| metric_figures(survey, metric));
     let by_class = size_classes::figures(survey);
-    with_numbers(
-        outage_curves(survey).into_iter().chain(means).chain(by_class).chain(distributions(survey)).collect(),
+    number_figures(
+        outage_curves(survey)
+            .into_iter()
+            .chain(means)
+            .chain(by_class)
+            .chain(distribution_figures(survey))
+            .collect(),
         first,
     )
 }
 
 /// Numbers the figures, starting with `first`.
-pub fn with_numbers(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
+pub fn number_figures(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
     for (number, figure) in (first..).zip(&mut figures) {
         figure.id = format!("fig{number:02}");
         figure.name = format!("Figure {number}");
@@ -40,8 +45,8 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
     let competes =
         survey.cells().any(|cell| cell.flows.as_ref().is_some_and(|f| f.background_kbps.is_some()));
     let loses = survey.cells().any(|cell| cell.lost_messages() > 0);
-    let plays = survey.cells().any(Cell::is_played);
-    let has = |metric| survey.cells().any(|cell| cell.of_runs(metric).iter().any(Option::is_some));
+    let plays = survey.cells().any(Cell::has_playout_times);
+    let has = |metric| survey.cells().any(|cell| cell.values_by_run(metric).iter().any(Option::is_some));
     let others = [
         (Metric::LateMessages, has(Metric::LateMessages)),
         (Metric::BacklogLast, has(Metric::BacklogLast)),
@@ -57,12 +62,12 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
         (Metric::FirstOctets, has(Metric::FirstOctets)),
     ];
     let others = others.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(metric, _)| metric);
-    let defined = super::defined(survey.cells()).into_iter().map(Metric::Defined);
+    let defined = super::defined_metrics(survey.cells()).into_iter().map(Metric::Defined);
     [main].into_iter().chain(defined.chain(others).filter(|metric| *metric != main)).collect()
 }
 
 /// Returns a metric over the horizontal axis: a figure for each combination of the third and further axes.
-pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
+pub fn metric_figures(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
     let (Some(x), Some(y)) = (horizontal(survey), vertical(survey, metric)) else { return Vec::new() };
     let figure = |others: Vec<usize>| {
         let mut cells = Vec::new();
@@ -165,7 +170,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
     let (min, max) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
-    let scale = if numbers.span_decades() {
+    let scale = if numbers.suits_log_scale() {
         let (min, max) = (min / 1.2, max * 1.2);
         if numbers.values.contains(&0.0) { Scale::LogFromZero { min, max } } else { Scale::Log { min, max } }
     } else {
@@ -178,7 +183,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
 
 /// Returns a vertical axis for all figures of a metric, so that they can be compared.
 fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
-    let means: Vec<_> = survey.cells().filter_map(|cell| cell.shaped_mean(metric)).collect();
+    let means: Vec<_> = survey.cells().filter_map(|cell| cell.mean_with_bounds(metric)).collect();
     let (min, max) = range_of(means.iter().map(|mean| mean.value))?;
     // Error bars count too, except for very wide ones, which would compress the means.
     let bars: Vec<_> = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs()).collect();
@@ -193,11 +198,11 @@ fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     } else {
         Scale::Linear { min: 0.0, max: (top * 1.06).max(1e-9) }
     };
-    Some(Axis::new(scale, &metric.axis_title()).in_unit_of(top))
+    Some(Axis::new(scale, &metric.axis_title()).with_unit_for(top))
 }
 
 /// Returns a figure of distributions for each combination of the axes.
-pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
+pub fn distribution_figures(survey: &Survey<'_>) -> Vec<Figure> {
     let combinations = survey.combinations(0);
     let times = survey.cells().filter(|cell| cell.latency.completed() > 0);
     let ends = times.flat_map(|cell| [cell.latency.quantile(0.0), cell.latency.max()]).flatten();
@@ -209,7 +214,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
         Scale::Log { min: min / 1.1, max: (max * 1.1).max(min * 2.0) },
         &Metric::ResponseTime.time_axis(),
     )
-    .in_unit_of(max);
+    .with_unit_for(max);
     let y = Axis::new(Scale::Log { min: min_share(survey), max: 1.0 }, Metric::ResponseTime.share_axis());
     let figure = |steps: Vec<usize>| {
         let mut cells = Vec::new();

@@ -2,7 +2,7 @@
 
 use hol_measure::benjamini_hochberg;
 
-use super::contest::{Contest, NEGLIGIBLE, Outcome};
+use super::contest::{NEGLIGIBLE, Outcome, TransportComparison};
 use super::{Axis, Survey, outages};
 use crate::plot::number;
 
@@ -27,7 +27,7 @@ struct Line<'s, 'd> {
     /// The steps of the other axes.
     other_steps: Vec<usize>,
     /// The comparisons at the steps of the horizontal axis, ascending.
-    contests: Vec<(usize, Contest<'d>)>,
+    contests: Vec<(usize, TransportComparison<'d>)>,
 }
 
 impl Headline {
@@ -71,7 +71,7 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
                 let [Some(cell), Some(reference)] = cells else { return None };
                 Some((
                     step.first().copied().unwrap_or(0),
-                    Contest::with_margin(survey.main_metric(), cell, reference),
+                    TransportComparison::with_margin(survey.main_metric(), cell, reference),
                 ))
             };
             let contests = steps.iter().filter_map(contest).collect();
@@ -79,11 +79,11 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
         }
     }
     let family = |lines: &[Line<'_, '_>]| -> Vec<f64> {
-        lines.iter().flat_map(|line| &line.contests).filter_map(|(_, contest)| contest.p()).collect()
+        lines.iter().flat_map(|line| &line.contests).filter_map(|(_, contest)| contest.p_value()).collect()
     };
     let mut adjusted = benjamini_hochberg(&family(&lines)).into_iter();
     for (_, contest) in lines.iter_mut().flat_map(|line| &mut line.contests) {
-        if let Some(p) = contest.p().and_then(|_| adjusted.next()) {
+        if let Some(p) = contest.p_value().and_then(|_| adjusted.next()) {
             *contest = contest.clone().adjusted(p);
         }
     }
@@ -92,14 +92,15 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
 
 /// Describes the results at the points of several lines.
 fn tally(lines: &[&Line<'_, '_>]) -> String {
-    let contests: Vec<&Contest<'_>> =
+    let contests: Vec<&TransportComparison<'_>> =
         lines.iter().flat_map(|line| &line.contests).map(|(_, contest)| contest).collect();
     let outcomes: Vec<Outcome> = contests.iter().map(|contest| contest.outcome()).collect();
     let count = |wanted: Outcome| outcomes.iter().filter(|outcome| **outcome == wanted).count();
     let [better, worse] = lines[0].survey.main_metric().info().comparatives;
     let [name, other] = lines[0].names();
     let alone = |wanted: Outcome, who: &str| {
-        let is_alone = |contest: &&&Contest<'_>| contest.compares_load_only() && contest.outcome() == wanted;
+        let is_alone =
+            |contest: &&&TransportComparison<'_>| contest.compares_load_only() && contest.outcome() == wanted;
         match contests.iter().filter(is_alone).count() {
             0 => String::new(),
             n => format!(" (only {who} carries the load in {n})"),
@@ -122,18 +123,18 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
         text += &format!("; in {unknown} neither transport carries the load, or there is no steady state");
     }
     let lossy = contests.into_iter().filter(counts_losses);
-    if let Some(losses) = lossy.max_by(compare_losses).and_then(Contest::describe_losses) {
+    if let Some(losses) = lossy.max_by(compare_losses).and_then(TransportComparison::describe_losses) {
         text += &format!("; {losses} in the condition in which they differ most");
     }
     text + "."
 }
 
 /// Returns whether lost messages are described with the outcome: only if there are any, and a comparison.
-fn counts_losses(contest: &&Contest<'_>) -> bool {
+fn counts_losses(contest: &&TransportComparison<'_>) -> bool {
     contest.outcome() != Outcome::Unknown && contest.describe_losses().is_some()
 }
 
-fn compare_losses(a: &&Contest<'_>, b: &&Contest<'_>) -> std::cmp::Ordering {
+fn compare_losses(a: &&TransportComparison<'_>, b: &&TransportComparison<'_>) -> std::cmp::Ordering {
     a.loss_difference().total_cmp(&b.loss_difference())
 }
 
@@ -212,7 +213,8 @@ impl Line<'_, '_> {
             let tail = self.contests.first().and_then(|(_, contest)| contest.describe_tail());
             return tail.map_or(String::new(), |tail| format!(", {tail}"));
         }
-        let is_sure = |contest: &Contest<'_>| matches!(contest.outcome(), Outcome::Better | Outcome::Worse);
+        let is_sure =
+            |contest: &TransportComparison<'_>| matches!(contest.outcome(), Outcome::Better | Outcome::Worse);
         let contradicted = self
             .contests
             .iter()
@@ -249,10 +251,10 @@ impl Line<'_, '_> {
         let all = |wanted| outcomes.iter().all(|outcome| *outcome == wanted);
         if all(Outcome::Unknown) {
             let first = self.contests.first().map(|(_, contest)| contest);
-            if let Some(text) = first.and_then(Contest::describe_unconfirmed_recovery) {
+            if let Some(text) = first.and_then(TransportComparison::describe_unconfirmed_recovery) {
                 return text;
             }
-            let why = first.map_or(String::new(), Contest::why_no_comparison);
+            let why = first.map_or(String::new(), TransportComparison::why_no_comparison);
             return format!("{name} cannot be compared with {other}: {why}");
         }
         if all(Outcome::Same) {

@@ -2,7 +2,7 @@
 
 use hol_measure::{CONFIDENCE, benjamini_hochberg};
 
-use super::contest::{Contest, NEGLIGIBLE, Outcome};
+use super::contest::{NEGLIGIBLE, Outcome, TransportComparison};
 use super::{Axis, Survey};
 use crate::plot::{Anchor, SeriesStyle, Svg, number};
 
@@ -161,12 +161,14 @@ fn lead(survey: &Survey<'_>, steps: &[usize]) -> CellLead {
     // The p-value is that of the weakest test against another transport, including those that do not carry the load.
     let others = (0..survey.transports.len()).filter(|other| *other != transport);
     let others = others.filter_map(|other| survey.at(other, steps));
-    let tests: Vec<f64> =
-        others.map(|other| Contest::with_margin(metric, best, other).p().unwrap_or(1.0)).collect();
+    let tests: Vec<f64> = others
+        .map(|other| TransportComparison::with_margin(metric, best, other).p_value().unwrap_or(1.0))
+        .collect();
     let p = tests.iter().copied().fold(0.0, f64::max);
     let p = if tests.is_empty() { 1.0 } else { p };
     let next = means.get(1).and_then(|(next, _)| survey.at(*next, steps));
-    let is_tie = next.is_some_and(|next| Contest::with_margin(metric, best, next).outcome() == Outcome::Same);
+    let is_tie = next
+        .is_some_and(|next| TransportComparison::with_margin(metric, best, next).outcome() == Outcome::Same);
     let lead_percent =
         means.get(1).map(|(_, next)| 100.0 * (mean - next).abs() / next.abs()).filter(|a| a.is_finite());
     Some(Lead { transport, p, is_tie, lead_percent })

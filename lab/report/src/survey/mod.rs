@@ -29,13 +29,13 @@ use hol_lab::Metric;
 
 pub use axes::Axis;
 pub use axes::axes;
-pub use axis_numbers::Numbers;
-pub use contest::{Contest, NEGLIGIBLE, Outcome};
+pub use axis_numbers::AxisNumbers;
+pub use contest::{NEGLIGIBLE, Outcome, TransportComparison};
 pub use contest_text::verdict;
 pub use headline::Headline;
 pub use map::Map;
 pub use outages::describe_outage;
-pub use size_classes::of_class_of_sizes;
+pub use size_classes::prefix_with_class;
 
 /// The results of one experiment that is not a study, by transport and axis values.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl<'d> Survey<'d> {
     }
 
     /// Returns the survey with the axes of these keys first, in this order.
-    pub fn arranged(&self, keys: &[&str], data: &'d Dataset) -> Self {
+    pub fn with_axes_first(&self, keys: &[&str], data: &'d Dataset) -> Self {
         let mut axes = self.axes.clone();
         let place = |axis: &Axis| keys.iter().position(|key| axis.keys.iter().any(|known| known == key));
         axes.sort_by_key(|axis| place(axis).unwrap_or(keys.len()));
@@ -165,8 +165,11 @@ impl<'d> Survey<'d> {
 
     /// Returns the metric of this name: one that a program reports, or else a built-in one.
     fn metric(&self, name: &str) -> Metric {
-        let own = defined(self.cells()).into_iter().find(|defined| defined.name == name).map(Metric::Defined);
-        own.or_else(|| Metric::named(name)).unwrap_or_default()
+        let own = defined_metrics(self.cells())
+            .into_iter()
+            .find(|defined| defined.name == name)
+            .map(Metric::Defined);
+        own.or_else(|| Metric::from_name(name)).unwrap_or_default()
     }
 
     fn condition(&self, steps: &[usize]) -> (String, Filter) {
@@ -190,15 +193,18 @@ impl<'d> Survey<'d> {
         let drawn = requests.iter().flat_map(|wish| {
             let keys: Vec<&str> =
                 [Some(wish.over.as_str()), wish.panels.as_deref()].into_iter().flatten().collect();
-            figures::of_metric(&self.arranged(&keys, data), self.metric(&wish.metric))
+            figures::metric_figures(&self.with_axes_first(&keys, data), self.metric(&wish.metric))
         });
         let around = outage_curves::outage_curves(self).into_iter();
-        figures::with_numbers(around.chain(drawn).chain(figures::distributions(self)).collect(), first)
+        figures::number_figures(
+            around.chain(drawn).chain(figures::distribution_figures(self)).collect(),
+            first,
+        )
     }
 }
 
 /// Returns the metrics that programs report at these points.
-pub(crate) fn defined<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<DefinedMetric> {
+pub(crate) fn defined_metrics<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<DefinedMetric> {
     let mut all: Vec<DefinedMetric> = Vec::new();
     for (metric, _) in cells.flat_map(|cell| &cell.values) {
         if let Metric::Defined(defined) = metric
@@ -225,7 +231,7 @@ fn first_defined_metric(cell: &Cell) -> Option<Metric> {
 pub fn main_metric<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
     let usual = |cell: &Cell| match cell {
         _ if cell.is_always_disrupted() => Metric::Outage,
-        _ if cell.is_played() => Metric::Playable,
+        _ if cell.has_playout_times() => Metric::Playable,
         _ if cell.flows.is_some() && cell.conditions.rate <= 0.0 => Metric::Throughput,
         _ => Metric::ResponseTime,
     };

@@ -87,7 +87,7 @@ fn describe_backlog(cell: &Cell) -> String {
 }
 
 fn mean_of_repetitions(cell: &Cell, metric: Metric) -> Option<Interval> {
-    Interval::of(&cell.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+    Interval::of(&cell.values_by_run(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
 }
 
 /// Formats a mean in ms or s, with its interval in the same digits if the repetitions differ.

@@ -1,7 +1,7 @@
 //! The size of a difference with its confidence interval, rounded to the digits that the interval justifies.
 
 /// The size of a difference, with its confidence interval.
-pub(super) struct Size {
+pub(super) struct DifferenceSize {
     /// The difference itself.
     pub(super) value: f64,
     /// The lower end of the confidence interval.
@@ -12,7 +12,7 @@ pub(super) struct Size {
     pub(super) unit: &'static str,
 }
 
-impl Size {
+impl DifferenceSize {
     /// Returns the number of decimals that the interval justifies, for at most three significant digits.
     fn digits(&self) -> usize {
         let half = (self.high - self.low) / 2.0;
@@ -22,12 +22,12 @@ impl Size {
     }
 
     /// Formats the difference itself, without its unit.
-    pub(super) fn value(&self) -> String {
+    pub(super) fn format_value(&self) -> String {
         format!("{:.*}", self.digits(), self.value)
     }
 
     /// Formats the interval: `11 to 13`.
-    pub(super) fn ends(&self) -> String {
+    pub(super) fn format_interval(&self) -> String {
         let end = |end: f64| match end {
             end if end.is_finite() => format!("{:.*}", self.digits(), end),
             end => if end > 0.0 { "unlimited" } else { "-unlimited" }.to_owned(),
@@ -36,7 +36,7 @@ impl Size {
     }
 
     /// Formats the interval of a difference that may have either sign: `3 % lower to 4 % higher`, where the size itself is `word`.
-    pub(super) fn ends_in_words(&self, word: &str, opposite: &str) -> String {
+    pub(super) fn format_signed_interval(&self, word: &str, opposite: &str) -> String {
         let unit = self.unit;
         let end = |end: f64| match end.is_finite() {
             true => format!("{:.*} {unit}", self.digits(), end),
@@ -50,12 +50,12 @@ impl Size {
 }
 
 /// Rounds a fraction in percent to two significant digits.
-pub(super) fn two_digits(share: f64) -> f64 {
-    digits(share, 2)
+pub(super) fn round_to_two_digits(share: f64) -> f64 {
+    round_to_digits(share, 2)
 }
 
 /// Rounds a non-negative number to significant digits, but keeps all digits before the point.
-pub(super) fn digits(value: f64, count: i32) -> f64 {
+pub(super) fn round_to_digits(value: f64, count: i32) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return value;
     }

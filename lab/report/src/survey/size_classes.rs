@@ -1,7 +1,7 @@
 //! Compares transports by class of message size: short replies may be faster over a transport whose long
 //! replies are slower.
 
-use super::figures::of_metric;
+use super::figures::metric_figures;
 use super::{Headline, Survey};
 use crate::data::{Cell, Dataset};
 use crate::figures::Figure;
@@ -25,13 +25,13 @@ fn classes(survey: &Survey<'_>) -> Vec<(String, Dataset)> {
 pub fn describe_classes(survey: &Survey<'_>) -> Vec<String> {
     let of_class = |(name, data): &(String, Dataset)| {
         let headline = Headline::of(&Survey::over(&survey.experiment, survey.axes.clone(), data));
-        headline.main_sentences.iter().map(|line| of_class_of_sizes(name, line)).collect::<Vec<_>>()
+        headline.main_sentences.iter().map(|line| prefix_with_class(name, line)).collect::<Vec<_>>()
     };
     classes(survey).iter().flat_map(of_class).collect()
 }
 
 /// Turns `sentence` into a sentence about the messages of one size class.
-pub fn of_class_of_sizes(class: &str, sentence: &str) -> String {
+pub fn prefix_with_class(class: &str, sentence: &str) -> String {
     match sentence.strip_prefix("No ") {
         Some(rest) => format!("{class}: no {rest}"),
         None => format!("{class}: {sentence}"),
@@ -42,7 +42,8 @@ pub fn of_class_of_sizes(class: &str, sentence: &str) -> String {
 pub fn figures(survey: &Survey<'_>) -> Vec<Figure> {
     let of_class = |(name, data): &(String, Dataset)| {
         let own = Survey::over(&survey.experiment, survey.axes.clone(), data);
-        let figures = [Metric::ResponseTime, Metric::Tail].map(|metric| of_metric(&own, metric)).concat();
+        let figures =
+            [Metric::ResponseTime, Metric::Tail].map(|metric| metric_figures(&own, metric)).concat();
         let named = |figure: Figure| Figure { caption: format!("{name}: {}", figure.caption), ..figure };
         figures.into_iter().map(named).collect::<Vec<_>>()
     };
@@ -59,8 +60,8 @@ mod tests {
 
     #[test]
     fn a_sentence_about_a_class_begins_with_its_name() {
-        assert_eq!(of_class_of_sizes("1 kB replies", "SCTP is slower"), "1 kB replies: SCTP is slower");
-        assert_eq!(of_class_of_sizes("1 kB replies", "No clear"), "1 kB replies: no clear");
+        assert_eq!(prefix_with_class("1 kB replies", "SCTP is slower"), "1 kB replies: SCTP is slower");
+        assert_eq!(prefix_with_class("1 kB replies", "No clear"), "1 kB replies: no clear");
     }
 
     /// Outages are known of all messages together, so classes are compared by their response times.

@@ -40,7 +40,7 @@ impl Agreement {
 
 /// Compares the verdicts of two worlds claim by claim. Both lists have the claims of one study in the same
 /// order.
-pub(super) fn between(model: &[JudgedClaim], kernel: &[JudgedClaim]) -> Vec<Agreement> {
+pub(super) fn compare_claims(model: &[JudgedClaim], kernel: &[JudgedClaim]) -> Vec<Agreement> {
     let today = |judged: &JudgedClaim| judged.findings.first().and_then(|(_, finding)| finding.holds);
     model.iter().zip(kernel).map(|(model, kernel)| Agreement::of(today(model), today(kernel))).collect()
 }

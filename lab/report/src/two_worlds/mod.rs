@@ -44,8 +44,12 @@ impl Report {
     pub fn of_both(one: &Results, other: &Results) -> Result<Self, ReportError> {
         let (model, kernel) = pairs::model_first(one, other)?;
         let pairs = pairs::Pairs::of(model, kernel);
-        let alike =
-            || pairs.shared.iter().filter(|(model, kernel)| pairs::are_alike(&model.point, &kernel.point));
+        let alike = || {
+            pairs
+                .shared
+                .iter()
+                .filter(|(model, kernel)| pairs::have_equal_lengths(&model.point, &kernel.point))
+        };
         let compared: Vec<ComparedPoint> = alike()
             .map(|(model, kernel)| ComparedPoint::of(kernel, model, metric_of(&model.point)))
             .collect();
@@ -67,8 +71,8 @@ impl Report {
         let describe = |points: &[&Point]| (points.len(), pairs::describe_points(points));
         report.kernel = Some(KernelResults {
             name: kernel.manifest.world.clone(),
-            agreements: agreement::between(&report.judged_claims, &judged_claims),
-            agreements_on_shared: agreement::between(&shared_model, &shared_kernel),
+            agreements: agreement::compare_claims(&report.judged_claims, &judged_claims),
+            agreements_on_shared: agreement::compare_claims(&shared_model, &shared_kernel),
             judged_claims,
             shared_points: pairs.shared.len(),
             incomparable_points: pairs.shared.len() - compared.len(),

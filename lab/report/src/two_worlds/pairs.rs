@@ -87,7 +87,7 @@ impl<'r> Pairs<'r> {
 
 /// Returns whether the repetitions of a point have the same length in both worlds. Otherwise their
 /// distributions differ in any case.
-pub fn are_alike(model: &Point, kernel: &Point) -> bool {
+pub fn have_equal_lengths(model: &Point, kernel: &Point) -> bool {
     model.messages_in(0) == kernel.messages_in(0)
 }
 

@@ -1,8 +1,8 @@
 //! Compares one value of the runs in both worlds.
 
-use hol_measure::{Bounds, CONFIDENCE, RankSum};
+use hol_measure::{CONFIDENCE, ConfidenceInterval, RankSum};
 
-use super::runs::Runs;
+use super::runs::RunValues;
 
 /// The largest accepted deviation of the model from the kernel; the larger one of the two fields applies.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,13 +24,13 @@ pub const COMPETING_FLOWS_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, shar
 
 /// The median runs of both worlds, and a rank test of their runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Check {
+pub struct MedianComparison {
     /// Median of the kernel's runs with its 95 % confidence interval.
-    pub kernel: Bounds,
+    pub kernel: ConfidenceInterval,
     /// Median of the model's runs with its 95 % confidence interval.
-    pub model: Bounds,
+    pub model: ConfidenceInterval,
     /// Model minus kernel, with the 95 % confidence interval.
-    pub difference: Bounds,
+    pub difference: ConfidenceInterval,
     /// The ranks of the kernel's runs among the model's.
     pub ranks: RankSum,
     /// The largest acceptable difference, in the unit of the values.
@@ -44,9 +44,9 @@ pub struct Check {
     repetitions: usize,
 }
 
-impl Check {
+impl MedianComparison {
     /// Compares the model with the kernel; `None` if a world has no median run.
-    pub fn of(kernel: &Runs, model: &Runs, tolerance: Tolerance) -> Option<Self> {
+    pub fn of(kernel: &RunValues, model: &RunValues, tolerance: Tolerance) -> Option<Self> {
         let (of_kernel, of_model) = kernel.median.zip(model.median)?;
         let Tolerance { absolute, share } = tolerance;
         Some(Self {
@@ -67,10 +67,10 @@ impl Check {
     }
 
     /// Returns the difference in percent of the kernel's median.
-    pub fn percent(&self) -> Bounds {
-        let Bounds { value, low, high } = self.difference;
+    pub fn percent(&self) -> ConfidenceInterval {
+        let ConfidenceInterval { value, low, high } = self.difference;
         let [value, low, high] = [value, low, high].map(|end| 100.0 * end / self.kernel.value);
-        Bounds { value, low, high }
+        ConfidenceInterval { value, low, high }
     }
 
     /// Returns whether the worlds agree. They do if the medians differ by no more than the tolerance, or if
@@ -102,11 +102,11 @@ impl Check {
 
 /// Returns model minus kernel. The intervals of both medians have half the error probability each, so the difference is
 /// inside the sum of both intervals with the usual confidence.
-fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
+fn difference(kernel: &RunValues, model: &RunValues) -> Option<ConfidenceInterval> {
     let each = f64::midpoint(CONFIDENCE, 1.0);
-    let [kernel, model] = [kernel, model].map(|runs| Bounds::of_median(&runs.values, each));
+    let [kernel, model] = [kernel, model].map(|runs| ConfidenceInterval::of_median(&runs.values, each));
     let (kernel, model) = kernel.zip(model)?;
-    Some(Bounds {
+    Some(ConfidenceInterval {
         value: model.value - kernel.value,
         low: model.low - kernel.high,
         high: model.high - kernel.low,
@@ -116,8 +116,8 @@ fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
 /// Returns the longer side of the kernel's interval, or that of the model's interval scaled to the kernel's number of
 /// repetitions if this is longer: eight runs may all miss an event that occurs in one of four runs. If the runs are too
 /// few for an interval, the distance to the extreme runs is used.
-fn uncertainty(kernel: &Runs, model: &Runs) -> Option<f64> {
-    let longer_side = |runs: &Runs| {
+fn uncertainty(kernel: &RunValues, model: &RunValues) -> Option<f64> {
+    let longer_side = |runs: &RunValues| {
         let (value, (low, high)) = (runs.median?.value, runs.range()?);
         Some((value - low).max(high - value))
     };
@@ -131,13 +131,13 @@ mod tests {
     use super::*;
 
     /// Returns runs spread evenly, `reach` to each side of `middle`.
-    fn runs(middle: f64, reach: f64, count: u32) -> Runs {
+    fn runs(middle: f64, reach: f64, count: u32) -> RunValues {
         let at = |run| middle + reach * (2.0 * f64::from(run) / f64::from((count - 1).max(1)) - 1.0);
-        Runs::of((0..count).map(at).collect())
+        RunValues::of((0..count).map(at).collect())
     }
 
-    fn check(kernel: &Runs, model: &Runs) -> Check {
-        Check::of(kernel, model, MEAN_TOLERANCE).unwrap()
+    fn check(kernel: &RunValues, model: &RunValues) -> MedianComparison {
+        MedianComparison::of(kernel, model, MEAN_TOLERANCE).unwrap()
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         let model = runs(20.0, 0.4, 80);
         let mut values = runs(20.0, 0.4, 8).values;
         values[7] = 5000.0;
-        let with = check(&Runs::of(values), &model);
+        let with = check(&RunValues::of(values), &model);
         assert!(with.agrees(), "{with:?}");
         assert!((with.difference.value, with.kernel.value) == (0.0, 20.0), "{with:?}");
     }
@@ -178,9 +178,9 @@ mod tests {
     // By hand: with 97.5 % the first and the last of eight runs bound the median, and the 5th and the 16th of 20 runs.
     #[test]
     fn the_difference_has_the_ends_of_both_intervals() {
-        let numbers = |from: u32, to: u32| Runs::of((from..=to).map(f64::from).collect());
+        let numbers = |from: u32, to: u32| RunValues::of((from..=to).map(f64::from).collect());
         let check = check(&numbers(101, 108), &numbers(201, 220));
-        let Bounds { value, low, high } = check.difference;
+        let ConfidenceInterval { value, low, high } = check.difference;
         assert_eq!((value, low, high), (106.0, 205.0 - 108.0, 216.0 - 101.0));
         assert!((check.percent().value - 10600.0 / 104.5).abs() < 1e-9);
     }

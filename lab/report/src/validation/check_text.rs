@@ -1,16 +1,16 @@
 //! Describes the checks of a point.
 
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 
-use super::{Check, Collapses, ComparedPoint};
+use super::{CollapseCounts, ComparedPoint, MedianComparison};
 use hol_lab::Metric;
 
 /// The p-value below which only a bound is shown.
 const MIN_SHOWN_P: f64 = 0.001;
 
 /// Formats a median with its interval to four digits, for a table: `21.62 (21.13 to 23.97)`; without the interval if the runs are too few.
-pub fn format_median(median: Bounds) -> String {
-    let Bounds { value, low, high } = median;
+pub fn format_median(median: ConfidenceInterval) -> String {
+    let ConfidenceInterval { value, low, high } = median;
     let bounded = low.is_finite() && high.is_finite();
     let largest = if bounded { high.abs().max(low.abs()) } else { value.abs() };
     let digits = (3.0 - largest.log10().floor()).clamp(0.0, 3.0) as usize;
@@ -21,10 +21,10 @@ pub fn format_median(median: Bounds) -> String {
     }
 }
 
-impl Check {
+impl MedianComparison {
     /// Formats the difference with its interval: `+1.4 % (−0.9 to +3.1)`.
     pub fn format_difference(&self) -> String {
-        let Bounds { value, low, high } = self.percent();
+        let ConfidenceInterval { value, low, high } = self.percent();
         if low.is_finite() && high.is_finite() {
             format!("{value:+.1} % ({low:+.1} to {high:+.1})")
         } else {
@@ -45,7 +45,7 @@ impl ComparedPoint {
             Metric::Throughput => (&["Throughput"], "kbit/s", "is faster"),
             _ => (&["Mean response time", "99th percentile"], "ms", "takes longer"),
         };
-        let sentence = |(name, check): (&&str, Option<Check>)| match check {
+        let sentence = |(name, check): (&&str, Option<MedianComparison>)| match check {
             Some(check) => describe_check(name, unit, more, &check),
             None => format!("{name}: one world has no value in most of its runs."),
         };
@@ -57,7 +57,7 @@ impl ComparedPoint {
     }
 }
 
-fn describe_check(name: &str, unit: &str, more: &str, check: &Check) -> String {
+fn describe_check(name: &str, unit: &str, more: &str, check: &MedianComparison) -> String {
     let (difference, excess) = (check.difference.value, check.excess());
     let side = if difference < 0.0 { "below" } else { "above" };
     let ranked = match (check.ranks_differ(), excess <= 1.0) {
@@ -75,7 +75,7 @@ fn describe_check(name: &str, unit: &str, more: &str, check: &Check) -> String {
     )
 }
 
-impl Collapses {
+impl CollapseCounts {
     fn sentence(&self) -> String {
         let Self { kernel, model } = self;
         let verdict = if self.agree() { "no significant difference" } else { "significantly different" };
@@ -85,7 +85,7 @@ impl Collapses {
             kernel.1,
             model.0,
             model.1,
-            format_p_value(self.p())
+            format_p_value(self.p_value())
         )
     }
 }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_median_has_four_digits() {
-        let words = |value, low, high| format_median(Bounds { value, low, high });
+        let words = |value, low, high| format_median(ConfidenceInterval { value, low, high });
         assert_eq!(words(70.146047, 70.137855, 70.146047), "70.15 (70.14 to 70.15)");
         assert_eq!(words(939.4, 894.0, 1426.3), "939 (894 to 1426)");
         assert_eq!(words(20.1234, f64::NEG_INFINITY, f64::INFINITY), "20.12");

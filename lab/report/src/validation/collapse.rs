@@ -4,22 +4,22 @@ use hol_measure::{CONFIDENCE, fisher_exact};
 
 /// The number of collapsed runs in each world.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Collapses {
+pub struct CollapseCounts {
     /// Numbers of collapsed runs and of all runs in the kernel.
     pub kernel: (u64, u64),
     /// Numbers of collapsed runs and of all runs in the model.
     pub model: (u64, u64),
 }
 
-impl Collapses {
+impl CollapseCounts {
     /// Returns the p-value of the difference if runs collapsed equally often in both worlds.
-    pub fn p(&self) -> f64 {
+    pub fn p_value(&self) -> f64 {
         fisher_exact(self.kernel, self.model)
     }
 
     /// Returns whether the runs of neither world collapse significantly more often.
     pub fn agree(&self) -> bool {
-        self.p() >= 1.0 - CONFIDENCE
+        self.p_value() >= 1.0 - CONFIDENCE
     }
 }
 
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn frequent_collapse_of_the_model_alone_is_a_difference() {
-        let agree = |kernel, model| Collapses { kernel, model }.agree();
+        let agree = |kernel, model| CollapseCounts { kernel, model }.agree();
         assert!(agree((0, 8), (4, 80)) && agree((1, 8), (0, 20)));
         assert!(!agree((0, 8), (40, 80)) && !agree((3, 40), (90, 400)));
     }

@@ -3,11 +3,11 @@
 use hol_lab::{Point, PointResult};
 use hol_stack::TransportSpec;
 
-use super::check::{self, Check};
-use super::collapse::Collapses;
+use super::check::{self, MedianComparison};
+use super::collapse::CollapseCounts;
 use super::point_measurements::PointMeasurements;
 use super::rank::ranks;
-use super::runs::Runs;
+use super::runs::RunValues;
 use crate::closed_form;
 use crate::data::{Cell, Conditions};
 use hol_lab::Metric;
@@ -24,13 +24,13 @@ pub struct ComparedPoint {
     /// The model's measurements.
     pub model: PointMeasurements,
     /// Comparison of the mean response times of both worlds' median runs; `None` if a world has none.
-    pub mean: Option<Check>,
+    pub mean: Option<MedianComparison>,
     /// Comparison of the 99th percentiles of both worlds' median runs; `None` if a world has no median run.
-    pub p99: Option<Check>,
+    pub p99: Option<MedianComparison>,
     /// Comparison of the throughputs of both worlds' median runs, in kbit/s; `None` if a world has no median run.
-    pub throughput: Option<Check>,
+    pub throughput: Option<MedianComparison>,
     /// The number of collapsed runs.
-    pub collapses: Collapses,
+    pub collapses: CollapseCounts,
     /// The metric of the verdict: response time (mean, 99th percentile and collapses) or throughput.
     pub metric: Metric,
     /// The mean of the closed form in ms, if it applies.
@@ -56,18 +56,19 @@ impl ComparedPoint {
         let furthest_repetition = furthest_repetition(kernel, model);
         let closed_form = closed_form::mean(&cell);
         let collapsed = |result: &PointResult| (result.collapsed_runs() as u64, result.runs.len() as u64);
-        let collapses = Collapses { kernel: collapsed(kernel), model: collapsed(model) };
+        let collapses = CollapseCounts { kernel: collapsed(kernel), model: collapsed(model) };
         let [kernel, model] = [kernel, model].map(PointMeasurements::of);
-        let shared = if point.competitors() == 0 {
+        let shared = if point.competing_flow_count() == 0 {
             check::SINGLE_FLOW_TOLERANCE
         } else {
             check::COMPETING_FLOWS_TOLERANCE
         };
-        let both =
-            |of: fn(&PointMeasurements) -> &Runs, tolerance| Check::of(of(&kernel), of(&model), tolerance);
+        let both = |of: fn(&PointMeasurements) -> &RunValues, tolerance| {
+            MedianComparison::of(of(&kernel), of(&model), tolerance)
+        };
         let mean = both(|world| &world.mean, check::MEAN_TOLERANCE);
         let throughput = both(|world| &world.throughput, shared);
-        let among = |check: Check| match metric {
+        let among = |check: MedianComparison| match metric {
             Metric::Throughput => ranks(&kernel.throughput, &model.throughput, check.tolerance),
             _ => ranks(&kernel.mean, &model.mean, check.tolerance),
         };
@@ -94,7 +95,7 @@ impl ComparedPoint {
     /// Returns whether every judged value agrees; a value that is missing in both worlds agrees, too.
     pub fn agrees(&self) -> bool {
         let Self { kernel, model, .. } = self;
-        let same = |check: Option<Check>, of: fn(&PointMeasurements) -> &Runs| {
+        let same = |check: Option<MedianComparison>, of: fn(&PointMeasurements) -> &RunValues| {
             let neither = of(kernel).median.is_none() && of(model).median.is_none();
             check.map_or(neither, |check| check.agrees())
         };
@@ -135,12 +136,12 @@ impl ComparedPoint {
         self.checks().map(|check| check.repetitions_needed()).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    fn checks(&self) -> impl Iterator<Item = Check> {
+    fn checks(&self) -> impl Iterator<Item = MedianComparison> {
         self.judged_checks().into_iter().flatten()
     }
 
     /// Returns the values that decide the verdict; `None` if a world has none.
-    pub fn judged_checks(&self) -> Vec<Option<Check>> {
+    pub fn judged_checks(&self) -> Vec<Option<MedianComparison>> {
         if self.metric == Metric::Throughput { vec![self.throughput] } else { vec![self.mean, self.p99] }
     }
 }

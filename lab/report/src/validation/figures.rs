@@ -1,6 +1,6 @@
 //! Figures of a validation: the median runs of model and kernel, and the distributions of the worst points.
 
-use hol_measure::{Bounds, CONFIDENCE, Distribution};
+use hol_measure::{CONFIDENCE, ConfidenceInterval, Distribution};
 
 use super::{ComparedPoint, Validation};
 use crate::data::Conditions;
@@ -146,9 +146,9 @@ fn curves(svg: &mut Svg, panel: &Panel, along: HorizontalQuantity, points: &[&Co
 fn series<'c>(
     label: &str,
     along: HorizontalQuantity,
-    medians: impl Iterator<Item = (&'c &'c ComparedPoint, usize, Bounds)>,
+    medians: impl Iterator<Item = (&'c &'c ComparedPoint, usize, ConfidenceInterval)>,
 ) -> Series {
-    let point = |(compared, n, value): (&&ComparedPoint, usize, Bounds)| Point {
+    let point = |(compared, n, value): (&&ComparedPoint, usize, ConfidenceInterval)| Point {
         x: (along.value_of)(&compared.conditions),
         value,
         n,

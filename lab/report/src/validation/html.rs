@@ -62,8 +62,8 @@ fn summary(validation: &Validation) -> String {
     let tally = validation.tally();
     let mut text = format!(
         "<p class=\"question\">Does the model agree with Linux?</p><p class=\"lead\"><b>{}.</b> {}.</p>",
-        tally.agreement(),
-        tally.certainty(),
+        tally.describe_agreement(),
+        tally.describe_certainty(),
     );
     let rank = validation.describe_rank();
     if !rank.is_empty() {
@@ -135,7 +135,7 @@ fn figures(validation: &Validation) -> String {
 fn worst_points(validation: &Validation) -> String {
     let mut text = String::new();
     for (index, compared) in validation.points.iter().take(WORST_POINTS_SHOWN).enumerate() {
-        let [kernel, model] = compared.traces();
+        let [kernel, model] = compared.trace_commands();
         let _ = write!(
             text,
             "<details{}><summary>{} {}</summary><ul class=\"lines\">{}</ul><figure>{}</figure><pre>{}\n{}</pre></details>",

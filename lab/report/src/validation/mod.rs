@@ -25,13 +25,14 @@ use crate::report::ReportError;
 use hol_lab::Metric;
 
 pub use check::{
-    COMPETING_FLOWS_TOLERANCE, Check, MEAN_TOLERANCE, P99_TOLERANCE, SINGLE_FLOW_TOLERANCE, Tolerance,
+    COMPETING_FLOWS_TOLERANCE, MEAN_TOLERANCE, MedianComparison, P99_TOLERANCE, SINGLE_FLOW_TOLERANCE,
+    Tolerance,
 };
 pub use check_text::format_median;
-pub use collapse::Collapses;
+pub use collapse::CollapseCounts;
 pub use compared_point::ComparedPoint;
 pub use point_measurements::PointMeasurements;
-pub use runs::Runs;
+pub use runs::RunValues;
 pub use tally::Tally;
 
 /// The comparison of the model with a kernel.

@@ -3,7 +3,7 @@
 use hol_lab::{PointResult, RunResult};
 use hol_measure::{Distribution, Interval};
 
-use super::runs::Runs;
+use super::runs::RunValues;
 
 /// The values of one world; times are in ms.
 ///
@@ -22,15 +22,15 @@ pub struct PointMeasurements {
     /// The mean response time over all repetitions, with its 95 % interval; `None` if nothing completed.
     pub overall: Option<Interval>,
     /// Mean response time.
-    pub mean: Runs,
+    pub mean: RunValues,
     /// Median response time.
-    pub median: Runs,
+    pub median: RunValues,
     /// 99th percentile.
-    pub p99: Runs,
+    pub p99: RunValues,
     /// 99.9th percentile.
-    pub p999: Runs,
+    pub p999: RunValues,
     /// The rate of user data from the first message sent to the last one delivered, in kbit/s.
-    pub throughput: Runs,
+    pub throughput: RunValues,
     /// Retransmitted packets with data per thousand messages.
     pub retransmissions: f64,
     /// The distribution of the response times of all repetitions.
@@ -49,11 +49,11 @@ impl PointMeasurements {
             failed: result.failed(),
             collapsed: result.collapsed_runs(),
             overall: result.mean_ms(),
-            mean: Runs::times(result, |run| run.summary.latency.mean_ms()),
+            mean: RunValues::times(result, |run| run.summary.latency.mean_ms()),
             median: quantile(result, 0.5),
             p99: quantile(result, 0.99),
             p999: quantile(result, 0.999),
-            throughput: Runs::throughputs(result),
+            throughput: RunValues::throughputs(result),
             retransmissions: again as f64 * 1000.0 / result.offered().max(1) as f64,
             latency: result.latency(),
             wall_s: result.wall_s(),
@@ -61,8 +61,8 @@ impl PointMeasurements {
     }
 }
 
-fn quantile(result: &PointResult, p: f64) -> Runs {
-    Runs::times(result, |run| Some(run.summary.latency.quantile(p)?.as_millis_f64()))
+fn quantile(result: &PointResult, p: f64) -> RunValues {
+    RunValues::times(result, |run| Some(run.summary.latency.quantile(p)?.as_millis_f64()))
 }
 
 /// Returns the number of retransmissions of both ends, counted by the kernel or by the model's endpoints.

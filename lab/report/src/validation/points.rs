@@ -1,7 +1,7 @@
 //! The points of a validation as rows of a table.
 
 use super::check_text::format_median;
-use super::{Check, ComparedPoint, PointMeasurements, Runs, Validation};
+use super::{ComparedPoint, MedianComparison, PointMeasurements, RunValues, Validation};
 use crate::plot::escape;
 use hol_lab::Metric;
 
@@ -30,9 +30,9 @@ pub(super) fn table(validation: &Validation) -> String {
 
 fn row(compared: &ComparedPoint) -> String {
     let ComparedPoint { point, kernel, model, closed_form, ks, wasserstein_ms, .. } = compared;
-    let [kernel_trace, model_trace] = compared.traces();
+    let [kernel_trace, model_trace] = compared.trace_commands();
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
-    let pair = |of: fn(&PointMeasurements) -> &Runs| {
+    let pair = |of: fn(&PointMeasurements) -> &RunValues| {
         [kernel, model].map(|world| number(of(world).median.map(|median| median.value))).join(" / ")
     };
     let mut cells: Vec<String> = compared.judged_checks().iter().flat_map(check_cells).collect();
@@ -58,7 +58,7 @@ fn row(compared: &ComparedPoint) -> String {
 }
 
 /// Returns the cells of a check: kernel, model, difference and ranks.
-fn check_cells(check: &Option<Check>) -> [String; 4] {
+fn check_cells(check: &Option<MedianComparison>) -> [String; 4] {
     let Some(check) = check else { return ["–"; 4].map(str::to_owned) };
     let off = format!("{} ({:.1}×)", check.format_difference(), check.excess());
     [format_median(check.kernel), format_median(check.model), off, check.format_ranks()]

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use hol_measure::{CONFIDENCE, Interval};
 
 use super::Validation;
-use super::runs::Runs;
+use super::runs::RunValues;
 
 /// Returns the share of the model's runs that each run of the kernel exceeds, by repetition. Empty if the
 /// model's runs differ by no more than `tolerance`: then their order has no meaning beyond their median.
-pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
+pub(super) fn ranks(kernel: &RunValues, model: &RunValues, tolerance: f64) -> Vec<f64> {
     let mut of_model = model.values.clone();
     of_model.sort_by(f64::total_cmp);
     let spread = of_model.last().zip(of_model.first()).map_or(0.0, |(max, min)| max - min);
@@ -32,7 +32,7 @@ pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
 impl Validation {
     /// Returns the mean rank over all points with differing runs of the model. A repetition has the same
     /// losses at many points, so the interval is over repetitions.
-    pub fn rank(&self) -> Option<Interval> {
+    pub fn mean_rank(&self) -> Option<Interval> {
         let mut by_repetition: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (repetition, rank) in self.points.iter().flat_map(|point| point.ranks.iter().enumerate()) {
             by_repetition.entry(repetition).or_default().push(*rank);
@@ -41,9 +41,11 @@ impl Validation {
         Interval::of(&by_repetition.values().map(mean).collect::<Vec<_>>(), CONFIDENCE)
     }
 
-    /// Describes [`rank`](Self::rank); empty if there is none.
+    /// Describes [`mean_rank`](Self::mean_rank); empty if there is none.
     pub fn describe_rank(&self) -> String {
-        let Some(rank) = self.rank().filter(|rank| rank.half_width.is_finite()) else { return String::new() };
+        let Some(rank) = self.mean_rank().filter(|rank| rank.half_width.is_finite()) else {
+            return String::new();
+        };
         let even = (rank.mean - 0.5).abs() <= rank.half_width;
         let verdict = match (even, rank.mean > 0.5) {
             (true, _) => "as if both had the same distribution",

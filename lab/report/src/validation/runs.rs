@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use hol_lab::{Metric, PointResult, RunResult};
-use hol_measure::{Bounds, CONFIDENCE};
+use hol_measure::{CONFIDENCE, ConfidenceInterval};
 
 /// One value per run, in the order of the repetitions, and the median.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Runs {
+pub struct RunValues {
     /// The values; a run without one has an infinite value that is worse than all others.
     pub values: Vec<f64>,
     /// The median with its 95 % interval, which is distribution-free and lies between two runs; infinite ends with fewer than six runs.
     /// `None` without runs, or if most have no value.
-    pub median: Option<Bounds>,
+    pub median: Option<ConfidenceInterval>,
 }
 
-impl Runs {
+impl RunValues {
     /// Collects a time of each run, in ms; infinite for runs that ended early, because their slowest messages are missing.
     pub fn times(result: &PointResult, of: impl Fn(&RunResult) -> Option<f64>) -> Self {
         let time = |run: &Arc<RunResult>| of(run).filter(|_| run.stop_reason.is_none());
@@ -36,7 +36,7 @@ impl Runs {
     /// Returns the ends of the median's interval, or the lowest and the highest run if the runs are too few for an
     /// interval.
     pub fn range(&self) -> Option<(f64, f64)> {
-        let Bounds { low, high, .. } = self.median?;
+        let ConfidenceInterval { low, high, .. } = self.median?;
         let min = self.values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Some((low.max(min), high.min(max)))
@@ -44,7 +44,8 @@ impl Runs {
 
     /// Creates the runs from their values.
     pub fn of(values: Vec<f64>) -> Self {
-        let median = Bounds::of_median(&values, CONFIDENCE).filter(|median| median.value.is_finite());
+        let median =
+            ConfidenceInterval::of_median(&values, CONFIDENCE).filter(|median| median.value.is_finite());
         Self { values, median }
     }
 }

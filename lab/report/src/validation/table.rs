@@ -1,7 +1,7 @@
 //! The points as CSV and JSON.
 
 use hol_lab::table::{self, Row};
-use hol_measure::Bounds;
+use hol_measure::ConfidenceInterval;
 use serde_json::{Value, json};
 
 use super::{ComparedPoint, PointMeasurements, Validation};
@@ -21,7 +21,7 @@ impl Validation {
 /// Returns the columns of a point, the same for every point.
 fn columns(compared: &ComparedPoint) -> Row {
     let ComparedPoint { point, kernel, model, mean, p99, throughput, collapses, conditions, .. } = compared;
-    let [kernel_trace, model_trace] = compared.traces();
+    let [kernel_trace, model_trace] = compared.trace_commands();
     let mut columns: Vec<(String, Value)> = [
         ("experiment", json!(point.experiment)),
         ("label", json!(point.label)),
@@ -32,7 +32,7 @@ fn columns(compared: &ComparedPoint) -> Row {
         ("agrees", json!(compared.agrees())),
         ("says_little", json!(compared.is_imprecise())),
         ("repetitions_needed", json!(compared.repetitions_needed())),
-        ("collapses_p", json!(collapses.p())),
+        ("collapses_p", json!(collapses.p_value())),
         ("closed_form_ms", json!(compared.closed_form)),
         ("ks_distance", json!(compared.ks)),
         ("wasserstein_ms", json!(compared.wasserstein_ms)),
@@ -83,7 +83,8 @@ fn world(name: &str, measured: &PointMeasurements) -> Row {
     add("overall_mean_ms", json!(overall.map(|mean| mean.mean)));
     add("overall_mean_ci95_ms", json!(overall.map(|mean| mean.half_width).filter(|half| half.is_finite())));
     for (column, unit, runs) in numbers {
-        let end = |of: fn(Bounds) -> f64| json!(runs.median.map(of).filter(|end| end.is_finite()));
+        let end =
+            |of: fn(ConfidenceInterval) -> f64| json!(runs.median.map(of).filter(|end| end.is_finite()));
         add(&format!("{column}_{unit}"), end(|median| median.value));
         add(&format!("{column}_low_{unit}"), end(|median| median.low));
         add(&format!("{column}_high_{unit}"), end(|median| median.high));

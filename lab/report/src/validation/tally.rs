@@ -22,12 +22,12 @@ impl Tally {
     }
 
     /// Describes how many agree, as a clause.
-    pub fn agreement(&self) -> String {
+    pub fn describe_agreement(&self) -> String {
         format!("{} of {} points agree ({:.1} %)", self.agree, self.points, 100.0 * self.share())
     }
 
     /// Describes the effect of the uncertain points, as a clause.
-    pub fn certainty(&self) -> String {
+    pub fn describe_certainty(&self) -> String {
         let Self { points, agree, imprecise, imprecise_and_agree } = self;
         format!(
             "{imprecise} points have an uncertainty above the tolerance; {imprecise_and_agree} of these agree, and {} of the other {}",

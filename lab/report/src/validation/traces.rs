@@ -3,7 +3,7 @@
 use hol_lab::Point;
 use hol_network::NetworkSpec;
 use hol_stack::TransportSpec;
-use hol_workloads::{Kind, WorkloadSpec};
+use hol_workloads::{WorkloadKind, WorkloadSpec};
 use serde_json::Value;
 
 use super::ComparedPoint;
@@ -23,7 +23,7 @@ const FLAGS: [(&str, &str); 8] = [
 impl ComparedPoint {
     /// Returns the commands that write the packets of the repetition [`furthest_repetition`](Self::furthest_repetition): in the
     /// kernel, in the model.
-    pub fn traces(&self) -> [String; 2] {
+    pub fn trace_commands(&self) -> [String; 2] {
         let world = &self.point.world;
         let world = if world.is_default() { String::new() } else { format!(" --world {world}") };
         let kernel = self.trace_command(&self.point.transport);
@@ -59,7 +59,7 @@ impl ComparedPoint {
 /// Returns a workload of the same kind with default keys.
 fn default_of_kind(workload: &WorkloadSpec) -> WorkloadSpec {
     let name = workload.kind.workload().name();
-    let kind = Kind::all().into_iter().find(|kind| kind.workload().name() == name);
+    let kind = WorkloadKind::all().into_iter().find(|kind| kind.workload().name() == name);
     WorkloadSpec::new(kind.unwrap_or_else(|| workload.kind.clone())).with_defaults()
 }
 
@@ -87,7 +87,7 @@ mod tests {
     fn trace_command_has_only_settings_that_are_not_defaults() {
         let text = "transports = ['sctp:streams=8']\nmessages = 2000\nrepetitions = 2\nseed = 7\n\
                     [network]\nloss = '1%'\njitter = '2ms'\n[workload]\nkind = 'simco'\nlate_limit = '1h'";
-        let [kernel, model] = compared(text, &[20, 40], &[21, 21]).traces();
+        let [kernel, model] = compared(text, &[20, 40], &[21, 21]).trace_commands();
         let run = "hol trace sctp:streams=8 --set network.jitter=2ms --loss 1% --set workload.late_limit=3600s \
                    --count 2000 --repetitions 2 --seed 7 --repetition 1";
         assert_eq!(model, format!("{run} --pcap model.pcapng"));
@@ -99,7 +99,7 @@ mod tests {
         let text = "transports = ['sctp']\nmessages = 200\nrepetitions = 2";
         let mut compared = compared(text, &[20, 40], &[21, 21]);
         compared.model_transport = "sctp:wakeup=0s".parse().unwrap();
-        let [kernel, model] = compared.traces();
+        let [kernel, model] = compared.trace_commands();
         assert!(kernel.starts_with("hol trace sctp --") && model.starts_with("hol trace sctp:wakeup=0s --"));
     }
 
@@ -108,7 +108,7 @@ mod tests {
     fn trace_command_lists_events_for_a_random_start() {
         let text = "transports = ['tcp']\nmessages = 200\nrepetitions = 2\n[network]\ntrace = 'trace.csv'\ntrace_start = 'random'";
         let compared = compared(text, &[20, 40], &[21, 21]);
-        let [_, model] = compared.traces();
+        let [_, model] = compared.trace_commands();
         assert!(!model.contains("network.trace"), "{model}");
         let event = compared.point.scenario(1).network.events[1].clone();
         let written = format!("at = \"{}\", direction = \"both\", rate = \"9Mbit\"", event.at);

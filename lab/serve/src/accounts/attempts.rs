@@ -34,7 +34,7 @@ impl Default for Attempts {
 impl Attempts {
     /// Counts an attempt to log in as `name`. Returns how many seconds must pass before the password may be
     /// checked.
-    pub fn log_in(&mut self, network: &str, name: &str, now: i64) -> u32 {
+    pub fn count_login(&mut self, network: &str, name: &str, now: i64) -> u32 {
         let excess = self.names.count_excess_event(&name_at_network(network, name), now);
         match excess.max(self.networks.count_excess_event(network, now)) {
             0 => 0,
@@ -43,13 +43,13 @@ impl Attempts {
     }
 
     /// Resets the count of wrong passwords for `name` after the right one.
-    pub fn log_in_succeeded(&mut self, network: &str, name: &str) {
+    pub fn reset_login_count(&mut self, network: &str, name: &str) {
         self.names.reset(&name_at_network(network, name));
         self.networks.uncount_event(network);
     }
 
     /// Counts a registration, even if the name is already in use.
-    pub fn register(&mut self, network: &str, now: i64) -> Result<(), Refusal> {
+    pub fn count_registration(&mut self, network: &str, now: i64) -> Result<(), Refusal> {
         let refused = |seconds| Refusal::too_many("too many registrations from this address", seconds);
         self.registrations.count_event(network, now).map_err(refused)
     }
@@ -71,15 +71,15 @@ mod tests {
         let mut attempts = Attempts::default();
         let mut now = 1000;
         let mut log_in = |attempts: &mut Attempts| {
-            let delay = attempts.log_in("192.0.2.1", "ann", now);
+            let delay = attempts.count_login("192.0.2.1", "ann", now);
             now += i64::from(delay);
             delay
         };
         let delays: Vec<u32> = (0..20).map(|_| log_in(&mut attempts)).collect();
         assert_eq!(delays[..13], [0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16]);
         assert!(delays[13..].iter().all(|delay| [16, 30].contains(delay)), "{delays:?}");
-        assert_eq!(attempts.log_in("192.0.2.2", "ann", now), 0);
-        attempts.log_in_succeeded("192.0.2.1", "ANN");
-        assert_eq!(attempts.log_in("192.0.2.1", "ann", now), 0);
+        assert_eq!(attempts.count_login("192.0.2.2", "ann", now), 0);
+        attempts.reset_login_count("192.0.2.1", "ANN");
+        assert_eq!(attempts.count_login("192.0.2.1", "ann", now), 0);
     }
 }

@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 
 use crate::blocking::run_blocking;
 use crate::concurrency::KeyedPermit;
-use crate::events::{Kind, ServerEvent};
+use crate::events::{EventKind, ServerEvent};
 use crate::experiment::Experiment;
 use crate::extract::PathParameter;
 use crate::refusal::{Problems, Refusal};
@@ -89,7 +89,7 @@ async fn all_events(
 type Subscription = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<KeyedPermit<i64>>);
 
 fn subscribe(server: &Server, requester: &Requester) -> Result<Subscription, Refusal> {
-    if server.hub.watchers() >= MAX_WATCHERS {
+    if server.hub.watcher_count() >= MAX_WATCHERS {
         return Err(Refusal::busy(
             format!("the server has {MAX_WATCHERS} open event streams, which is the maximum"),
             10,
@@ -97,7 +97,7 @@ fn subscribe(server: &Server, requester: &Requester) -> Result<Subscription, Ref
     }
     // Without login all streams belong to the owner of the machine, and need no limit for each user.
     let turn = if server.local.is_some() { None } else { Some(server.limits.admit_stream(requester.id)?) };
-    Ok((server.hub.watch(), server.hub.stopping(), turn))
+    Ok((server.hub.watch(), server.hub.stop_signal(), turn))
 }
 
 fn stream(watch: Watch) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
@@ -149,7 +149,7 @@ impl Scope {
             Self::One(id) => published.experiment == *id,
             Self::Projects(_) => false,
         };
-        published.kind == Kind::Closed && (is_mine || published.experiment == 0)
+        published.kind == EventKind::Closed && (is_mine || published.experiment == 0)
     }
 
     fn event(&self, published: &ServerEvent) -> Option<Event> {
@@ -157,7 +157,8 @@ impl Scope {
         match self {
             Self::One(id) => (*id == published.experiment).then_some(event),
             Self::Projects(projects) => {
-                let is_short = matches!(published.kind, Kind::State | Kind::Progress | Kind::Closed);
+                let is_short =
+                    matches!(published.kind, EventKind::State | EventKind::Progress | EventKind::Closed);
                 let is_seen = is_short && projects.contains(&published.project);
                 is_seen.then(|| event.id(published.experiment.to_string()))
             }
@@ -167,5 +168,5 @@ impl Scope {
 
 fn state(experiment: &Experiment) -> Event {
     let data = serde_json::to_string(experiment).expect("an experiment can be written as JSON");
-    Event::default().event(Kind::State.word()).data(data)
+    Event::default().event(EventKind::State.word()).data(data)
 }

@@ -102,7 +102,7 @@ async fn report_file(
 ) -> Result<Response, Refusal> {
     let read = move |server: &Server| {
         server.entry(&requester, id)?;
-        file_of(&server.command(id)?.results(), &path, &wanted)
+        file_response(&server.runner_command(id)?.results(), &path, &wanted)
     };
     run_blocking(server, read).await
 }
@@ -117,7 +117,7 @@ async fn files(
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
     let listed = move |server: &Server| {
         server.entry(&requester, id)?;
-        Ok(list_files(&server.command(id)?.results())?)
+        Ok(list_files(&server.runner_command(id)?.results())?)
     };
     run_blocking(server, listed).await.map(Json)
 }
@@ -135,7 +135,7 @@ async fn file(
 ) -> Result<Response, Refusal> {
     run_blocking(server, move |server| {
         server.entry(&requester, id)?;
-        file_of(&server.command(id)?.results(), &path, &wanted)
+        file_response(&server.runner_command(id)?.results(), &path, &wanted)
     })
     .await
 }
@@ -151,7 +151,7 @@ async fn log(
     run_blocking(server, move |server| {
         server.entry(&requester, id)?;
         let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
-        content(&server.command(id)?.dir.join("log"), headers, "")
+        content(&server.runner_command(id)?.dir.join("log"), headers, "")
     })
     .await
 }
@@ -159,19 +159,19 @@ async fn log(
 impl Server {
     fn report(&self, requester: &Requester, id: i64, wanted: &ByteRange) -> Result<Response, Refusal> {
         self.entry(requester, id)?;
-        report_of(self, id, wanted)
+        report_response(self, id, wanted)
     }
 
     fn points(&self, requester: &Requester, id: i64) -> Result<Response, Refusal> {
         self.entry(requester, id)?;
-        let points = self.command(id)?.results().join("points.json");
+        let points = self.runner_command(id)?.results().join("points.json");
         content(&points, [(CONTENT_TYPE, "application/json")], "[]")
     }
 }
 
 /// Returns the report of experiment `id`. If there are newer points, writes the report again first, unless a running process will do so.
-pub fn report_of(server: &Server, id: i64, wanted: &ByteRange) -> Result<Response, Refusal> {
-    let results = server.command(id)?.results();
+pub fn report_response(server: &Server, id: i64, wanted: &ByteRange) -> Result<Response, Refusal> {
+    let results = server.runner_command(id)?.results();
     let (page, points) = (results.join("report.html"), results.join("points.json"));
     let runs = server.store.entry(id)?.is_some_and(|entry| holds_cores(entry.experiment.state));
     let is_old = || match (modified_at(&page), modified_at(&points)) {
@@ -200,7 +200,7 @@ fn content(
 }
 
 /// Returns file `path` of a directory as a download.
-pub fn file_of(directory: &Path, path: &str, wanted: &ByteRange) -> Result<Response, Refusal> {
+pub fn file_response(directory: &Path, path: &str, wanted: &ByteRange) -> Result<Response, Refusal> {
     let whole = resolve_inside(directory, path).ok_or_else(Refusal::not_found)?;
     let headers = [
         (CONTENT_TYPE, media_type(path)),

@@ -8,7 +8,7 @@ use axum::response::Response;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
-use super::files::file_of;
+use super::files::file_response;
 use crate::blocking::run_blocking;
 use crate::directory::{FileEntry, list_files};
 use crate::download::ByteRange;
@@ -143,7 +143,8 @@ async fn get_file(
     path: String,
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
-    run_blocking(server, move |server| file_of(&server.folder(&requester, &folder)?, &path, &wanted)).await
+    run_blocking(server, move |server| file_response(&server.folder(&requester, &folder)?, &path, &wanted))
+        .await
 }
 
 async fn put_file(

@@ -19,7 +19,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use files::{file_of, report_of};
+pub use files::{file_response, report_response};
 
 use crate::extract::COOKIE_NAME;
 use crate::server::SharedServer;

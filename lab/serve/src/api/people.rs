@@ -201,7 +201,7 @@ async fn approve(
 ) -> Result<StatusCode, Refusal> {
     let approved = move |server: &Server| {
         // For other users the response does not even reveal whether the project exists.
-        if requester.is_administrator && server.store.approve(&name)? {
+        if requester.is_administrator && server.store.approve_project(&name)? {
             Ok(())
         } else {
             Err(Refusal::not_found())
@@ -246,7 +246,7 @@ async fn admit(
 ) -> Result<StatusCode, Refusal> {
     let admitted = move |server: &Server| {
         let project = server.project_led_by(&requester, &name)?;
-        if server.store.admit(project, &user)? { Ok(()) } else { Err(Refusal::not_found()) }
+        if server.store.admit_member(project, &user)? { Ok(()) } else { Err(Refusal::not_found()) }
     };
     run_blocking(server, admitted).await.map(|()| StatusCode::NO_CONTENT)
 }
@@ -305,7 +305,7 @@ async fn revoke(
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
     let revoked = move |server: &Server| {
-        if !server.store.revoke(requester.id, id)? {
+        if !server.store.revoke_token(requester.id, id)? {
             return Err(Refusal::not_found());
         }
         server.end_streams();

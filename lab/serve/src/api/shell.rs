@@ -7,7 +7,7 @@ use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::files::file_of;
+use super::files::file_response;
 use crate::blocking::{run_blocking, run_expensive};
 use crate::directory::{FileEntry, list_files};
 use crate::download::ByteRange;
@@ -121,6 +121,8 @@ async fn file(
     PathParameter((id, path)): PathParameter<(i64, String)>,
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
-    run_blocking(server, move |server| file_of(&server.shell_directory(&requester, id)?, &path, &wanted))
-        .await
+    run_blocking(server, move |server| {
+        file_response(&server.shell_directory(&requester, id)?, &path, &wanted)
+    })
+    .await
 }

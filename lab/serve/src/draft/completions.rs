@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_network::NetworkSpec;
-use hol_workloads::Kind;
+use hol_workloads::WorkloadKind;
 use serde::Serialize;
 
 /// Completions, by the part of the text in which they are allowed.
@@ -80,8 +80,8 @@ const NETWORK_KEYS: [&str; 10] =
 pub fn completions() -> Completions {
     let settings = toml::Table::try_from(NetworkSpec::default()).expect("a network is a table");
     let network = settings.keys().cloned().chain(NETWORK_KEYS.map(str::to_owned));
-    let of = |kind: &Kind| kind.keys().into_iter().chain(["kind"]).map(str::to_owned).collect();
-    let workload = Kind::all().iter().map(|kind| (kind.workload().name(), of(kind))).collect();
+    let of = |kind: &WorkloadKind| kind.keys().into_iter().chain(["kind"]).map(str::to_owned).collect();
+    let workload = WorkloadKind::all().iter().map(|kind| (kind.workload().name(), of(kind))).collect();
     Completions {
         top: &TOP_KEYS,
         network: network.collect(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::Time;
 use hol_lab::{Experiment, Point};
 use hol_measure::{Record, TransferTimes};
-use hol_network::{InterfaceId, LinkId, Medium, Tap, TapEvent, TapPoint, Topology, Transit};
+use hol_network::{InterfaceId, LinkId, Medium, PacketInTransit, Tap, TapEvent, TapPoint, Topology};
 use hol_scenario::flow_of;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -178,8 +178,8 @@ impl<'t> PacketRecorder<'t> {
 }
 
 impl Tap for PacketRecorder<'_> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
-        let Transit { from, to, number, packet, .. } = transit;
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &PacketInTransit, event: TapEvent) {
+        let PacketInTransit { from, to, number, packet, .. } = transit;
         let (key, now) = ((*number, *from), now.as_nanos());
         if event == TapEvent::Sent && self.movie.hops.len() < MAX_HOPS {
             let link = self.link(*from, *to);

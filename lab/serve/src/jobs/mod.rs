@@ -6,5 +6,5 @@ mod scheduler;
 mod stream;
 
 pub use message::SchedulerMessage;
-pub use process::{RunnerCommand, RunningProcess, pass_variables, write_report};
+pub use process::{RunnerCommand, RunningProcess, restrict_environment, write_report};
 pub use scheduler::run_scheduler;

@@ -227,14 +227,14 @@ impl RunnerCommand {
     fn base_command(&self) -> process::Command {
         use std::os::unix::process::CommandExt;
         let mut command = process::Command::new(&self.program);
-        pass_variables(&mut command);
+        restrict_environment(&mut command);
         command.current_dir(&self.dir).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
 }
 
 /// Passes only those environment variables on that `hol` uses.
-pub fn pass_variables(command: &mut process::Command) -> &mut process::Command {
+pub fn restrict_environment(command: &mut process::Command) -> &mut process::Command {
     let passed = PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     command.env_clear().envs(passed)
 }

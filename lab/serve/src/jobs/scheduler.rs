@@ -16,13 +16,13 @@ use super::message::SchedulerMessage;
 use super::process::{RunnerCommand, RunningProcess, append_to_log};
 use super::stream::{OutputLine, read};
 use crate::directory::occupied_octets;
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::experiment::State;
 use crate::lifecycle::{Event, holds_cores};
-use crate::queue::{Verdict, decide};
+use crate::queue::{QueueDecision, decide};
 use crate::server::Server;
-use crate::shell::ShellUse;
-use crate::store::Entry;
+use crate::shell::ShellPurpose;
+use crate::store::StoredExperiment;
 
 /// Interval of the checks for idle experiments, and for processes that have not ended in time.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -221,7 +221,7 @@ impl Scheduler {
     }
 
     fn start_queued(&mut self) -> rusqlite::Result<()> {
-        let mut waiting = self.server.store.queued()?;
+        let mut waiting = self.server.store.queued_experiments()?;
         for one in &mut waiting {
             if self.jobs.contains_key(&one.id) {
                 one.obstacle = Some("its previous process is still running".to_owned());
@@ -230,8 +230,9 @@ impl Scheduler {
         let taken = self.jobs.values().map(|job| job.cores).sum();
         let mut verdicts = decide(waiting.clone(), self.server.config.cores, taken);
         // Checks file locks only for experiments that are about to start.
-        while let Some(busy) =
-            verdicts.iter().find(|(id, verdict)| *verdict == Verdict::Start && self.results_are_locked(*id))
+        while let Some(busy) = verdicts
+            .iter()
+            .find(|(id, verdict)| *verdict == QueueDecision::Start && self.results_are_locked(*id))
         {
             let one = waiting
                 .iter_mut()
@@ -245,9 +246,9 @@ impl Scheduler {
         let mut whys = BTreeMap::new();
         for (id, verdict) in verdicts {
             match verdict {
-                Verdict::Start => self.launch(id)?,
-                Verdict::Reject(why) => self.server.apply_event(id, Event::Reject, &why),
-                Verdict::Wait(why) => drop(whys.insert(id, why)),
+                QueueDecision::Start => self.launch(id)?,
+                QueueDecision::Reject(why) => self.server.apply_event(id, Event::Reject, &why),
+                QueueDecision::Wait(why) => drop(whys.insert(id, why)),
             }
         }
         let news: Vec<(i64, String)> = whys
@@ -261,7 +262,7 @@ impl Scheduler {
 
     /// Returns whether another process writes the results of an experiment.
     fn results_are_locked(&self, id: i64) -> bool {
-        self.server.command(id).is_ok_and(|command| command.results_are_locked())
+        self.server.runner_command(id).is_ok_and(|command| command.results_are_locked())
     }
 
     fn launch(&mut self, id: i64) -> rusqlite::Result<()> {
@@ -279,7 +280,7 @@ impl Scheduler {
         let text = self.server.store.text(id, None)?.map_or(String::new(), |text| text.text);
         // If this cannot be determined, starting the process fails, too, and reports the reason.
         let is_shell = self.server.with_placeholder_traffic(&entry).is_ok_and(|text| text.is_some());
-        let command = self.server.command(id)?;
+        let command = self.server.runner_command(id)?;
         match self.start(&entry, &command, &text, is_shell) {
             Ok(process) => {
                 let job = Job {
@@ -310,7 +311,7 @@ impl Scheduler {
     /// Starts the process of an experiment: its runs, or a shell on its nodes.
     fn start(
         &self,
-        entry: &Entry,
+        entry: &StoredExperiment,
         command: &RunnerCommand,
         text: &str,
         is_shell: bool,
@@ -322,7 +323,7 @@ impl Scheduler {
         if is_shell {
             let server = self.server.clone();
             let ready = move || server.apply_event(id, Event::Report, "its nodes are ready");
-            let started = self.server.start_shell(entry, 0, ShellUse::Nodes, ready, exit);
+            let started = self.server.start_shell(entry, 0, ShellPurpose::Nodes, ready, exit);
             return started.map_err(|refusal| refusal.to_string());
         }
         let line = move |line| drop(lines.send(SchedulerMessage::Line(id, line)));
@@ -341,13 +342,13 @@ impl Scheduler {
                 if let Err(problem) = self.server.store.record_progress(id, &progress) {
                     self.server.log_error(&problem);
                 }
-                self.server.hub.publish(id, job.project, Kind::Progress, &progress);
+                self.server.hub.publish(id, job.project, EventKind::Progress, &progress);
             }
-            OutputLine::Point(row) => self.server.hub.publish(id, job.project, Kind::Point, &row),
+            OutputLine::Point(row) => self.server.hub.publish(id, job.project, EventKind::Point, &row),
             OutputLine::Interrupted => job.is_interrupted = true,
             OutputLine::Text(text) => {
                 append_to_log(&job.command.dir, &text);
-                self.server.hub.publish(id, job.project, Kind::Log, &text);
+                self.server.hub.publish(id, job.project, EventKind::Log, &text);
                 if !text.trim().is_empty() {
                     job.last_text = text;
                 }
@@ -386,7 +387,7 @@ impl Scheduler {
         let state = self.server.store.entry(id).ok().flatten().map(|entry| entry.experiment.state);
         match state {
             Some(State::Starting) => {
-                let note = self.server.shells.last_note(id);
+                let note = self.server.shells.last_message(id);
                 (Event::Fail, failure_reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
             }
             _ => (Event::SwapOut, "the terminal on its nodes was ended".to_owned()),

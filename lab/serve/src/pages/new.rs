@@ -2,7 +2,7 @@
 
 use axum::extract::State as Extract;
 use hol_kernel::Image;
-use hol_workloads::Kind;
+use hol_workloads::WorkloadKind;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +130,7 @@ fn body(start: &InitialText, projects: &[String], cores: u32) -> Markup {
         (submission_form(start, projects, cores))
         datalist id="all-transports" { @for spec in keys.transports { option value=(spec) {} } }
         datalist id="worlds" { @for (world, label) in worlds { option value=(world) { (label) } } }
-        datalist id="kinds" { @for kind in Kind::all() { option value=(kind.workload().name()) {} } }
+        datalist id="kinds" { @for kind in WorkloadKind::all() { option value=(kind.workload().name()) {} } }
         (embedded_json("keys", &keys))
         (embedded_json("start", start))
     }

@@ -19,11 +19,11 @@ use utoipa::ToSchema;
 
 use shells::{ShellProcess, ShellSession};
 
-pub use shells::{ShellUse, Shells};
+pub use shells::{ShellPurpose, Shells};
 pub use transcript::{Entry, Transcript};
 
 use crate::computation::{Computation, NamedText, PointSummary, Task};
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::experiment::Experiment;
 use crate::jobs::RunningProcess;
 use crate::refusal::Refusal;
@@ -73,16 +73,16 @@ impl Server {
     ) -> Result<Shell, Refusal> {
         let entry = self.entry_to_change(requester, id)?;
         entry.experiment.check_is_no_study()?;
-        self.start_shell(&entry, options.point, ShellUse::Terminal, || (), |_| ())?;
+        self.start_shell(&entry, options.point, ShellPurpose::Terminal, || (), |_| ())?;
         self.shell(requester, id)
     }
 
     /// Starts the process of a shell. Calls `ready` when its nodes can be used, and `exit` when it has ended.
     pub(crate) fn start_shell(
         self: &SharedServer,
-        entry: &store::Entry,
+        entry: &store::StoredExperiment,
         point: usize,
-        used_for: ShellUse,
+        used_for: ShellPurpose,
         ready: impl Fn() + Send + Sync + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
     ) -> Result<RunningProcess, Refusal> {
@@ -99,12 +99,12 @@ impl Server {
         let whole = self.with_placeholder_traffic(entry)?;
         let _one_after_the_other = self.shells.lock_start();
         self.check_shell(id, used_for)?;
-        if whole.is_some() && used_for == ShellUse::Terminal {
+        if whole.is_some() && used_for == ShellPurpose::Terminal {
             let why = "the experiment has no traffic, so its terminal is open while it is swapped in";
             return Err(Refusal::conflict(why, "swap it in"));
         }
         let text = whole.unwrap_or(text.text);
-        let command = self.command(id)?;
+        let command = self.runner_command(id)?;
         let (file, PointSummary { points, title }) =
             command.write_for_shell(&entry.experiment, &text, point)?;
         // Other users who watch do not know which point was chosen.
@@ -127,14 +127,17 @@ impl Server {
             ShellProcess { process: running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
         let mut transcript = Transcript::default();
         if let Some(note) = note {
-            self.hub.publish(id, entry.project, Kind::Shell, &transcript.add(note));
+            self.hub.publish(id, entry.project, EventKind::Shell, &transcript.add(note));
         }
         shells.insert(id, ShellSession { project: entry.project, transcript, process: Some(process) });
         Ok(running)
     }
 
     /// Returns the text of an experiment with placeholder traffic; `None` if it has traffic of its own.
-    pub(crate) fn with_placeholder_traffic(&self, entry: &store::Entry) -> Result<Option<String>, Refusal> {
+    pub(crate) fn with_placeholder_traffic(
+        &self,
+        entry: &store::StoredExperiment,
+    ) -> Result<Option<String>, Refusal> {
         let Experiment { id, name, format, .. } = &entry.experiment;
         let text = self.store.text(*id, None)?.map_or(String::new(), |text| text.text);
         let task = Task::AddPlaceholderTraffic(NamedText { name: name.clone(), text, format: *format });
@@ -143,14 +146,14 @@ impl Server {
     }
 
     /// Checks that a shell may be started for an experiment.
-    fn check_shell(&self, id: i64, used_for: ShellUse) -> Result<(), Refusal> {
+    fn check_shell(&self, id: i64, used_for: ShellPurpose) -> Result<(), Refusal> {
         let shells = self.shells.lock();
         if shells.get(&id).is_some_and(|own| own.process.is_some()) {
             return Err(Refusal::conflict("the experiment already has a shell", "use that shell, or end it"));
         }
         let terminals = shells.values().filter_map(|own| own.process.as_ref());
-        let terminals = terminals.filter(|process| process.used_for == ShellUse::Terminal).count();
-        if used_for == ShellUse::Terminal && terminals >= MAX_TERMINALS {
+        let terminals = terminals.filter(|process| process.used_for == ShellPurpose::Terminal).count();
+        if used_for == ShellPurpose::Terminal && terminals >= MAX_TERMINALS {
             return Err(Refusal::busy(
                 format!("the server has {MAX_TERMINALS} open terminals, which is the maximum"),
                 60,
@@ -195,7 +198,7 @@ impl Server {
         }
         process.idle = Stopwatch::start();
         let said = transcript.add(json!({ "line": line }));
-        self.hub.publish(id, *project, Kind::Shell, &said);
+        self.hub.publish(id, *project, EventKind::Shell, &said);
         Ok(())
     }
 
@@ -217,7 +220,7 @@ impl Server {
     /// Returns the directory with the files of an experiment's shell.
     pub fn shell_directory(&self, requester: &Requester, id: i64) -> Result<PathBuf, Refusal> {
         self.entry(requester, id)?;
-        Ok(self.command(id)?.shell_directory())
+        Ok(self.runner_command(id)?.shell_directory())
     }
 
     fn with_process(
@@ -240,7 +243,7 @@ impl Server {
                 process.idle = Stopwatch::start();
             }
             let entry = own.transcript.add(said);
-            self.hub.publish(id, own.project, Kind::Shell, &entry);
+            self.hub.publish(id, own.project, EventKind::Shell, &entry);
         }
     }
 

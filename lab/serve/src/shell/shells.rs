@@ -35,12 +35,12 @@ pub(super) struct ShellProcess {
     pub stdin: Option<ChildStdin>,
     /// Time since the last input or output line.
     pub idle: Stopwatch,
-    pub used_for: ShellUse,
+    pub used_for: ShellPurpose,
 }
 
 /// What a shell is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShellUse {
+pub enum ShellPurpose {
     /// A terminal, independent of the runs of an experiment.
     Terminal,
     /// The nodes of an experiment without traffic: the shell holds cores, and ends when the experiment is swapped out.
@@ -72,7 +72,7 @@ impl Shells {
         for own in self.lock().values_mut() {
             let Some(process) = &mut own.process else { continue };
             let is_idle = process.stdin.is_some() && process.idle.seconds() > IDLE_TIMEOUT;
-            if is_idle && process.used_for == ShellUse::Terminal {
+            if is_idle && process.used_for == ShellPurpose::Terminal {
                 process.end(own.transcript.is_waiting());
             }
         }
@@ -93,7 +93,7 @@ impl Shells {
     }
 
     /// Returns the last message of the shell of an experiment.
-    pub fn last_note(&self, id: i64) -> Option<String> {
+    pub fn last_message(&self, id: i64) -> Option<String> {
         let entries = self.lock().get(&id)?.transcript.entries();
         entries.iter().rev().find_map(|entry| Some(entry.content.get("note")?.as_str()?.to_owned()))
     }

@@ -20,7 +20,7 @@ pub enum Owner {
 
 impl Owner {
     /// Returns the name of the table and of the parent directory, which are the same.
-    pub const fn plural(self) -> &'static str {
+    pub const fn table_name(self) -> &'static str {
         match self {
             Self::Experiment => "experiments",
             Self::User => "users",
@@ -34,7 +34,7 @@ impl Store {
     /// is from an earlier version, which had no marks.
     pub fn directory(&self, owner: Owner, id: i64) -> rusqlite::Result<Option<String>> {
         let connection = self.connection();
-        let table = owner.plural();
+        let table = owner.table_name();
         let name =
             format!("SELECT id || CASE mark WHEN '' THEN '' ELSE '-' || mark END FROM {table} WHERE id = ?1");
         connection.prepare_cached(&name)?.query_row([id], |row| row.get(0)).optional()
@@ -43,7 +43,7 @@ impl Store {
 
 /// Stores a random mark for a new owner.
 pub(super) fn set_mark(transaction: &Transaction<'_>, owner: Owner, id: i64) -> rusqlite::Result<()> {
-    let table = owner.plural();
+    let table = owner.table_name();
     let mark = format!("UPDATE {table} SET mark = lower(hex(randomblob(8))) WHERE id = ?1");
     transaction.prepare_cached(&mark)?.execute([id]).map(drop)
 }

@@ -10,7 +10,7 @@ use crate::queue::QueuedExperiment;
 
 /// A stored experiment with its owner, project and last change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct StoredExperiment {
     /// The experiment, as the API returns it.
     pub experiment: Experiment,
     /// Number of the project.
@@ -64,7 +64,7 @@ pub struct StateChange {
     /// The previous state.
     pub from: State,
     /// The experiment after the change.
-    pub entry: Entry,
+    pub entry: StoredExperiment,
 }
 
 const SELECT_EXPERIMENTS: &str = "
@@ -81,7 +81,7 @@ const IS_VISIBLE: &str = "+e.project IN (SELECT m.project FROM members m JOIN pr
 
 impl Store {
     /// Adds an experiment with the first version of its text, and returns its number.
-    pub fn add(&self, fresh: &NewExperiment) -> rusqlite::Result<i64> {
+    pub fn add_experiment(&self, fresh: &NewExperiment) -> rusqlite::Result<i64> {
         self.transact(|transaction| {
             transaction.execute(
                 "INSERT INTO experiments (name, title, project, owner, state, why, priority, batch, cores, idle_swap,
@@ -112,14 +112,14 @@ impl Store {
     }
 
     /// Returns experiment `id`, for any user.
-    pub fn entry(&self, id: i64) -> rusqlite::Result<Option<Entry>> {
+    pub fn entry(&self, id: i64) -> rusqlite::Result<Option<StoredExperiment>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT_EXPERIMENTS} WHERE e.id = ?1"))?;
         statement.query_row([id], entry).optional()
     }
 
     /// Returns experiment `id` if `user` may see it.
-    pub fn visible(&self, user: i64, id: i64) -> rusqlite::Result<Option<Entry>> {
+    pub fn visible_experiment(&self, user: i64, id: i64) -> rusqlite::Result<Option<StoredExperiment>> {
         let connection = self.connection();
         let mut statement =
             connection.prepare_cached(&format!("{SELECT_EXPERIMENTS} WHERE e.id = ?2 AND {IS_VISIBLE}"))?;
@@ -127,7 +127,7 @@ impl Store {
     }
 
     /// Returns the experiments that `user` may see, the newest first.
-    pub fn list(&self, user: i64, filter: &Filter) -> rusqlite::Result<Vec<Experiment>> {
+    pub fn list_experiments(&self, user: i64, filter: &Filter) -> rusqlite::Result<Vec<Experiment>> {
         let connection = self.connection();
         let state = if filter.state.is_some() { "e.state = ?2" } else { "?2 IS NULL" };
         let text = format!(
@@ -165,7 +165,7 @@ impl Store {
     }
 
     /// Returns all queued experiments.
-    pub fn queued(&self) -> rusqlite::Result<Vec<QueuedExperiment>> {
+    pub fn queued_experiments(&self) -> rusqlite::Result<Vec<QueuedExperiment>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
             "SELECT id, priority, created, batch, cores FROM experiments WHERE state = 'queued'",
@@ -217,7 +217,7 @@ impl Store {
     }
 
     /// Stores the fields of an experiment that a user may change in any state.
-    pub fn update(&self, id: i64, to: &Experiment) -> rusqlite::Result<()> {
+    pub fn update_experiment(&self, id: i64, to: &Experiment) -> rusqlite::Result<()> {
         self.connection().execute(
             "UPDATE experiments SET name = ?2, title = ?3, priority = ?4, batch = ?5, idle_swap = ?6, auto_swap = ?7,
              cores = ?8 WHERE id = ?1",
@@ -227,13 +227,13 @@ impl Store {
     }
 
     /// Deletes an experiment that holds no cores; returns whether there was such an experiment.
-    pub fn remove(&self, id: i64) -> rusqlite::Result<bool> {
+    pub fn remove_experiment(&self, id: i64) -> rusqlite::Result<bool> {
         let remove = "DELETE FROM experiments WHERE id = ?1 AND state NOT IN ('starting', 'active')";
         self.transact_on_full_disk(|transaction| Ok(transaction.execute(remove, [id])? > 0))
     }
 
     /// Returns the number of `user`'s experiments that have not ended.
-    pub fn unfinished(&self, user: i64) -> rusqlite::Result<u64> {
+    pub fn count_unfinished(&self, user: i64) -> rusqlite::Result<u64> {
         let count: i64 = self.connection().query_row(
             "SELECT count(*) FROM experiments WHERE owner = ?1
              AND state IN ('new', 'queued', 'starting', 'active', 'swapped_out')",
@@ -263,7 +263,7 @@ impl Store {
     }
 
     /// Returns the experiment to which the key with this `digest` gives access.
-    pub fn experiment_of_key(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
+    pub fn experiment_of_key(&self, digest: &[u8]) -> rusqlite::Result<Option<StoredExperiment>> {
         let connection = self.connection();
         let shared = format!("{SELECT_EXPERIMENTS} JOIN shares s ON s.experiment = e.id WHERE s.digest = ?1");
         connection.prepare_cached(&shared)?.query_row([digest], entry).optional()
@@ -291,11 +291,11 @@ pub(super) fn apply(
 }
 
 /// Returns experiment `id`, which must exist.
-pub(super) fn read_entry(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Entry> {
+pub(super) fn read_entry(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<StoredExperiment> {
     transaction.query_row(&format!("{SELECT_EXPERIMENTS} WHERE e.id = ?1"), [id], entry)
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+fn entry(row: &Row<'_>) -> rusqlite::Result<StoredExperiment> {
     let id = row.get(0)?;
     let count = |column| row.get::<_, i64>(column).map(|count| count as u64);
     let experiment = Experiment {
@@ -329,7 +329,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         links: Links::of(id),
     };
     let (project, owner, leader, changed_at) = (row.get(25)?, row.get(26)?, row.get(27)?, row.get(28)?);
-    Ok(Entry { experiment, project, owner, leader, changed_at })
+    Ok(StoredExperiment { experiment, project, owner, leader, changed_at })
 }
 
 fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {

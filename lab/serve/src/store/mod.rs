@@ -17,7 +17,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, Transaction};
 
 pub use directories::Owner;
-pub use experiments::{Entry, NewExperiment, StateChange};
+pub use experiments::{NewExperiment, StateChange, StoredExperiment};
 pub use people::{Key, KeyKind, Member, Project, User};
 use reserve::Reserve;
 pub use texts::Text;

@@ -175,7 +175,7 @@ impl Store {
     }
 
     /// Revokes token `id` of `user`; returns whether it existed.
-    pub fn revoke(&self, user: i64, id: i64) -> rusqlite::Result<bool> {
+    pub fn revoke_token(&self, user: i64, id: i64) -> rusqlite::Result<bool> {
         let removed = "DELETE FROM keys WHERE id = ?1 AND user = ?2 AND kind = 'token'";
         self.transact_on_full_disk(|transaction| Ok(transaction.execute(removed, [id, user])? > 0))
     }
@@ -215,7 +215,7 @@ impl Store {
     }
 
     /// Approves a project; returns whether it exists.
-    pub fn approve(&self, name: &str) -> rusqlite::Result<bool> {
+    pub fn approve_project(&self, name: &str) -> rusqlite::Result<bool> {
         Ok(self.connection().execute("UPDATE projects SET is_approved = TRUE WHERE name = ?1", [name])? > 0)
     }
 
@@ -278,7 +278,7 @@ impl Store {
     }
 
     /// Admits an applicant; returns whether the applicant existed.
-    pub fn admit(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
+    pub fn admit_member(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
         let admit = "UPDATE members SET is_admitted = TRUE
             WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)";
         Ok(self.connection().execute(admit, params![project, name])? > 0)

@@ -179,7 +179,7 @@ async fn shared_link_gives_read_access_to_one_experiment() {
         world.lab.post(&path).by(&world.ann).send().await.json()["link"].as_str().unwrap().to_owned()
     };
     let link = share().await;
-    let results = world.lab.server.command(world.id).unwrap().results();
+    let results = world.lab.server.runner_command(world.id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     std::fs::write(results.join("report.html"), "<p>report").unwrap();
     let get = async |path: &str| world.lab.get(path).send().await.status.as_u16();
@@ -323,10 +323,10 @@ async fn reused_number_does_not_show_earlier_files() {
             lab.post("/api/projects").by(&ann).json(&founding).send().await.status,
             StatusCode::CREATED
         );
-        assert!(lab.server.store.approve("alpha").unwrap());
+        assert!(lab.server.store.approve_project("alpha").unwrap());
         let made = lab.post("/api/experiments").by(&ann).json(&json!({ "text": TEXT })).send().await;
         let id = made.json()["id"].as_i64().unwrap();
-        let results = lab.server.command(id).unwrap().results();
+        let results = lab.server.runner_command(id).unwrap().results();
         assert!(!results.exists(), "{}", results.display());
         let lists =
             ["/api/me/files/", "/api/projects/alpha/files/", &format!("/api/experiments/{id}/files/")];

@@ -225,7 +225,7 @@ async fn running_experiments_are_queued_again_after_a_restart() {
 async fn all_links_of_a_report_lead_to_its_files() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
-    let results = lab.server.command(id).unwrap().results();
+    let results = lab.server.runner_command(id).unwrap().results();
     std::fs::create_dir_all(results.join("figures")).unwrap();
     let links = ["manifest.json", "points.csv", "figures/a-1.svg", "figures/a-1.csv", "figures/a-1.py"];
     let page: String = links.map(|link| format!("<a href=\"{link}\">")).concat();

@@ -101,7 +101,7 @@ async fn texts_that_take_long_to_parse_are_refused() {
 async fn a_file_is_sent_in_parts() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
-    let results = lab.server.command(id).unwrap().results();
+    let results = lab.server.runner_command(id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     let huge = 1_u64 << 40;
     std::fs::File::create(results.join("huge.bin")).unwrap().set_len(huge).unwrap();
@@ -124,7 +124,7 @@ async fn a_file_is_sent_in_parts() {
 async fn download_continues_after_a_break() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
-    let results = lab.server.command(id).unwrap().results();
+    let results = lab.server.runner_command(id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     std::fs::write(results.join("a.csv"), "0123456789").unwrap();
     let path = format!("/api/experiments/{id}/files/a.csv");

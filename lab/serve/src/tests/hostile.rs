@@ -625,7 +625,7 @@ pub(super) async fn lab() -> (Lab, String, String) {
     lab.post("/api/projects/alpha/approve").by(&root).send().await;
     let made = lab.post("/api/experiments").by(&ann).json(&json!({ "text": TEXT })).send().await;
     assert_eq!(made.json()["id"], 1);
-    let results = lab.server.command(1).unwrap().results();
+    let results = lab.server.runner_command(1).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     std::os::unix::fs::symlink(lab.server.config.state.join("lab.db"), results.join("link")).unwrap();
     std::os::unix::fs::symlink("/etc", results.join("etc")).unwrap();
@@ -793,7 +793,7 @@ async fn registrations_are_limited_by_address() {
 async fn files_of_experiments_are_served_in_a_sandbox() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
-    let results = lab.server.command(id).unwrap().results();
+    let results = lab.server.runner_command(id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     std::fs::write(results.join("report.html"), "<script>steal()</script>").unwrap();
     let get = async |rest: &str| lab.get(&format!("/api/experiments/{id}{rest}")).send().await;

@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 
 use super::{Lab, TEXT};
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::experiment::{Format, State};
 use crate::lifecycle::Event;
 use crate::server::Access;
@@ -35,7 +35,7 @@ async fn long_list_continues_with_the_before_parameter() {
             format: Format::Toml,
             now: number,
         };
-        lab.server.store.add(&fresh).unwrap();
+        lab.server.store.add_experiment(&fresh).unwrap();
     }
     let ids = async |query: &str| -> Vec<i64> {
         let answer = lab.get(&format!("/api/experiments{query}")).send().await;
@@ -102,8 +102,8 @@ async fn watcher_gets_events_until_the_server_stops() {
     lab.post(&format!("/api/experiments/{id}/swap-out")).send().await;
     let second = next().await.unwrap();
     assert!(second.contains("event: state") && second.contains("swapped_out"), "{second}");
-    lab.server.hub.publish(id + 1, 1, Kind::Log, &"of another");
-    lab.server.hub.publish(id, 1, Kind::Point, &json!({ "mean_ms": 20.5 }));
+    lab.server.hub.publish(id + 1, 1, EventKind::Log, &"of another");
+    lab.server.hub.publish(id, 1, EventKind::Point, &json!({ "mean_ms": 20.5 }));
     assert_eq!(next().await.unwrap(), "event: point\ndata: {\"mean_ms\":20.5}\n\n");
     lab.server.hub.stop();
     assert_eq!(next().await, None);
@@ -116,10 +116,10 @@ async fn slow_watcher_gets_the_current_state() {
     let id = lab.submitted().await;
     let response = lab.get(&format!("/api/experiments/{id}/events")).open().await;
     for line in 0..5000 {
-        lab.server.hub.publish(id, 1, Kind::Log, &line);
+        lab.server.hub.publish(id, 1, EventKind::Log, &line);
     }
     lab.server.apply_action(&lab.server.local.clone().unwrap(), id, Event::Terminate).unwrap();
-    lab.server.hub.publish(id, 1, Kind::Log, &"the last");
+    lab.server.hub.publish(id, 1, EventKind::Log, &"the last");
     let mut stream = response.into_body().into_data_stream();
     let mut heard = Vec::new();
     while !heard.last().is_some_and(|part: &String| part.contains("the last")) {

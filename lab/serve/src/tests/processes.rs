@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::TEXT;
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::experiment::Format;
 use crate::folders::Folder;
 use crate::jobs::{SchedulerMessage, run_scheduler};
@@ -70,7 +70,7 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
         let mut states: Vec<String> = Vec::new();
         loop {
             let happening = watching.blocking_recv().unwrap();
-            if happening.kind != Kind::State {
+            if happening.kind != EventKind::State {
                 continue;
             }
             let experiment: Value = serde_json::from_str(&happening.data).unwrap();

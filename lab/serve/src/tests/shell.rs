@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 
 use super::TEXT;
 use super::processes::with_script;
-use crate::events::{Kind, ServerEvent};
+use crate::events::{EventKind, ServerEvent};
 use crate::jobs::SchedulerMessage;
 use crate::quota::Quota;
 use crate::refusal::Refusal;
@@ -76,7 +76,7 @@ impl Lab {
     fn next_entry(&mut self, kind: &str) -> Value {
         loop {
             let happening = self.watching.blocking_recv().unwrap();
-            if happening.kind != Kind::Shell {
+            if happening.kind != EventKind::Shell {
                 continue;
             }
             let entry: Value = serde_json::from_str(&happening.data).unwrap();

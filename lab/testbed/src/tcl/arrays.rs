@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::budget::ENTRY_OCTETS;
-use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::control::usage_error;
+use super::interpreter::{Interpreter, Outcome, ScriptHost, Stop};
 use super::list::{list, list_of};
 use super::variables::Scope;
 use super::{COMMANDS, Word, WordError};
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Executes a command; `None` if it is neither `array` nor `info` nor `lassign`.
     pub(super) fn array_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
@@ -26,16 +26,18 @@ impl<H: Host> Interpreter<H> {
                 String::new()
             }),
             ("array", ["set", name, _]) => self.set_array(name, &words[3]),
-            ("array", _) => usage(at, "array set name {index value …}, array names name, array size name"),
+            ("array", _) => {
+                usage_error(at, "array set name {index value …}, array names name, array size name")
+            }
             ("info", ["exists" | "exist", name]) => flag(self.has_variable(name)),
             ("info", [kind @ ("procs" | "commands")]) => self.commands_named(at, "*", *kind == "commands"),
             ("info", [kind @ ("procs" | "commands"), pattern]) => {
                 self.commands_named(at, pattern, *kind == "commands")
             }
             ("info", ["script"]) => Ok(self.variables.get("::argv0").unwrap_or_default().to_owned()),
-            ("info", _) => usage(at, "info exists name; supported are exists, procs and script"),
+            ("info", _) => usage_error(at, "info exists name; supported are exists, procs and script"),
             ("lassign", [_, ..]) => self.assign_each(&words[1], &words[2..]),
-            ("lassign", _) => usage(at, "lassign list name …"),
+            ("lassign", _) => usage_error(at, "lassign list name …"),
             _ => return None,
         })
     }

@@ -1,9 +1,9 @@
 //! Executes Tcl's commands on variables.
 
 use super::budget::{ENTRY_OCTETS, check_length};
-use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION_COST, Stop};
-use super::list::{LIST_COST, list, list_behind, list_of};
+use super::control::usage_error;
+use super::interpreter::{Interpreter, Outcome, SUGGESTION_COST, ScriptHost, Stop};
+use super::list::{LIST_COST, list, list_continuation, list_of};
 use super::number::{MEASURED_VALUE, Number, too_large};
 use super::variables::Scope;
 use super::{Word, WordError};
@@ -16,7 +16,7 @@ pub(crate) const COMMANDS: [&str; 42] = [
     "return", "set", "source", "split", "string", "switch", "unset", "uplevel", "upvar", "while",
 ];
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Executes a command on variables; `None` if it is another command.
     pub(super) fn basic_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
@@ -55,9 +55,9 @@ impl<H: Host> Interpreter<H> {
                 self.expression(whole.script())
             }
             ("set" | "incr" | "append" | "lappend", _) => {
-                usage(at, "set name value, incr name, lappend name value")
+                usage_error(at, "set name value, incr name, lappend name value")
             }
-            ("expr", []) => usage(at, "expr {expression}"),
+            ("expr", []) => usage_error(at, "expr {expression}"),
             _ => {
                 let done = self.list_command(words).or_else(|| self.array_command(words));
                 return done.or_else(|| self.string_command(words)).or_else(|| self.regexp_command(words));
@@ -125,7 +125,7 @@ impl<H: Host> Interpreter<H> {
             self.assign(name.at, &name.text, old)?;
         }
         let has_elements = self.variables.get(&name.text).is_some_and(|old| !old.is_empty());
-        let more = list_behind(has_elements, more.iter().map(|word| word.text.as_str()));
+        let more = list_continuation(has_elements, more.iter().map(|word| word.text.as_str()));
         self.append(name, &more, true)
     }
 
@@ -146,11 +146,11 @@ impl<H: Host> Interpreter<H> {
     /// Makes names refer to variables of a caller: `upvar 1 theirs own`.
     fn upvar(&mut self, at: usize, arguments: &[Word]) -> Outcome {
         let is_paired = arguments.len().is_multiple_of(2);
-        let (depth, pairs) = match self.level(arguments) {
+        let (depth, pairs) = match self.parse_level(arguments) {
             (_, _) if is_paired => (self.variables.depth().saturating_sub(1), arguments),
             levelled => levelled,
         };
-        let (pairs, []) = pairs.as_chunks() else { return usage(at, "upvar 1 name own") };
+        let (pairs, []) = pairs.as_chunks() else { return usage_error(at, "upvar 1 name own") };
         self.budget.charge_octets(at, pairs.len() * ENTRY_OCTETS)?;
         for [theirs, own] in pairs {
             let place = self.variables.resolve_at(depth, &theirs.text);

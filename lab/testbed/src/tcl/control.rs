@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::budget::ENTRY_OCTETS;
-use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::interpreter::{Interpreter, Outcome, ScriptHost, Stop};
 use super::list::{list, list_at, list_of};
 use super::parse::Command;
 use super::variables::Frame;
@@ -26,9 +26,9 @@ enum Iteration {
     Last,
 }
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Executes a command for control flow; `None` if it is another command.
-    pub(super) fn control(&mut self, words: &[Word]) -> Option<Outcome> {
+    pub(super) fn control_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
             ("if", arguments) => self.if_else(at, arguments),
@@ -53,27 +53,27 @@ impl<H: Host> Interpreter<H> {
             ("switch", arguments) => self.switch(at, arguments),
             ("uplevel", arguments) => self.uplevel(at, arguments),
             ("source", [_]) => self.source(words),
-            ("source", _) => usage(at, "source file.tcl"),
+            ("source", _) => usage_error(at, "source file.tcl"),
             ("eval" | "catch" | "error", _) => {
-                usage(at, "eval {commands}, catch {commands} name, error text")
+                usage_error(at, "eval {commands}, catch {commands} name, error text")
             }
-            ("while", _) => usage(at, "while {condition} {commands}"),
-            ("for", _) => usage(at, "for {start} {condition} {next} {commands}"),
-            ("foreach", _) => usage(at, "foreach name list {commands}"),
-            ("proc", _) => usage(at, "proc name {parameters} {commands}"),
-            ("return" | "break" | "continue", _) => usage(at, "return value, break, continue"),
+            ("while", _) => usage_error(at, "while {condition} {commands}"),
+            ("for", _) => usage_error(at, "for {start} {condition} {next} {commands}"),
+            ("foreach", _) => usage_error(at, "foreach name list {commands}"),
+            ("proc", _) => usage_error(at, "proc name {parameters} {commands}"),
+            ("return" | "break" | "continue", _) => usage_error(at, "return value, break, continue"),
             _ => return None,
         })
     }
 
     /// Runs commands with the variables of a caller: `uplevel 1 {commands}`, `uplevel #0 {commands}`.
     fn uplevel(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        let (depth, rest) = self.level(arguments);
+        let (depth, rest) = self.parse_level(arguments);
         let text = rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         let body = match rest {
             [only] => only.clone(),
             [first, ..] => Word { text, at: first.at, verbatim: None },
-            [] => return usage(at, "uplevel 1 {commands}"),
+            [] => return usage_error(at, "uplevel 1 {commands}"),
         };
         let left = self.variables.leave_to(depth);
         let result = self.evaluate(body.script());
@@ -82,7 +82,7 @@ impl<H: Host> Interpreter<H> {
     }
 
     /// Returns the call depth of a level (1: the caller; `#0`: the global scope), and the words after the level.
-    pub(super) fn level<'w>(&self, words: &'w [Word]) -> (usize, &'w [Word]) {
+    pub(super) fn parse_level<'w>(&self, words: &'w [Word]) -> (usize, &'w [Word]) {
         let depth = self.variables.depth();
         let level = |word: &Word| match word.text.strip_prefix('#') {
             Some(absolute) => absolute.parse::<usize>().ok().map(|level| level.min(depth)),
@@ -104,7 +104,7 @@ impl<H: Host> Interpreter<H> {
             let (condition, body, behind) = match rest {
                 [condition, then, body, behind @ ..] if then.text == "then" => (condition, body, behind),
                 [condition, body, behind @ ..] => (condition, body, behind),
-                _ => return usage(at, SYNTAX),
+                _ => return usage_error(at, SYNTAX),
             };
             if self.condition(condition.script())? {
                 return self.evaluate(body.script());
@@ -114,7 +114,7 @@ impl<H: Host> Interpreter<H> {
                 [word, last] if word.text == "else" => return self.evaluate(last.script()),
                 [word, more @ ..] if word.text == "elseif" => more,
                 [last] => return self.evaluate(last.script()),
-                [word, ..] => return usage(word.at, SYNTAX),
+                [word, ..] => return usage_error(word.at, SYNTAX),
             };
         }
     }
@@ -161,10 +161,10 @@ impl<H: Host> Interpreter<H> {
                 "--" => break,
                 "-glob" => is_glob = true,
                 "-exact" => is_glob = false,
-                _ => return usage(option.at, SYNTAX),
+                _ => return usage_error(option.at, SYNTAX),
             }
         }
-        let [value, cases @ ..] = rest else { return usage(at, SYNTAX) };
+        let [value, cases @ ..] = rest else { return usage_error(at, SYNTAX) };
         let listed: Vec<Word>;
         let cases = match cases {
             // All patterns and commands in a list get the position of the list.
@@ -176,7 +176,7 @@ impl<H: Host> Interpreter<H> {
             }
             cases => cases,
         };
-        let (pairs @ [_, ..], []) = cases.as_chunks() else { return usage(at, SYNTAX) };
+        let (pairs @ [_, ..], []) = cases.as_chunks() else { return usage_error(at, SYNTAX) };
         let is_last = |index: usize| index + 1 == pairs.len();
         let mut first = None;
         for (index, [pattern, _]) in pairs.iter().enumerate() {
@@ -194,17 +194,17 @@ impl<H: Host> Interpreter<H> {
         // A body `-` stands for the body of the next pattern.
         match pairs[first..].iter().find(|[_, body]| body.text != "-") {
             Some([_, body]) => self.evaluate(body.script()),
-            None => usage(at, SYNTAX),
+            None => usage_error(at, SYNTAX),
         }
     }
 
     fn while_loop(&mut self, condition: &Word, body: &Word) -> Outcome {
-        self.parsed(body.script(), |interpreter, commands| interpreter.repeat(condition, commands, None))
+        self.with_parsed(body.script(), |interpreter, commands| interpreter.repeat(condition, commands, None))
     }
 
     fn for_loop(&mut self, start: &Word, condition: &Word, next: &Word, body: &Word) -> Outcome {
         self.evaluate(start.script())?;
-        self.parsed(body.script(), |interpreter, commands| {
+        self.with_parsed(body.script(), |interpreter, commands| {
             interpreter.repeat(condition, commands, Some(next))
         })
     }
@@ -213,7 +213,7 @@ impl<H: Host> Interpreter<H> {
     fn repeat(&mut self, condition: &Word, commands: &[Command], next: Option<&Word>) -> Outcome {
         while self.condition(condition.script())? {
             self.budget.charge_turn(condition.at)?;
-            if let Iteration::Last = iteration(self.commands(commands))? {
+            if let Iteration::Last = iteration(self.execute_commands(commands))? {
                 break;
             }
             if let Some(next) = next {
@@ -227,12 +227,12 @@ impl<H: Host> Interpreter<H> {
     /// list.
     fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
         const SYNTAX: &str = "foreach name list {commands}";
-        let (pairs, []) = pairs.as_chunks() else { return usage(body.at, SYNTAX) };
+        let (pairs, []) = pairs.as_chunks() else { return usage_error(body.at, SYNTAX) };
         let mut columns = Vec::new();
         for [names, list] in pairs {
             let (names_at, names) = (names.at, list_of(names)?);
             if names.is_empty() {
-                return usage(names_at, SYNTAX);
+                return usage_error(names_at, SYNTAX);
             }
             columns.push((names_at, names, list_of(list)?));
         }
@@ -240,7 +240,7 @@ impl<H: Host> Interpreter<H> {
         let held = columns.iter().map(|(_, _, values)| values.len() * size_of::<Cow<'_, str>>());
         self.budget.charge_octets(body.at, held.sum())?;
         let turns = columns.iter().map(|(_, names, values)| values.len().div_ceil(names.len())).max();
-        self.parsed(body.script(), |interpreter, commands| {
+        self.with_parsed(body.script(), |interpreter, commands| {
             for number in 0..turns.unwrap_or_default() {
                 interpreter.budget.charge_turn(body.at)?;
                 for (at, names, values) in &columns {
@@ -249,7 +249,7 @@ impl<H: Host> Interpreter<H> {
                         interpreter.assign(*at, name, value.into_owned())?;
                     }
                 }
-                if let Iteration::Last = iteration(interpreter.commands(commands))? {
+                if let Iteration::Last = iteration(interpreter.execute_commands(commands))? {
                     break;
                 }
             }
@@ -272,7 +272,7 @@ impl<H: Host> Interpreter<H> {
             match &list_at(&parameter, parameters.at)?[..] {
                 [name] => settled.push((name.to_string(), None)),
                 [name, default] => settled.push((name.to_string(), Some(default.to_string()))),
-                _ => return usage(parameters.at, "proc name {first {second default}} {commands}"),
+                _ => return usage_error(parameters.at, "proc name {first {second default}} {commands}"),
             }
         }
         Ok(Rc::new(Procedure { parameters: settled, body: body.clone() }))
@@ -328,7 +328,7 @@ pub(super) fn outside_of_loop(at: usize) -> WordError {
 /// Creates the error of a command with wrong arguments.
 ///
 /// The arguments may be valid in Tcl and only unknown to hol, so `catch` does not catch this error.
-pub(super) fn usage<T>(at: usize, form: &str) -> Result<T, Stop> {
+pub(super) fn usage_error<T>(at: usize, form: &str) -> Result<T, Stop> {
     Err(Stop::Limit(WordError { at, problem: format!("the syntax is {form}") }))
 }
 

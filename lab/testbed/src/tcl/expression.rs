@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::interpreter::{Interpreter, Outcome, ScriptHost, Stop};
 use super::list::{LIST_COST, list_at};
 use super::number::Number::{Real, Whole};
 use super::number::{MEASURED_VALUE, Number, too_large};
@@ -92,10 +92,10 @@ struct Expression<'i, 't, H> {
     parser: Parser<'t>,
 }
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Returns the value of an expression.
     pub(super) fn expression(&mut self, text: Text<'_>) -> Outcome {
-        self.budget.charge_octets(text.place(0), text.text.len() * EXPRESSION_COST)?;
+        self.budget.charge_octets(text.script_position(0), text.text.len() * EXPRESSION_COST)?;
         let mut expression = Expression { interpreter: self, parser: Parser::new(text) };
         let value = expression.choice(true)?;
         match expression.parser.peek() {
@@ -103,30 +103,32 @@ impl<H: Host> Interpreter<H> {
             None => match Number::parse(&value) {
                 Some(number) => Ok(number.to_string()),
                 None if value == MEASURED_VALUE => Ok(value),
-                None => Number::refuse_unsupported(&value, text.place(0)).map(|()| value),
+                None => Number::refuse_unsupported(&value, text.script_position(0)).map(|()| value),
             },
-            Some(c) => wrong(expression.parser.place(), format!("{c:?} is not supported in an expression")),
+            Some(c) => {
+                wrong(expression.parser.script_position(), format!("{c:?} is not supported in an expression"))
+            }
         }
     }
 
     /// Returns whether a condition holds.
     pub(super) fn condition(&mut self, text: Text<'_>) -> Result<bool, Stop> {
-        let at = text.place(0);
+        let at = text.script_position(0);
         let value = self.expression(text)?;
         truth(&value, at)
     }
 }
 
-impl<H: Host> Expression<'_, '_, H> {
+impl<H: ScriptHost> Expression<'_, '_, H> {
     /// Evaluates `a ? b : c`, or an expression of higher precedence.
     fn choice(&mut self, is_evaluated: bool) -> Outcome {
-        let at = self.parser.place();
+        let at = self.parser.script_position();
         let condition = self.binary(1, is_evaluated)?;
         if !self.eat("?") {
             return Ok(condition);
         }
         let first = is_evaluated && truth(&condition, at)?;
-        let at = self.parser.place();
+        let at = self.parser.script_position();
         let then = self.one_level_deeper(|inner| inner.choice(first))?;
         if !self.eat(":") {
             return wrong(at, "a ? has no : behind it; write condition ? this : that");
@@ -140,7 +142,7 @@ impl<H: Host> Expression<'_, '_, H> {
         while let Some((operator, strength)) =
             self.operator().filter(|(_, strength)| *strength >= min_precedence)
         {
-            let at = self.parser.place();
+            let at = self.parser.script_position();
             self.parser.eat(operator);
             let needed = match operator {
                 "||" => is_evaluated && !truth(&left, at)?,
@@ -175,7 +177,7 @@ impl<H: Host> Expression<'_, '_, H> {
 
     fn unary(&mut self, is_evaluated: bool) -> Outcome {
         self.skip_blanks();
-        let at = self.parser.place();
+        let at = self.parser.script_position();
         let sign = ["-", "+", "!", "~"].into_iter().find(|sign| self.parser.eat(sign));
         let Some(sign) = sign else { return self.operand(is_evaluated) };
         let value = self.one_level_deeper(|inner| inner.unary(is_evaluated))?;
@@ -183,14 +185,14 @@ impl<H: Host> Expression<'_, '_, H> {
             _ if !is_evaluated => value,
             "!" => number(!truth(&value, at)?),
             _ if value == MEASURED_VALUE => value,
-            "-" => Number::read(&value, at)?.negative().ok_or_else(|| too_large(at))?.to_string(),
+            "-" => Number::read(&value, at)?.negated().ok_or_else(|| too_large(at))?.to_string(),
             "~" => Number::read(&value, at)?.combine("^", Whole(-1), at)?.to_string(),
             _ => Number::read(&value, at)?.to_string(),
         })
     }
 
     fn operand(&mut self, is_evaluated: bool) -> Outcome {
-        let at = self.parser.place();
+        let at = self.parser.script_position();
         match self.parser.peek() {
             Some('$' | '[') => match self.parser.substitution()? {
                 Some(part) if is_evaluated => self.interpreter.value(at, &part),
@@ -289,7 +291,7 @@ impl<H: Host> Expression<'_, '_, H> {
         }
         let numbers = arguments.iter().map(|argument| Number::read(argument, at));
         let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
-        let whole = |real: f64| Number::whole_of(real).ok_or_else(|| too_large(at));
+        let whole = |real: f64| Number::from_real(real).ok_or_else(|| too_large(at));
         Ok(match (name, &numbers[..]) {
             ("rand", []) => self.random(at, None),
             ("srand", [Whole(seed)]) => self.random(at, Some(*seed)),
@@ -300,7 +302,7 @@ impl<H: Host> Expression<'_, '_, H> {
             // Tcl converts such a number to a real one, rounded down or up.
             ("floor" | "ceil", [Whole(own)]) if own.unsigned_abs() > 1 << 53 => return Err(too_large(at)),
             ("abs", [Whole(own)]) => Whole(own.checked_abs().ok_or_else(|| too_large(at))?),
-            ("isqrt", [own]) if own.real() < 0.0 => return wrong(at, "a negative number has no root"),
+            ("isqrt", [own]) if own.to_f64() < 0.0 => return wrong(at, "a negative number has no root"),
             ("isqrt", [Whole(own)]) => Whole(own.isqrt()),
             ("isqrt", [Real(own)]) => match whole(own.trunc())? {
                 Whole(own) => Whole(own.isqrt()),
@@ -314,8 +316,8 @@ impl<H: Host> Expression<'_, '_, H> {
                 let function = FUNCTIONS.iter().find(|(known, _)| *known == name);
                 let paired = PAIRED_FUNCTIONS.iter().find(|(known, _)| *known == name);
                 let result = match (numbers, function, paired) {
-                    ([own], Some((_, function)), _) => function(own.real()),
-                    ([own, other], _, Some((_, function))) => function(own.real(), other.real()),
+                    ([own], Some((_, function)), _) => function(own.to_f64()),
+                    ([own, other], _, Some((_, function))) => function(own.to_f64(), other.to_f64()),
                     (_, None, None) if !OTHER_FUNCTIONS.contains(&name) => return unknown_function(at, name),
                     _ => return wrong(at, format!("{name} does not take {} arguments", numbers.len())),
                 };
@@ -340,7 +342,7 @@ impl<H: Host> Expression<'_, '_, H> {
     }
 
     fn one_level_deeper(&mut self, inside: impl FnOnce(&mut Expression<'_, '_, H>) -> Outcome) -> Outcome {
-        let at = self.parser.place();
+        let at = self.parser.script_position();
         let parser = &mut self.parser;
         self.interpreter.one_level_deeper(at, |interpreter| {
             let mut inner = Expression { interpreter, parser: parser.clone() };
@@ -398,7 +400,7 @@ fn truth(text: &str, at: usize) -> Result<bool, Stop> {
         let problem = "this depends on results of the run, but a script is evaluated before; write the commands without the condition";
         return Err(Stop::Limit(WordError { at, problem: problem.to_owned() }));
     }
-    boolean(text).map_or_else(|| Number::read(text, at).map(Number::truth), Ok)
+    boolean(text).map_or_else(|| Number::read(text, at).map(Number::is_true), Ok)
 }
 
 /// Returns the result of an operator between two values; `at` is the operator's position.

@@ -30,7 +30,7 @@ pub(super) const SUGGESTION_COST: usize = 1 << 16;
 const SUPPORTED_SCRIPTS: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
 
 /// A provider of commands that are not Tcl's own.
-pub(crate) trait Host {
+pub(crate) trait ScriptHost {
     /// Runs a command; `None` if it does not exist. The first word is its name.
     fn command(&mut self, words: &[Word]) -> Option<Result<String, WordError>>;
     /// Names an object after the global variable that is set to it.
@@ -101,7 +101,7 @@ pub(crate) struct Interpreter<H> {
     nested: usize,
 }
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Creates an interpreter; `name` is the name of the script, which gets no arguments. tclsh(1).
     pub fn new(host: H, name: &str) -> Self {
         let mut variables = Variables::default();
@@ -146,16 +146,16 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes a script in a word.
     pub(super) fn evaluate(&mut self, text: Text<'_>) -> Outcome {
-        self.parsed(text, |interpreter, commands| interpreter.commands(commands))
+        self.with_parsed(text, |interpreter, commands| interpreter.execute_commands(commands))
     }
 
     /// Parses a script in a word, and calls `execute` with its commands.
-    pub(super) fn parsed(
+    pub(super) fn with_parsed(
         &mut self,
         text: Text<'_>,
         execute: impl FnOnce(&mut Self, &[Command]) -> Outcome,
     ) -> Outcome {
-        let (at, length) = (text.place(0), text.text.len());
+        let (at, length) = (text.script_position(0), text.text.len());
         self.budget.charge_octets(at, length)?;
         // The script itself may have any length.
         let length = if self.depth == 0 { 0 } else { length };
@@ -170,7 +170,7 @@ impl<H: Host> Interpreter<H> {
     }
 
     /// Executes commands in order and returns the result of the last one.
-    pub(super) fn commands(&mut self, commands: &[Command]) -> Outcome {
+    pub(super) fn execute_commands(&mut self, commands: &[Command]) -> Outcome {
         let mut result = String::new();
         for command in commands {
             let at = command[0].at;
@@ -209,7 +209,7 @@ impl<H: Host> Interpreter<H> {
             return Err(Stop::Limit(WordError { at, problem }));
         }
         self.brackets += 1;
-        let result = self.commands(commands);
+        let result = self.execute_commands(commands);
         self.brackets -= 1;
         result
     }
@@ -220,7 +220,7 @@ impl<H: Host> Interpreter<H> {
         if let Some(procedure) = self.procedures.get(name.trim_start_matches("::")).cloned() {
             return self.call(&procedure, &words[0], &words[1..], &[]);
         }
-        let done = self.control(words).or_else(|| self.basic_command(words));
+        let done = self.control_command(words).or_else(|| self.basic_command(words));
         if let Some(done) = done.or_else(|| self.object_command(words)) {
             return done;
         }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::budget::check_length;
-use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::control::usage_error;
+use super::interpreter::{Interpreter, Outcome, ScriptHost, Stop};
 use super::number::Number;
 use super::parse::backslash;
 use super::{Word, WordError};
@@ -103,12 +103,15 @@ fn escaped(text: &str, ends: impl Fn(u8) -> bool) -> (Cow<'_, str>, &str) {
 
 /// Formats elements as a Tcl list.
 pub(super) fn list<'e>(elements: impl IntoIterator<Item = &'e str>) -> String {
-    list_behind(false, elements)
+    list_continuation(false, elements)
 }
 
 /// Returns the text that appends these elements to a list. `has_elements` says whether the list already has
 /// some.
-pub(super) fn list_behind<'e>(mut has_elements: bool, elements: impl IntoIterator<Item = &'e str>) -> String {
+pub(super) fn list_continuation<'e>(
+    mut has_elements: bool,
+    elements: impl IntoIterator<Item = &'e str>,
+) -> String {
     let mut list = String::new();
     for text in elements {
         list.push_str(if has_elements { " " } else { "" });
@@ -164,7 +167,7 @@ fn push_element(list: &mut String, text: &str, is_first: bool) {
     }
 }
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Executes a command on lists; `None` if it is another command.
     pub(super) fn list_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
@@ -231,15 +234,15 @@ impl<H: Host> Interpreter<H> {
                 let spent = self.budget.charge_octets(at, text.text.len().saturating_mul(letters.text.len()));
                 spent.map(|()| split(&text.text, &letters.text))
             }
-            ("llength" | "lindex" | "lrange" | "join" | "split", _) => usage(
+            ("llength" | "lindex" | "lrange" | "join" | "split", _) => usage_error(
                 at,
                 "llength list, lindex list index, lrange list first last, join list text, split text letters",
             ),
-            ("lreverse" | "linsert" | "lreplace" | "lsort", _) => usage(
+            ("lreverse" | "linsert" | "lreplace" | "lsort", _) => usage_error(
                 at,
                 "lreverse list, linsert list index value, lreplace list first last value, lsort list",
             ),
-            _ => usage(at, SEARCH_SYNTAX),
+            _ => usage_error(at, SEARCH_SYNTAX),
         })
     }
 
@@ -264,7 +267,7 @@ impl<H: Host> Interpreter<H> {
             match option.text.as_str() {
                 "-all" => wants_all = true,
                 own @ ("-glob" | "-exact" | "-regexp") => kind = own,
-                _ => return usage(option.at, SEARCH_SYNTAX),
+                _ => return usage_error(option.at, SEARCH_SYNTAX),
             }
         }
         let pattern = if kind == "-regexp" { Some(self.pattern(wanted, false)?) } else { None };
@@ -309,13 +312,13 @@ fn sorted(options: &[Word], source: &Word) -> Outcome {
             "-decreasing" => is_reversed = true,
             "-increasing" => is_reversed = false,
             "-unique" => is_unique = true,
-            _ => return usage(option.at, "lsort -integer -decreasing -unique list"),
+            _ => return usage_error(option.at, "lsort -integer -decreasing -unique list"),
         }
     }
     let number = |text: &str| match (kind, Number::parse(text)) {
         ("-ascii", _) => Ok(Number::Whole(0)),
         ("-integer", Some(number @ Number::Whole(_))) => Ok(number),
-        ("-real", Some(number)) => Ok(Number::Real(number.real())),
+        ("-real", Some(number)) => Ok(Number::Real(number.to_f64())),
         _ => {
             Number::refuse_unsupported(text, source.at)?;
             let problem = format!("{text:?} is not a number of lsort {kind}");

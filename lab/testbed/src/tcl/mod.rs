@@ -1,7 +1,7 @@
 //! The subset of Tcl used by scripts that describe networks: substitution, variables and arrays, expressions,
 //! loops, procedures, lists, text; and the classes of OTcl. Anything else is rejected with line and word.
 
-use hol_base::nearest;
+use hol_base::nearest_word;
 
 mod arrays;
 mod budget;
@@ -22,9 +22,9 @@ mod tests;
 mod variables;
 
 pub(crate) use commands::COMMANDS;
-pub(crate) use interpreter::{Host, Interpreter};
+pub(crate) use interpreter::{Interpreter, ScriptHost};
 pub(crate) use list::list_of;
-pub(crate) use number::{MEASURED_VALUE, general, scientific};
+pub(crate) use number::{MEASURED_VALUE, format_general, format_scientific};
 
 /// An error about a word, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ const COMPARISON_LIMITS: (usize, usize) = (200, 64);
 pub(crate) fn suggestion<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let (max, longest) = COMPARISON_LIMITS;
     let known = known.into_iter().take(max).filter(|known| known.len().max(name.len()) <= longest);
-    nearest(name, known)
+    nearest_word(name, known)
 }
 
 /// A word after substitution.
@@ -90,7 +90,7 @@ impl<'t> Text<'t> {
     }
 
     /// Returns the position in the script of octet `offset` of the text.
-    pub fn place(self, offset: usize) -> usize {
+    pub fn script_position(self, offset: usize) -> usize {
         if self.exact { self.base + offset } else { self.base }
     }
 }

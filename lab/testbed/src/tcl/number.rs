@@ -85,7 +85,7 @@ impl Number {
     }
 
     /// Returns the number as floating point.
-    pub const fn real(self) -> f64 {
+    pub const fn to_f64(self) -> f64 {
         match self {
             Whole(whole) => whole as f64,
             Real(real) => real,
@@ -93,18 +93,18 @@ impl Number {
     }
 
     /// Returns whether the number is true: not zero.
-    pub fn truth(self) -> bool {
-        self.real() != 0.0
+    pub fn is_true(self) -> bool {
+        self.to_f64() != 0.0
     }
 
     /// Converts a real number to a whole number; `None` if it is too large.
-    pub fn whole_of(real: f64) -> Option<Self> {
+    pub fn from_real(real: f64) -> Option<Self> {
         const INTEGER_LIMIT: f64 = i64::MAX as f64;
         (-INTEGER_LIMIT..INTEGER_LIMIT).contains(&real).then_some(Whole(real as i64))
     }
 
     /// Returns the number with the other sign; `None` if it is too large.
-    pub fn negative(self) -> Option<Self> {
+    pub fn negated(self) -> Option<Self> {
         match self {
             Whole(whole) => whole.checked_neg().map(Whole),
             Real(real) => Some(Real(-real)),
@@ -162,7 +162,7 @@ impl Number {
                 .ok_or_else(|| too_large(at))?,
             )),
             _ => {
-                let (a, b) = (self.real(), other.real());
+                let (a, b) = (self.to_f64(), other.to_f64());
                 let result = match operator {
                     "+" => a + b,
                     "-" => a - b,
@@ -201,7 +201,7 @@ impl fmt::Display for Number {
 
 /// Compares a whole number with a real one; neither is rounded.
 fn compare_exactly(whole: i64, real: f64) -> Ordering {
-    match Number::whole_of(real) {
+    match Number::from_real(real) {
         // If the whole parts are equal, the fraction of the real number decides.
         Some(Whole(near)) => {
             whole.cmp(&near).then(0.0_f64.partial_cmp(&real.fract()).unwrap_or(Ordering::Equal))
@@ -236,14 +236,14 @@ fn split(scientific: &str) -> (String, i32) {
 }
 
 /// Returns a number as `%e` of C writes it: `4.483996e-01` with six digits after the decimal point.
-pub(crate) fn scientific(value: f64, precision: usize) -> String {
+pub(crate) fn format_scientific(value: f64, precision: usize) -> String {
     let (digits, exponent) = split(&format!("{value:.precision$e}"));
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
 /// Returns a number as `%g` of C writes it, with at most this many digits.
-pub(crate) fn general(value: f64, precision: usize) -> String {
+pub(crate) fn format_general(value: f64, precision: usize) -> String {
     let precision = precision.max(1);
     let (_, exponent) = split(&format!("{value:.*e}", precision - 1));
     let trimmed = |text: &str| {
@@ -256,7 +256,7 @@ pub(crate) fn general(value: f64, precision: usize) -> String {
     match (-4..precision as i32).contains(&exponent) {
         true => trimmed(&format!("{value:.*}", (precision as i32 - 1 - exponent) as usize)),
         false => {
-            let text = scientific(value, precision - 1);
+            let text = format_scientific(value, precision - 1);
             let (digits, exponent) = text.split_once('e').unwrap_or((&text, ""));
             format!("{}e{exponent}", trimmed(digits))
         }
@@ -295,7 +295,11 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_in_c() {
-        let written = [scientific(0.448_399_6, 6), scientific(-1.268_476, 6), general(0.486_208_412, 6)];
+        let written = [
+            format_scientific(0.448_399_6, 6),
+            format_scientific(-1.268_476, 6),
+            format_general(0.486_208_412, 6),
+        ];
         assert_eq!(written, ["4.483996e-01", "-1.268476e+00", "0.486208"]);
     }
 }

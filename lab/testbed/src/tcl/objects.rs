@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::budget::ENTRY_OCTETS;
-use super::control::{Procedure, usage};
-use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::control::{Procedure, usage_error};
+use super::interpreter::{Interpreter, Outcome, ScriptHost, Stop};
 use super::list::{list, list_of};
 use super::variables::{Frame, Scope};
 use super::{Word, WordError};
@@ -113,7 +113,7 @@ impl Objects {
     }
 }
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Executes a command that concerns classes or objects; `None` for others.
     pub(super) fn object_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let name = words[0].text.as_str();
@@ -135,7 +135,7 @@ impl<H: Host> Interpreter<H> {
                 return Some(self.define_method(&words[0], method, parameters, body));
             }
             (_, [verb, ..]) if verb.text == "instproc" => {
-                return Some(usage(verb.at, "CLASS instproc name {parameters} {commands}"));
+                return Some(usage_error(verb.at, "CLASS instproc name {parameters} {commands}"));
             }
             _ => {}
         }
@@ -169,17 +169,17 @@ impl<H: Host> Interpreter<H> {
     /// Executes `Class Name -superclass {Parent …}`.
     fn define_class(&mut self, words: &[Word]) -> Outcome {
         const CLASS_SYNTAX: &str = "Class Name -superclass Parent";
-        let Some((name, options)) = words.split_first() else { return usage(0, CLASS_SYNTAX) };
+        let Some((name, options)) = words.split_first() else { return usage_error(0, CLASS_SYNTAX) };
         let mut above = Vec::new();
         let (pairs, rest) = options.as_chunks::<2>();
         for [option, classes] in pairs {
             if option.text != "-superclass" {
-                return usage(option.at, CLASS_SYNTAX);
+                return usage_error(option.at, CLASS_SYNTAX);
             }
             above = list_of(classes)?.into_iter().map(Cow::into_owned).collect();
         }
         if let Some(word) = rest.first() {
-            return usage(word.at, CLASS_SYNTAX);
+            return usage_error(word.at, CLASS_SYNTAX);
         }
         self.budget.charge_octets(name.at, above.len() * MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         if above.iter().any(|class| self.objects.precedence(class).contains(&name.text)) {
@@ -367,7 +367,7 @@ impl<H: Host> Interpreter<H> {
         let Some(Call { method, next_place, .. }) =
             self.objects.calls.last().filter(|call| call.object == *object)
         else {
-            return usage(words[1].at, "$self next, in a method of $self");
+            return usage_error(words[1].at, "$self next, in a method of $self");
         };
         let (method, next_place) = (Word { text: method.clone(), ..words[1].clone() }, *next_place);
         let words: Vec<Word> =
@@ -397,7 +397,7 @@ impl<H: Host> Interpreter<H> {
             let (theirs, own) = match &parts[..] {
                 [name] => (name, name),
                 [theirs, own] => (theirs, own),
-                _ => return usage(name.at, "$self instvar name {other own}"),
+                _ => return usage_error(name.at, "$self instvar name {other own}"),
             };
             self.variables.link(own, (Scope::Object(object.to_owned()), theirs.to_string()));
         }
@@ -412,13 +412,13 @@ impl<H: Host> Interpreter<H> {
     /// Executes a command of Tcl with the variables of an object: `$object incr count`.
     fn with_variables(&mut self, object: &str, words: &[Word]) -> Outcome {
         let name = if words[0].text == "array" { words.get(2) } else { words.get(1) };
-        let Some(name) = name else { return usage(words[0].at, "$object set name value") };
+        let Some(name) = name else { return usage_error(words[0].at, "$object set name value") };
         let array = name.text.split('(').next().unwrap_or_default().to_owned();
         self.variables.enter(Frame::default());
         self.variables.link(&array, (Scope::Object(object.to_owned()), array.clone()));
         let done = self.basic_command(words);
         self.variables.leave();
-        done.unwrap_or_else(|| usage(words[0].at, "$object set name value"))
+        done.unwrap_or_else(|| usage_error(words[0].at, "$object set name value"))
     }
 
     /// Executes `Name info subclass` or `Name info superclass`.

@@ -80,8 +80,8 @@ impl<'t> Parser<'t> {
     }
 
     /// Returns the position of the parser in the script.
-    pub fn place(&self) -> usize {
-        self.text.place(self.offset)
+    pub fn script_position(&self) -> usize {
+        self.text.script_position(self.offset)
     }
 
     /// Returns the next character without reading it.
@@ -129,7 +129,9 @@ impl<'t> Parser<'t> {
             }
             match self.peek() {
                 None if close.is_none() => return Ok(commands),
-                None => return error_at(self.place(), "the script ends inside [ ]; close the bracket"),
+                None => {
+                    return error_at(self.script_position(), "the script ends inside [ ]; close the bracket");
+                }
                 Some(']') if close.is_some() => {
                     self.take();
                     return Ok(commands);
@@ -168,7 +170,7 @@ impl<'t> Parser<'t> {
     }
 
     fn word(&mut self, close: Option<char>) -> Result<RawWord, WordError> {
-        let at = self.place();
+        let at = self.script_position();
         if self.peek() == Some('{') {
             let (text, verbatim) = self.braces()?;
             self.ends_here(close, "}")?;
@@ -192,15 +194,18 @@ impl<'t> Parser<'t> {
             None => Ok(()),
             Some(c) if c.is_whitespace() || c == ';' || Some(c) == close => Ok(()),
             Some('\\') if self.rest().starts_with("\\\n") => Ok(()),
-            Some(c) => error_at(self.place(), format!("{c:?} follows {before} without a blank; insert one")),
+            Some(c) => error_at(
+                self.script_position(),
+                format!("{c:?} follows {before} without a blank; insert one"),
+            ),
         }
     }
 
     /// Reads braces; returns their content, and the position of its first octet.
     pub fn braces(&mut self) -> Result<(String, Option<usize>), WordError> {
-        let open = self.place();
+        let open = self.script_position();
         self.take();
-        let (start, base) = (self.offset, self.place());
+        let (start, base) = (self.offset, self.script_position());
         let mut depth = 1;
         while let Some(c) = self.take() {
             match c {
@@ -254,7 +259,7 @@ impl<'t> Parser<'t> {
 
     /// Reads `$…` or `[…]`; `None` for a dollar sign that is literal.
     pub fn substitution(&mut self) -> Result<Option<Part>, WordError> {
-        let at = self.place();
+        let at = self.script_position();
         self.depth += 1;
         if self.depth > MAX_NESTING {
             return error_at(at, format!("brackets are nested more than {MAX_NESTING} deep; use variables"));

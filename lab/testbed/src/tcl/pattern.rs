@@ -21,8 +21,8 @@ pub(super) struct Pattern {
 /// A part of an expression.
 #[derive(Debug)]
 pub(super) enum Node {
-    Letter(Set),
-    Place(Place),
+    Letter(CharacterSet),
+    Constraint(Constraint),
     Group(usize, Box<Node>),
     Sequence(Vec<Node>),
     /// Alternatives, as in `a|b`.
@@ -37,7 +37,7 @@ pub(super) enum Node {
 
 /// A condition on a position in the text; it matches without consuming letters.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum Constraint {
     Start,
     End,
     WordStart,
@@ -48,7 +48,7 @@ pub(super) enum Place {
 
 /// A set of letters. A letter here is any character.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct CharacterSet {
     items: Vec<Item>,
     is_negated: bool,
 }
@@ -78,11 +78,11 @@ const CLASSES: [(&str, Class); 10] = [
 ];
 
 /// Returns whether a letter is part of a word.
-pub(super) fn is_of_word(c: char) -> bool {
+pub(super) fn is_word_character(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-impl Set {
+impl CharacterSet {
     fn one(c: char) -> Self {
         Self { items: vec![Item::Range(c, c)], is_negated: false }
     }
@@ -109,7 +109,7 @@ impl Node {
     /// Returns whether a part contains a group.
     pub fn has_groups(&self) -> bool {
         match self {
-            Self::Letter(_) | Self::Place(_) => false,
+            Self::Letter(_) | Self::Constraint(_) => false,
             Self::Group(..) => true,
             Self::Sequence(nodes) | Self::Either(nodes) => nodes.iter().any(Self::has_groups),
             Self::Repeat { node, .. } => node.has_groups(),
@@ -119,7 +119,7 @@ impl Node {
     /// Returns whether a part prefers the shortest match; `None` if its matches have one length.
     pub fn is_lazy(&self) -> Option<bool> {
         match self {
-            Self::Letter(_) | Self::Place(_) => None,
+            Self::Letter(_) | Self::Constraint(_) => None,
             Self::Group(_, node) => node.is_lazy(),
             Self::Sequence(nodes) => nodes.iter().find_map(Self::is_lazy),
             Self::Either(_) => Some(false),
@@ -191,7 +191,7 @@ impl Reader<'_> {
         let node = self.atom()?;
         let Some((min, max)) = self.quantifier()? else { return Ok(node) };
         let is_lazy = self.eat("?");
-        if matches!(node, Node::Place(_)) || self.quantifier()?.is_some() {
+        if matches!(node, Node::Constraint(_)) || self.quantifier()?.is_some() {
             return Err(INVALID_QUANTIFIER.to_owned());
         }
         Ok(Node::Repeat { node: Box::new(node), min, max, is_lazy })
@@ -227,11 +227,11 @@ impl Reader<'_> {
         Ok(match self.take() {
             Some('(') => self.group()?,
             Some('[') => Node::Letter(self.bracket()?),
-            Some('.') => Node::Letter(Set { items: Vec::new(), is_negated: true }),
-            Some('^') => Node::Place(Place::Start),
-            Some('$') => Node::Place(Place::End),
+            Some('.') => Node::Letter(CharacterSet { items: Vec::new(), is_negated: true }),
+            Some('^') => Node::Constraint(Constraint::Start),
+            Some('$') => Node::Constraint(Constraint::End),
             Some('\\') => self.escape()?,
-            Some(c) => Node::Letter(Set::one(c)),
+            Some(c) => Node::Letter(CharacterSet::one(c)),
             None => return Err("it ends too early".to_owned()),
         })
     }
@@ -258,16 +258,16 @@ impl Reader<'_> {
     /// Reads an escape after its backslash.
     fn escape(&mut self) -> Result<Node, String> {
         let place = match self.peek() {
-            Some('A') => Place::Start,
-            Some('Z') => Place::End,
-            Some('m') => Place::WordStart,
-            Some('M') => Place::WordEnd,
-            Some('y') => Place::WordEdge,
-            Some('Y') => Place::NoWordEdge,
-            _ => return Ok(Node::Letter(Set { items: vec![self.escaped()?], is_negated: false })),
+            Some('A') => Constraint::Start,
+            Some('Z') => Constraint::End,
+            Some('m') => Constraint::WordStart,
+            Some('M') => Constraint::WordEnd,
+            Some('y') => Constraint::WordEdge,
+            Some('Y') => Constraint::NoWordEdge,
+            _ => return Ok(Node::Letter(CharacterSet { items: vec![self.escaped()?], is_negated: false })),
         };
         self.take();
-        Ok(Node::Place(place))
+        Ok(Node::Constraint(place))
     }
 
     /// Reads a letter or a class after a backslash.
@@ -277,8 +277,8 @@ impl Reader<'_> {
             Some('D') => Some((char::is_numeric, false)),
             Some('s') => Some((char::is_whitespace, true)),
             Some('S') => Some((char::is_whitespace, false)),
-            Some('w') => Some((is_of_word, true)),
-            Some('W') => Some((is_of_word, false)),
+            Some('w') => Some((is_word_character, true)),
+            Some('W') => Some((is_word_character, false)),
             _ => None,
         };
         if let Some((class, is_inside)) = class {
@@ -300,13 +300,13 @@ impl Reader<'_> {
     }
 
     /// Reads `[a-z_]` after its opening bracket.
-    fn bracket(&mut self) -> Result<Set, String> {
+    fn bracket(&mut self) -> Result<CharacterSet, String> {
         const OPEN_BRACKET: &str = "a bracket is never closed";
         let is_negated = self.eat("^");
         let mut items = Vec::new();
         loop {
             if !items.is_empty() && self.eat("]") {
-                return Ok(Set { items, is_negated });
+                return Ok(CharacterSet { items, is_negated });
             }
             let first = self.read_item()?.ok_or(OPEN_BRACKET)?;
             let is_range = self.rest.starts_with('-') && !self.rest.starts_with("-]") && self.eat("-");

@@ -1,14 +1,14 @@
 //! Executes `regexp`, `regsub` and the part of `file` that only takes names apart.
 
 use super::budget::{MAX_TEXT_OCTETS, check_length};
-use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::control::usage_error;
+use super::interpreter::{Interpreter, Outcome, ScriptHost, Stop};
 use super::number::MEASURED_VALUE;
 use super::pattern::{Pattern, parse};
 use super::search::{GroupRanges, Search};
 use super::{Word, WordError};
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Executes a command; `None` if it is neither `regexp` nor `regsub` nor `file`.
     pub(super) fn regexp_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
@@ -27,7 +27,7 @@ impl<H: Host> Interpreter<H> {
                 let is_there = is_ns || question.text == "exists" && self.host.has_file(&name.text);
                 Ok(i64::from(is_there).to_string())
             }
-            ("file", _) => usage(
+            ("file", _) => usage_error(
                 at,
                 "file exists name; supported are exists, dirname, tail, rootname, extension and join",
             ),
@@ -42,7 +42,7 @@ impl<H: Host> Interpreter<H> {
     fn regexp(&mut self, at: usize, arguments: &[Word]) -> Outcome {
         const SYNTAX: &str = "regexp -nocase -- pattern text all first";
         let (options, rest) = options(arguments);
-        let [pattern, text, names @ ..] = rest else { return usage(at, SYNTAX) };
+        let [pattern, text, names @ ..] = rest else { return usage_error(at, SYNTAX) };
         let ignores_case = is_known(&options, &["-nocase"], SYNTAX)?.contains(&"-nocase");
         let (pattern, letters) =
             (self.pattern(pattern, ignores_case)?, text.text.chars().collect::<Vec<_>>());
@@ -78,7 +78,7 @@ impl<H: Host> Interpreter<H> {
         const SYNTAX: &str = "regsub -all -nocase -- pattern text replacement name";
         let (options, rest) = options(arguments);
         let ([pattern, text, by, names @ ..], 0..=1) = (rest, rest.len().saturating_sub(3)) else {
-            return usage(at, SYNTAX);
+            return usage_error(at, SYNTAX);
         };
         let options = is_known(&options, &["-all", "-nocase"], SYNTAX)?;
         // generic/tclCmdMZ.c: an empty pattern matches in front of each letter, and not behind the last, if the
@@ -162,7 +162,7 @@ fn options(words: &[Word]) -> (Vec<&Word>, &[Word]) {
 
 fn is_known<'w>(options: &[&'w Word], known: &[&str], form: &str) -> Result<Vec<&'w str>, Stop> {
     match options.iter().find(|option| !known.contains(&option.text.as_str())) {
-        Some(option) => usage(option.at, form),
+        Some(option) => usage_error(option.at, form),
         None => Ok(options.iter().map(|option| option.text.as_str()).collect()),
     }
 }

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 
 use super::budget::Budget;
 use super::interpreter::Stop;
-use super::pattern::{Node, Pattern, Place, is_of_word};
+use super::pattern::{Constraint, Node, Pattern, is_word_character};
 
 /// Number of octets that is charged for a step from one position.
 const STEP_COST: usize = 64;
@@ -64,7 +64,7 @@ impl Search<'_> {
         self.budget.charge_octets(self.at, (1 + from.len()) * (STEP_COST + self.cost(node)))?;
         Ok(match node {
             _ if from.is_empty() => Vec::new(),
-            Node::Letter(_) | Node::Place(_) => {
+            Node::Letter(_) | Node::Constraint(_) => {
                 let ends = from.iter().filter_map(|place| self.step(node, *place));
                 ends.collect()
             }
@@ -93,7 +93,7 @@ impl Search<'_> {
     /// Returns the position after a part of at most one letter; `None` if it does not match.
     fn step(&self, node: &Node, place: usize) -> Option<usize> {
         let is_word = |place: Option<usize>| {
-            place.and_then(|place| self.text.get(place)).is_some_and(|c| is_of_word(*c))
+            place.and_then(|place| self.text.get(place)).is_some_and(|c| is_word_character(*c))
         };
         let before = || is_word(place.checked_sub(1).filter(|before| *before >= self.from));
         let behind = || is_word(Some(place));
@@ -103,13 +103,13 @@ impl Search<'_> {
                 let is_in = set.contains(letter, self.pattern.ignores_case);
                 is_in.then_some(place + 1)
             }
-            Node::Place(wanted) => match wanted {
-                Place::Start => place == 0,
-                Place::End => place == self.text.len(),
-                Place::WordStart => !before() && behind(),
-                Place::WordEnd => before() && !behind(),
-                Place::WordEdge => before() != behind(),
-                Place::NoWordEdge => before() == behind(),
+            Node::Constraint(wanted) => match wanted {
+                Constraint::Start => place == 0,
+                Constraint::End => place == self.text.len(),
+                Constraint::WordStart => !before() && behind(),
+                Constraint::WordEnd => before() && !behind(),
+                Constraint::WordEdge => before() != behind(),
+                Constraint::NoWordEdge => before() == behind(),
             }
             .then_some(place),
             _ => None,
@@ -153,7 +153,7 @@ impl Search<'_> {
     fn dissect(&mut self, node: &Node, from: usize, to: usize, found: &mut GroupRanges) -> Result<(), Stop> {
         match node {
             node if !node.has_groups() => {}
-            Node::Letter(_) | Node::Place(_) => {}
+            Node::Letter(_) | Node::Constraint(_) => {}
             Node::Group(number, node) => {
                 found[*number] = Some((from, to));
                 self.dissect(node, from, to, found)?;
@@ -231,7 +231,7 @@ impl Search<'_> {
 /// Forgets what the groups of a part matched.
 fn forget(node: &Node, found: &mut GroupRanges) {
     match node {
-        Node::Letter(_) | Node::Place(_) => {}
+        Node::Letter(_) | Node::Constraint(_) => {}
         Node::Group(number, node) => {
             found[*number] = None;
             forget(node, found);

@@ -2,16 +2,16 @@
 
 use super::budget::check_length;
 use super::commands::whole_number;
-use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::control::usage_error;
+use super::interpreter::{Interpreter, Outcome, ScriptHost, Stop};
 use super::list::position;
-use super::number::{MEASURED_VALUE, Number, general, scientific};
+use super::number::{MEASURED_VALUE, Number, format_general, format_scientific};
 use super::{Word, WordError};
 
 /// The widest field of a format.
 const MAX_FIELD_WIDTH: u64 = 1000;
 
-impl<H: Host> Interpreter<H> {
+impl<H: ScriptHost> Interpreter<H> {
     /// Executes a command; `None` if it is neither `string` nor `format`.
     pub(super) fn string_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
@@ -53,12 +53,12 @@ impl<H: Host> Interpreter<H> {
                 let count = usize::try_from(count).unwrap_or(0);
                 Ok(text.chars().skip(first as usize).take(count).collect())
             })(),
-            ("string", _) => usage(
+            ("string", _) => usage_error(
                 at,
                 "string length, equal, compare, match, first, index, range, tolower, toupper or trim, and the text",
             ),
             ("format", [form, ..]) => formatted(at, form, &words[2..]),
-            ("format", []) => usage(at, "format form value …"),
+            ("format", []) => usage_error(at, "format form value …"),
             _ => return None,
         })
     }
@@ -202,7 +202,7 @@ impl Field {
     /// Formats a value as this field.
     fn write(&self, at: usize, value: &Word) -> Outcome {
         let precision = self.precision.unwrap_or(6);
-        let real = || Number::read(&value.text, value.at).map(Number::real);
+        let real = || Number::read(&value.text, value.at).map(Number::to_f64);
         let body = match self.kind {
             _ if value.text == MEASURED_VALUE => value.text.clone(),
             's' => value.text.chars().take(self.precision.unwrap_or(usize::MAX)).collect(),
@@ -217,10 +217,10 @@ impl Field {
             'X' => format!("{:X}", whole_number(value)?),
             'o' => format!("{:o}", whole_number(value)?),
             'f' => format!("{:.precision$}", real()?),
-            'e' => scientific(real()?, precision),
-            'E' => scientific(real()?, precision).to_uppercase(),
-            'g' => general(real()?, precision),
-            _ => general(real()?, precision).to_uppercase(),
+            'e' => format_scientific(real()?, precision),
+            'E' => format_scientific(real()?, precision).to_uppercase(),
+            'g' => format_general(real()?, precision),
+            _ => format_general(real()?, precision).to_uppercase(),
         };
         Ok(self.padded(&body))
     }

@@ -15,7 +15,7 @@ pub(super) enum Scope {
 }
 
 /// A scope, and the name of a variable in it.
-pub(super) type Place = (Scope, String);
+pub(super) type ScopedName = (Scope, String);
 
 /// Variables by name; an element of an array is called `name(index)`.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub(super) struct Frame {
     /// The variables of this call, by name.
     pub own: BTreeMap<String, Value>,
     /// Names, without index, that refer to a variable of another scope: `global`, `upvar` and `instvar`.
-    pub linked: BTreeMap<String, Place>,
+    pub linked: BTreeMap<String, ScopedName>,
 }
 
 impl Variables {
@@ -124,7 +124,7 @@ impl Variables {
     }
 
     /// Makes a name of the active call refer to a variable of another scope.
-    pub fn link(&mut self, name: &str, place: Place) {
+    pub fn link(&mut self, name: &str, place: ScopedName) {
         self.frames.last_mut().unwrap_or(&mut self.global).linked.insert(name.to_owned(), place);
     }
 
@@ -162,7 +162,7 @@ impl Variables {
 
     /// Returns the scope and name of the variable that the call at this depth calls `name`; depth 0 is the global
     /// scope.
-    pub fn resolve_at(&self, depth: usize, name: &str) -> Place {
+    pub fn resolve_at(&self, depth: usize, name: &str) -> ScopedName {
         let bare = name.trim_start_matches("::");
         let (array, index) = bare.split_once('(').map_or((bare, None), |(array, rest)| (array, Some(rest)));
         let frame = depth.checked_sub(1).and_then(|last| self.frames.get(last));
@@ -177,7 +177,7 @@ impl Variables {
     }
 
     /// Returns the scope and name of the variable that the active call calls `name`.
-    pub fn resolve(&self, name: &str) -> Place {
+    pub fn resolve(&self, name: &str) -> ScopedName {
         self.resolve_at(self.depth(), name)
     }
 

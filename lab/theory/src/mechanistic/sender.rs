@@ -96,7 +96,7 @@ impl Sender {
     }
 
     /// Returns the deadline of the timer if it was set since the last call.
-    pub fn newly_set(&mut self) -> Option<u64> {
+    pub fn take_new_deadline(&mut self) -> Option<u64> {
         let newly_set = std::mem::take(&mut self.newly_set);
         self.timer.filter(|_| newly_set).map(|(deadline, _)| deadline)
     }

@@ -1,7 +1,7 @@
 //! Compares the closed form with printed values, with the formulas for a single level, and with sampling.
 
 use hol_base::{Duration, Frequency, Ratio, Rng, Seed};
-use hol_theory::{Arrivals, Recovery, Transfer, applies};
+use hol_theory::{Arrivals, Recovery, Transfer, check_applicability};
 use proptest::prelude::*;
 
 const THREE_REPORTS: Recovery = Recovery::Ideal { reports: 3 };
@@ -239,7 +239,7 @@ proptest! {
             arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Periodic },
             recovery,
         };
-        if applies(&transfer).is_ok() {
+        if check_applicability(&transfer).is_ok() {
             let mean = transfer.mean_response();
             prop_assert!(mean.is_finite() && mean + 1e-6 >= 2.0 * one_way_delay.as_millis_f64(), "{mean}");
             let share = transfer.ccdf(one_way_delay * 3);

@@ -4,7 +4,7 @@
 use hol_base::{Duration, Frequency, Ratio, Seed};
 use hol_measure::{BatchMeans, Interval};
 use hol_theory::mechanistic::simulate;
-use hol_theory::{Arrivals, Recovery, Transfer, applies};
+use hol_theory::{Arrivals, Recovery, Transfer, check_applicability};
 
 const fn sctp(rto_min_ms: u64, again: bool) -> Recovery {
     Recovery::Sctp { rto_min: Duration::from_millis(rto_min_ms), again }
@@ -105,7 +105,7 @@ fn simulation_agrees_where_the_closed_form_applies() {
     for recovery in [TCP, RACK, sctp(1000, false), sctp(200, false), sctp(1000, true)] {
         for (rate, loss, streams) in [(3.0, 0.01, 1), (30.0, 0.025, 1), (100.0, 0.01, 4), (100.0, 0.025, 8)] {
             let transfer = transfer(rate, 10, loss, streams, recovery);
-            applies(&transfer).unwrap();
+            check_applicability(&transfer).unwrap();
             assert_near(&transfer, transfer.mean_response(), 0.03);
         }
     }
@@ -124,7 +124,7 @@ fn simulation_agrees_with_the_tail_of_the_closed_form() {
 
 #[test]
 fn inapplicable_transfers_are_refused_with_a_reason() {
-    let reason = |transfer: Transfer| applies(&transfer).unwrap_err().to_string();
+    let reason = |transfer: Transfer| check_applicability(&transfer).unwrap_err().to_string();
     let window = reason(transfer(3000.0, 10, 0.01, 1, RACK));
     assert_eq!(window, "the rate needs 60 packets in flight, but losses keep cwnd near 12");
     let timeouts = reason(transfer(100.0, 10, 0.1, 1, sctp(1000, false)));
@@ -133,11 +133,11 @@ fn inapplicable_transfers_are_refused_with_a_reason() {
         "on average 1.00 timeouts begin during another one, which repairs their losses, too"
     );
     assert_eq!(
-        applies(&transfer(3000.0, 10, 0.01, 8, RACK)),
+        check_applicability(&transfer(3000.0, 10, 0.01, 8, RACK)),
         Ok(()),
         "each of eight connections has a window"
     );
-    assert_eq!(applies(&transfer(100.0, 10, 0.1, 1, Recovery::Ideal { reports: 3 })), Ok(()));
+    assert_eq!(check_applicability(&transfer(100.0, 10, 0.1, 1, Recovery::Ideal { reports: 3 })), Ok(()));
 }
 
 #[test]

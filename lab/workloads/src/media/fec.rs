@@ -24,7 +24,7 @@ const ULPFEC_PREFIX: &str = "ulpfec:";
 
 impl Fec {
     /// Returns the number of packets per group.
-    pub(super) fn k(self) -> u8 {
+    pub(super) fn group_size(self) -> u8 {
         match self {
             Self::ReedSolomon(code) => code.k(),
             Self::Ulp { k } => k,
@@ -48,7 +48,7 @@ impl Fec {
 
     /// Returns the parity payloads of a group of at most k packets, whose first has the sequence number
     /// `first`.
-    pub(super) fn payloads(self, first: u16, group: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    pub(super) fn parity_payloads(self, first: u16, group: &[Vec<u8>]) -> Vec<Vec<u8>> {
         match self {
             Self::ReedSolomon(code) => parity::build_payloads(first, group, code).collect(),
             Self::Ulp { .. } => vec![ulpfec::payload(first, group)],
@@ -102,7 +102,7 @@ impl From<Fec> for String {
 impl fmt::Display for Fec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if matches!(self, Self::Ulp { .. }) { ULPFEC_PREFIX } else { "" };
-        write!(f, "{name}{}/{}", self.k(), self.n())
+        write!(f, "{name}{}/{}", self.group_size(), self.n())
     }
 }
 

@@ -1,18 +1,18 @@
 //! Received frames, and which of them could be played.
 
-use hol_rtp::{AduFragment, FrameHeader, Header, Malformed, fragments, mpa};
+use hol_rtp::{AduFragment, FrameHeader, Header, ParseError, fragments, mpa};
 
 use super::Packing;
-use crate::window::Window;
+use crate::window::EntryWindow;
 
 /// Frames that are this many frames older than the newest one are forgotten: about half an hour.
 const MAX_AGE: u32 = 1 << 16;
 
 /// The received parts of frames, by frame number.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct FrameAssembler {
     packing: Packing,
-    frames: Window<Frame>,
+    frames: EntryWindow<Frame>,
 }
 
 /// A frame, or its application data unit.
@@ -44,7 +44,7 @@ impl Frame {
 }
 
 impl Head {
-    fn from_frame(offset: u16, octets: &[u8]) -> Result<Option<Self>, Malformed> {
+    fn from_frame(offset: u16, octets: &[u8]) -> Result<Option<Self>, ParseError> {
         if offset > 0 {
             return Ok(None);
         }
@@ -67,12 +67,12 @@ impl Head {
     }
 }
 
-const PARTS_CONTRADICT: Malformed = Malformed("the parts of a frame contradict each other");
+const PARTS_CONTRADICT: ParseError = ParseError("the parts of a frame contradict each other");
 
-impl Frames {
+impl FrameAssembler {
     /// Creates an empty buffer.
     pub(super) fn new(packing: Packing) -> Self {
-        Self { packing, frames: Window::default() }
+        Self { packing, frames: EntryWindow::default() }
     }
 
     /// Adds a packet of frame `number`; returns the frames that can now be played, in order.
@@ -81,7 +81,7 @@ impl Frames {
         number: u32,
         header: Header,
         payload: &[u8],
-    ) -> Result<Vec<u32>, Malformed> {
+    ) -> Result<Vec<u32>, ParseError> {
         let (octets, head) = match self.packing {
             Packing::Mpa => {
                 let (offset, octets) = mpa::read(payload)?;
@@ -104,9 +104,9 @@ impl Frames {
         Ok(if frame.complete_head().is_some() { self.newly_playable(number) } else { Vec::new() })
     }
 
-    fn make_room(&mut self, number: u32) -> Result<(), Malformed> {
+    fn make_room(&mut self, number: u32) -> Result<(), ParseError> {
         if number >= self.frames.end().saturating_add(MAX_AGE) {
-            return Err(Malformed("a timestamp is too far ahead"));
+            return Err(ParseError("a timestamp is too far ahead"));
         }
         while self.frames.end() <= number {
             self.frames.push(Frame::default());
@@ -161,7 +161,7 @@ mod tests {
     /// Adds the packets of these frames in this order; returns the frames that can be played after each
     /// packet.
     fn played(frames: &[Vec<u8>], room: usize, order: &[usize]) -> Vec<Vec<u32>> {
-        let mut taken = Frames::new(Packing::Mpa);
+        let mut taken = FrameAssembler::new(Packing::Mpa);
         let packets: Vec<(u32, Vec<u8>)> = frames
             .iter()
             .zip(0..)
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn timestamp_too_far_ahead_is_refused() {
-        let mut frames = Frames::new(Packing::Mpa);
+        let mut frames = FrameAssembler::new(Packing::Mpa);
         let payload =
             mpa::split_into_payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
         assert!(frames.add_packet(MAX_AGE, HEADER, &payload).is_err());

@@ -63,7 +63,7 @@ impl Packing {
 
 impl Media {
     /// Returns the maximum payload of a packet in octets; parity packets are longer than those they protect.
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn max_payload(&self) -> usize {
         self.packet.0 as usize - Header::OCTETS - self.fec.map_or(0, Fec::overhead)
     }
 }

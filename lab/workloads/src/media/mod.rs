@@ -18,7 +18,7 @@ pub use fec::Fec;
 pub use keys::{Media, Packing};
 
 use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, WorkloadError};
-use packets::Packets;
+use packets::Packetizer;
 use player::Player;
 use streamer::Streamer;
 
@@ -34,7 +34,7 @@ impl Media {
     /// Returns how long a frame may wait at the player for the parity of its group, and for its turn in a
     /// cycle.
     fn max_waits(&self) -> [Duration; 2] {
-        let group = self.fec.map_or(1, Fec::k);
+        let group = self.fec.map_or(1, Fec::group_size);
         [
             clock::duration(u64::from(group) - 1),
             clock::duration(packets::max_interleaving_wait(self.interleave)),
@@ -106,7 +106,7 @@ impl Workload for Media {
         None
     }
 
-    fn longest(&self) -> Option<u64> {
+    fn longest_message(&self) -> Option<u64> {
         Some(self.packet.0)
     }
 
@@ -120,7 +120,7 @@ impl Workload for Media {
 
     fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
         let kbps = self.kbps().expect("the bit rate was checked");
-        Box::new(Streamer::new(Packets::new(self, lanes.is_stream), kbps, lanes, messages))
+        Box::new(Streamer::new(Packetizer::new(self, lanes.is_stream), kbps, lanes, messages))
     }
 
     fn server(&self, lanes: StreamLayout, messages: u64, _: Host) -> Box<dyn Application> {

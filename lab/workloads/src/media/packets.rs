@@ -49,7 +49,7 @@ pub(super) struct Packet {
 
 /// Packs frames into packets.
 #[derive(Debug)]
-pub(super) struct Packets {
+pub(super) struct Packetizer {
     packing: Packing,
     adus: AduConverter,
     interleaver: Option<Interleaver>,
@@ -66,7 +66,7 @@ pub(super) struct Packets {
     is_stream: bool,
 }
 
-impl Packets {
+impl Packetizer {
     /// Creates a packer of a medium.
     pub(super) fn new(media: &Media, is_stream: bool) -> Self {
         let interleaver =
@@ -77,7 +77,7 @@ impl Packets {
             interleaver,
             cycle: 0,
             waiting: VecDeque::new(),
-            room: media.room(),
+            room: media.max_payload(),
             fec: media.fec,
             group: Vec::new(),
             sequences: [0; 2],
@@ -170,12 +170,12 @@ impl Packets {
     fn protect(&mut self, number: u32, octets: Vec<u8>, is_last: bool, packets: &mut Vec<Packet>) {
         let Some(fec) = self.fec else { return };
         self.group.push(octets);
-        if self.group.len() < fec.k().into() && !is_last {
+        if self.group.len() < fec.group_size().into() && !is_last {
             return;
         }
         let group = std::mem::take(&mut self.group);
         let first = self.sequences[0].wrapping_sub(group.len() as u16);
-        for payload in fec.payloads(first, &group) {
+        for payload in fec.parity_payloads(first, &group) {
             let octets = self.packet(1, PARITY_PAYLOAD_TYPE, false, number, &payload);
             packets.push(Packet { frame: None, octets: self.framed(&octets) });
         }
@@ -200,7 +200,7 @@ mod tests {
     /// Returns the frames of the packets sent after each frame is added, then those of the rest; parity is
     /// -1.
     fn order(media: &Media, frames: u32) -> Vec<Vec<i64>> {
-        let mut packets = Packets::new(media, false);
+        let mut packets = Packetizer::new(media, false);
         let mut stream = hol_rtp::Stream::new(192).unwrap();
         let of =
             |packets: Vec<Packet>| packets.iter().map(|packet| packet.frame.map_or(-1, i64::from)).collect();
@@ -249,7 +249,7 @@ mod tests {
             ",\"fec\":\"ulpfec:17/18\"",
         ] {
             let text = format!("{{\"packet\":\"300B\"{keys}}}");
-            let mut packets = Packets::new(&media(&text), false);
+            let mut packets = Packetizer::new(&media(&text), false);
             let mut longest = 0;
             for (number, frame) in (0..50).zip(hol_rtp::Stream::new(192).unwrap()) {
                 packets.add_frame(number, frame);
@@ -263,7 +263,7 @@ mod tests {
     /// RFC 4571 section 2.
     #[test]
     fn packet_in_a_byte_stream_follows_its_length() {
-        let mut packets = Packets::new(&media("{}"), true);
+        let mut packets = Packetizer::new(&media("{}"), true);
         packets.add_frame(0, hol_rtp::Stream::new(192).unwrap().next().unwrap());
         let octets = packets.next(true).remove(0).octets;
         assert_eq!((octets.len(), &octets[..3]), (2 + 12 + 4 + 626, &[2, 130, 0x80][..]));

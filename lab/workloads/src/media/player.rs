@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_rtp::{Header, Malformed};
+use hol_rtp::{Header, ParseError};
 use hol_transport::DeliveryTimes;
 
 use super::extended_counter::ExtendedCounter;
-use super::frames::Frames;
+use super::frames::FrameAssembler;
 use super::packets::{LENGTH_PREFIX, PARITY_PAYLOAD_TYPE};
 use super::playout::Playout;
-use super::repair::Repair;
+use super::repair::FecDecoder;
 use super::{Media, clock};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Output, Progress};
 use crate::ledger::{Ledger, MessageArrival};
@@ -20,9 +20,9 @@ use crate::ledger::{Ledger, MessageArrival};
 #[derive(Debug)]
 pub(crate) struct Player {
     is_stream: bool,
-    repair: Option<Repair>,
+    repair: Option<FecDecoder>,
     timestamp: ExtendedCounter<32>,
-    frames: Frames,
+    frames: FrameAssembler,
     playout: Playout,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
@@ -35,9 +35,9 @@ impl Player {
     pub(super) fn new(media: &Media, is_stream: bool, expected: u64) -> Self {
         Self {
             is_stream,
-            repair: media.fec.map(Repair::new),
+            repair: media.fec.map(FecDecoder::new),
             timestamp: ExtendedCounter::default(),
-            frames: Frames::new(media.packing),
+            frames: FrameAssembler::new(media.packing),
             playout: Playout::new(media.buffer),
             to_close: VecDeque::new(),
             abort_reason: None,
@@ -45,7 +45,7 @@ impl Player {
         }
     }
 
-    fn handle_message(&mut self, now: Time, delivery: Delivery) -> Result<(), Malformed> {
+    fn handle_message(&mut self, now: Time, delivery: Delivery) -> Result<(), ParseError> {
         let Delivery { mut payload, delivery_times, .. } = delivery;
         let packet = payload.split_off(if self.is_stream { LENGTH_PREFIX.min(payload.len()) } else { 0 });
         let (header, payload) = Header::read(&packet)?;
@@ -66,7 +66,7 @@ impl Player {
         now: Time,
         delivery_times: DeliveryTimes,
         packet: &[u8],
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), ParseError> {
         let (header, payload) = Header::read(packet)?;
         let number = self.timestamp.extend_and_update(header.timestamp).map(clock::frame);
         let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(EARLY_TIMESTAMP)?;
@@ -81,13 +81,13 @@ impl Player {
     }
 }
 
-const EARLY_TIMESTAMP: Malformed = Malformed("a timestamp precedes the first one");
+const EARLY_TIMESTAMP: ParseError = ParseError("a timestamp precedes the first one");
 
 impl Application for Player {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                let invalid = |Malformed(why)| AbortReason::InvalidData(why);
+                let invalid = |ParseError(why)| AbortReason::InvalidData(why);
                 self.abort_reason =
                     self.handle_message(now, delivery).err().map(invalid).or(self.abort_reason);
             }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use hol_rtp::Malformed;
-use hol_rtp::parity::{self, Parity};
-use hol_rtp::ulpfec::Protection;
+use hol_rtp::ParseError;
+use hol_rtp::parity::{self, ReedSolomonPayload};
+use hol_rtp::ulpfec::UlpfecPayload;
 
 use super::Fec;
 use super::extended_counter::ExtendedCounter;
 
 /// Recent packets and groups; older packets would be too late to be played.
 #[derive(Debug)]
-pub(super) struct Repair {
+pub(super) struct FecDecoder {
     fec: Fec,
     sequence: ExtendedCounter<16>,
     /// Packets of the medium by sequence number.
@@ -32,7 +32,7 @@ struct Group {
     parities: Vec<Bytes>,
 }
 
-impl Repair {
+impl FecDecoder {
     /// Maximum number of stored packets: more than the longest group.
     const MAX_PACKETS: usize = 1024;
     const MAX_GROUPS: usize = 64;
@@ -58,10 +58,16 @@ impl Repair {
     }
 
     /// Adds a parity packet of this source; returns the packets that can now be restored.
-    pub(super) fn add_parity_packet(&mut self, source: u32, payload: Bytes) -> Result<Vec<Bytes>, Malformed> {
+    pub(super) fn add_parity_packet(
+        &mut self,
+        source: u32,
+        payload: Bytes,
+    ) -> Result<Vec<Bytes>, ParseError> {
         let (first, span) = match self.fec {
-            Fec::ReedSolomon(_) => Parity::read(&payload).map(|parity| (parity.first, parity.code.k())),
-            Fec::Ulp { .. } => Protection::read(&payload).map(|it| (it.first, it.span())),
+            Fec::ReedSolomon(_) => {
+                ReedSolomonPayload::read(&payload).map(|parity| (parity.first, parity.code.k()))
+            }
+            Fec::Ulp { .. } => UlpfecPayload::read(&payload).map(|it| (it.first, it.span())),
         }?;
         let Some(first) = self.sequence.extend(first.into()) else { return Ok(Vec::new()) };
         let group = self.groups.entry(first).or_insert_with(|| Group { span, source, parities: Vec::new() });
@@ -98,12 +104,12 @@ impl Group {
         let payloads = self.parities.iter();
         match fec {
             Fec::ReedSolomon(_) => {
-                let parities: Vec<Parity<'_>> =
-                    payloads.filter_map(|payload| Parity::read(payload).ok()).collect();
+                let parities: Vec<ReedSolomonPayload<'_>> =
+                    payloads.filter_map(|payload| ReedSolomonPayload::read(payload).ok()).collect();
                 parity::restore_packets(received, &parities).unwrap_or_default()
             }
             Fec::Ulp { .. } => {
-                let mut protections = payloads.filter_map(|payload| Protection::read(payload).ok());
+                let mut protections = payloads.filter_map(|payload| UlpfecPayload::read(payload).ok());
                 protections.find_map(|it| it.restore_packet(received, self.source)).into_iter().collect()
             }
         }
@@ -130,13 +136,13 @@ mod tests {
             [&header.octets()[..], &vec![place; 10 + usize::from(place)]].concat()
         };
         let packets: Vec<Vec<u8>> = (0..3).map(packet).collect();
-        let parities = fec.payloads(first, &packets).into_iter().map(Bytes::from).collect();
+        let parities = fec.parity_payloads(first, &packets).into_iter().map(Bytes::from).collect();
         (packets.into_iter().map(Bytes::from).collect(), parities)
     }
 
     /// Returns a store that has received packets up to sequence number 65,534.
-    fn before_the_wrap(fec: Fec) -> Repair {
-        let mut repair = Repair::new(fec);
+    fn before_the_wrap(fec: Fec) -> FecDecoder {
+        let mut repair = FecDecoder::new(fec);
         for sequence in (0..65_535).step_by(1000).chain([65_534]) {
             assert!(repair.add_media_packet(sequence, Bytes::from_static(b"before")).is_empty());
         }
@@ -170,7 +176,7 @@ mod tests {
     fn complete_group_restores_nothing() {
         for fec in [reed_solomon(), ULP] {
             let (packets, parities) = group(fec, 0);
-            let mut repair = Repair::new(fec);
+            let mut repair = FecDecoder::new(fec);
             for (sequence, packet) in (0..).zip(packets) {
                 assert!(repair.add_media_packet(sequence, packet).is_empty());
             }

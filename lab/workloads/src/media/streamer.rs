@@ -7,7 +7,7 @@ use hol_measure::RecordKind;
 use hol_rtp::Stream;
 
 use super::clock;
-use super::packets::{Packet, Packets};
+use super::packets::{Packet, Packetizer};
 use crate::contract::{AbortReason, Application, ConnectionId, Input, Outgoing, Output, Progress};
 use crate::ledger::{DueMessage, EntryId, Ledger};
 use crate::openings::ConnectionOpenings;
@@ -20,7 +20,7 @@ use crate::{ENDLESS, StreamLayout};
 pub(crate) struct Streamer {
     lanes: StreamLayout,
     stream: Stream,
-    packets: Packets,
+    packets: Packetizer,
     /// Number of frames that are not due yet.
     frames_left: u64,
     /// Whether the number of frames is unlimited.
@@ -41,7 +41,7 @@ pub(crate) struct Streamer {
 
 impl Streamer {
     /// Creates a streamer of `frames` frames at `kbps` kbit/s.
-    pub(super) fn new(packets: Packets, kbps: u16, lanes: StreamLayout, frames: u64) -> Self {
+    pub(super) fn new(packets: Packetizer, kbps: u16, lanes: StreamLayout, frames: u64) -> Self {
         Self {
             lanes,
             stream: Stream::new(kbps).expect("the bit rate was checked"),
@@ -61,7 +61,7 @@ impl Streamer {
     }
 
     fn opened(&mut self, now: Time) {
-        if self.openings.opened() {
+        if self.openings.note_opened() {
             self.start = Some(now);
         }
     }

@@ -106,7 +106,7 @@ impl Browser {
                 let next = ConnectionId(self.connections);
                 self.connections += 1;
                 self.pending_actions.push_back(Action::Open(next));
-                loading.connect(place, next, self.page.early);
+                loading.add_connection(place, next, self.page.early);
                 next
             });
             let (size, is_first) = loading.note_request(entry, track, connection);
@@ -115,7 +115,7 @@ impl Browser {
             let stream = self.tracks.request_stream(track);
             let entry = is_first.then_some(entry);
             let outgoing = Outgoing { connection, stream, payload, delivery: None, entry };
-            self.pending_actions.extend(loading.send_or_keep(outgoing).map(Action::Send));
+            self.pending_actions.extend(loading.queue_unless_open(outgoing).map(Action::Send));
         }
     }
 
@@ -163,7 +163,7 @@ impl Browser {
     }
 
     fn opened(&mut self, id: ConnectionId) {
-        let waited = self.loading.as_mut().map(|loading| loading.opened(id));
+        let waited = self.loading.as_mut().map(|loading| loading.note_opened(id));
         self.pending_actions.extend(waited.into_iter().flatten().map(Action::Send));
         // Retries a request that was too early for this transport.
         self.rejected.retry();

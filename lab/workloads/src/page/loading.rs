@@ -142,13 +142,13 @@ impl PageLoad {
     }
 
     /// Records a connection that was requested.
-    pub(super) fn connect(&mut self, index: u16, id: ConnectionId, is_open: bool) {
+    pub(super) fn add_connection(&mut self, index: u16, id: ConnectionId, is_open: bool) {
         self.connections[usize::from(index)] = Some(id);
         self.connection_states.insert(id, Connection { is_open, waiting: Vec::new() });
     }
 
     /// Returns a request if its connection is open; otherwise keeps the request until then.
-    pub(super) fn send_or_keep(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
+    pub(super) fn queue_unless_open(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
         let connection =
             self.connection_states.get_mut(&outgoing.connection).expect("the connection was requested");
         if connection.is_open {
@@ -159,7 +159,7 @@ impl PageLoad {
     }
 
     /// Records an open connection; returns the requests that waited for it.
-    pub(super) fn opened(&mut self, id: ConnectionId) -> Vec<Outgoing> {
+    pub(super) fn note_opened(&mut self, id: ConnectionId) -> Vec<Outgoing> {
         self.connection_states.get_mut(&id).map_or_else(Vec::new, |connection| {
             connection.is_open = true;
             std::mem::take(&mut connection.waiting)

@@ -61,7 +61,7 @@ impl Server {
             .ok_or("the client sent a request without the size of the response")?;
         let arrived = MessageArrival { delivery_times, delivered: now };
         let entry = if self.page.reopen {
-            self.ledger.note_request_again(number, arrived)
+            self.ledger.note_repeatable_request(number, arrived)
         } else {
             self.ledger.note_request(number, arrived)
         };

@@ -59,7 +59,13 @@ mod tests {
 
     fn tracks(streams: u16, connections: u16, uses_stream_pairs: bool) -> Tracks {
         Tracks::new(
-            StreamLayout { streams, connections, gives_up: false, is_stream: false, handshake: None },
+            StreamLayout {
+                streams,
+                connections,
+                may_lose_messages: false,
+                is_stream: false,
+                handshake: None,
+            },
             uses_stream_pairs,
         )
     }

@@ -180,7 +180,13 @@ mod tests {
 
     fn agent(mix: RequestMix) -> Agent {
         Agent::new(
-            StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None },
+            StreamLayout {
+                streams: 1,
+                connections: 1,
+                may_lose_messages: false,
+                is_stream: false,
+                handshake: None,
+            },
             mix,
             Seed(1).rng(),
         )
@@ -221,8 +227,13 @@ mod tests {
     /// because the session is open. RFC 4540 section 5.2.1.
     #[test]
     fn refused_repetition_of_a_session_setup_counts_as_open() {
-        let lanes =
-            StreamLayout { streams: 2, connections: 2, gives_up: true, is_stream: false, handshake: None };
+        let lanes = StreamLayout {
+            streams: 2,
+            connections: 2,
+            may_lose_messages: true,
+            is_stream: false,
+            handshake: None,
+        };
         let mut agent = Agent::new(lanes, RequestMix::default(), Seed(1).rng());
         let (mut middlebox, second) = (Peer::new(), ConnectionId(1));
         let (tid, again) = agent.open(1, 1);

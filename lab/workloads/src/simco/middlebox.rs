@@ -113,8 +113,13 @@ mod tests {
     /// RFC 4540 section 7: each TCP connection is a session of its own.
     #[test]
     fn connections_have_own_sessions_and_share_one_rule_table() {
-        let lanes =
-            StreamLayout { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes = StreamLayout {
+            streams: 2,
+            connections: 2,
+            may_lose_messages: false,
+            is_stream: false,
+            handshake: None,
+        };
         let mut firewall = Firewall::new(lanes, None);
         let mut agent = Agent::new(lanes, RequestMix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
         for session in 0..2 {
@@ -146,8 +151,13 @@ mod tests {
 
     #[test]
     fn rule_rejected_by_the_filter_is_refused_and_not_stored() {
-        let lanes =
-            StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
+        let lanes = StreamLayout {
+            streams: 1,
+            connections: 1,
+            may_lose_messages: false,
+            is_stream: false,
+            handshake: None,
+        };
         let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));
         let mut agent = Agent::new(lanes, RequestMix::default(), Seed(1).rng());
         ask(&mut firewall, 0, agent.open(0, 0).1);

@@ -30,13 +30,13 @@ pub(crate) enum RequestPurpose {
 
 impl Default for RequestMix {
     fn default() -> Self {
-        Self::ENABLE
+        Self::ENABLE_ONLY
     }
 }
 
 impl RequestMix {
     /// A mix of requests that only enable rules.
-    pub(crate) const ENABLE: Self = Self { enable: 1, lifetime: 0, delete: 0 };
+    pub(crate) const ENABLE_ONLY: Self = Self { enable: 1, lifetime: 0, delete: 0 };
 
     /// Returns whether the mix only enables rules, and leaves them to expire.
     pub const fn only_enables(&self) -> bool {

@@ -4,7 +4,7 @@ use std::thread;
 
 use hol_agent::{Server, Session, Transport};
 use hol_base::{Duration, Time};
-use hol_sctp_udp::{Answer, Association, End, Path, Port, PortSocket, parse};
+use hol_sctp_udp::{Association, AssociationEnd, Port, PortOutput, PortSocket, UdpPath, parse};
 use hol_simco::{
     Batch, ConnectionInfo, Framing, Lifetime, Middlebox, Output, PAYLOAD_PROTOCOL, PORT, Reply, Request,
     SessionId, Unauthenticated,
@@ -14,7 +14,7 @@ use hol_simco::{
 struct Host {
     sockets: Vec<PortSocket>,
     port: Port<u32>,
-    agent: Option<(Association, Path)>,
+    agent: Option<(Association, UdpPath)>,
     middlebox: Middlebox,
     id: SessionId,
     now: Time,
@@ -49,18 +49,18 @@ impl Host {
         arrived.len()
     }
 
-    fn handle(&mut self, path: Path, octets: &[u8]) {
+    fn handle(&mut self, path: UdpPath, octets: &[u8]) {
         if self.port.association_of(path, octets).is_some() {
             let (association, _) = self.agent.as_mut().unwrap();
             return association.receive(self.now, parse(octets).unwrap());
         }
         match self.port.answer(self.now, path, octets, true) {
-            Answer::Datagram(datagram) => self.sockets[0].send(&datagram, path),
-            Answer::Association(association) => {
+            PortOutput::Datagram(datagram) => self.sockets[0].send(&datagram, path),
+            PortOutput::Association(association) => {
                 self.port.add(1, path, association.peer_port(), association.verification_tag());
                 self.agent = Some((*association, path));
             }
-            Answer::None => {}
+            PortOutput::None => {}
         }
     }
 
@@ -91,7 +91,7 @@ impl Host {
         running.join().unwrap()
     }
 
-    fn end(&self) -> Option<End> {
+    fn end(&self) -> Option<AssociationEnd> {
         self.agent.as_ref().unwrap().0.end()
     }
 }
@@ -123,7 +123,7 @@ fn a_dropped_session_shuts_its_association_down() {
     let server = host.server();
     host.serve(move || drop(Session::open(&server, Box::new(Unauthenticated)).unwrap()));
     host.turn();
-    assert_eq!(host.end(), Some(End::Closed));
+    assert_eq!(host.end(), Some(AssociationEnd::Closed));
 }
 
 /// A middlebox that vanishes delays the end of the program by no more than the time for the shutdown.

@@ -7,7 +7,7 @@ use std::thread;
 use hol_agent::Transport;
 use hol_base::{Duration, Time};
 use hol_sctp::wire::sctp::{Chunk, Init, Packet, Tsn};
-use hol_sctp_udp::{Association, Path, parse};
+use hol_sctp_udp::{Association, UdpPath, parse};
 use hol_simco::{
     AddressTuple, Body, IpChoice, Lifetime, Location, NatMode, Pid, PrrParameters, Reply, Request,
     ReservedParity,
@@ -236,7 +236,7 @@ fn associations(server: &Server, scale: usize) -> String {
     let socket = UdpSocket::bind("127.0.0.2:0").expect("a socket");
     socket.connect(server.over_udp).expect("a socket");
     socket.set_read_timeout(Some(std::time::Duration::from_millis(100))).expect("a socket");
-    let path = Path { peer: server.over_udp, local: [127, 0, 0, 2].into() };
+    let path = UdpPath { peer: server.over_udp, local: [127, 0, 0, 2].into() };
     let (mut buffer, mut count) = ([0; 2048], 0);
     for _ in 0..20_000 / scale {
         let mut association = Association::connect(Time::ZERO, path, hol_simco::PORT);

@@ -36,7 +36,7 @@ fn main() {
     }
     // `--test` only checks function, not speed.
     let is_test = arguments.iter().any(|argument| argument == "--test");
-    if let Err(error) = network::enter_another() {
+    if let Err(error) = network::enter_new_namespace() {
         return println!("skipped: no network namespace: {error}");
     }
     let wanted = |attack: &&Attack| {
@@ -65,7 +65,7 @@ fn main() {
 /// Measures one attack; returns true if it stays below the maxima.
 fn measure(attack: &Attack, is_test: bool) -> bool {
     let server = Server::start(attack.setup);
-    let victim = Victim::start(&server.for_agents(attack.transport), server.clocks());
+    let victim = Victim::start(&server.address_for_agents(attack.transport), server.clocks());
     let start = peer::now();
     let outcome = (attack.run)(&server, if is_test { 50 } else { 1 });
     let passed = peer::now().since(start);

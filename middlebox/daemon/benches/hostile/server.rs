@@ -84,16 +84,16 @@ fn nat() -> NatSettings {
 
 /// The times of a thread since its start: proc(5), `schedstat`.
 #[derive(Debug, Clone, Copy)]
-pub struct Clocks {
+pub struct ThreadTimes {
     /// On a processor, in user and kernel mode.
     pub processor: Duration,
     /// Waiting for a processor.
     pub delay: Duration,
 }
 
-impl Clocks {
+impl ThreadTimes {
     /// Returns the times of this thread, and of the one that runs its association over UDP, if there is one.
-    pub fn of_this_agent() -> Self {
+    pub fn of_agent_threads() -> Self {
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(|task| task.path());
         let is_association = |task: &PathBuf| {
             fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim_end() == "sctp-udp")
@@ -139,7 +139,7 @@ impl Server {
     }
 
     /// Returns how to connect to it over TCP or SCTP over UDP.
-    pub fn for_agents(&self, transport: Transport) -> hol_agent::Server {
+    pub fn address_for_agents(&self, transport: Transport) -> hol_agent::Server {
         let address = if transport == Transport::Tcp { self.address } else { self.over_udp };
         let server = address.to_string().parse().expect("an address is a server");
         hol_agent::Server { transport, timeout: Duration::from_secs(60), ..server }
@@ -158,9 +158,9 @@ impl Server {
     }
 
     /// Returns a function that reads the clocks of the serving thread.
-    pub fn clocks(&self) -> impl Fn() -> Clocks + Send + 'static {
+    pub fn clocks(&self) -> impl Fn() -> ThreadTimes + Send + 'static {
         let path = format!("/proc/{}/schedstat", self.child.id());
-        move || Clocks::read(&path)
+        move || ThreadTimes::read(&path)
     }
 
     /// Returns the counts of a histogram of its metrics: the values beyond `bound`, and all values.

@@ -10,7 +10,7 @@ use hol_base::Duration;
 use hol_simco::{Lifetime, Location, Pid, Reply, Request, SharedSecret};
 
 use crate::peer::{SECRETS, enable, now, sleep, tuple};
-use crate::server::Clocks;
+use crate::server::ThreadTimes;
 
 const PERIOD: Duration = Duration::from_millis(50);
 
@@ -33,7 +33,7 @@ pub struct Times {
 }
 
 impl Victim {
-    pub fn start(server: &Server, clocks: impl Fn() -> Clocks + Send + 'static) -> Self {
+    pub fn start(server: &Server, clocks: impl Fn() -> ThreadTimes + Send + 'static) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&is_over);
         let secret = SharedSecret::parse("innocent", SECRETS, nonces()).expect("the agent has a secret");
@@ -48,12 +48,12 @@ impl Victim {
     }
 }
 
-fn ask(session: &mut Session, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Times {
+fn ask(session: &mut Session, is_over: &AtomicBool, clocks: &dyn Fn() -> ThreadTimes) -> Times {
     let (mut processor, mut own) = (Vec::new(), Vec::new());
     let (mut spans, mut refused, mut due, mut held) = (Vec::new(), 0, now(), None::<Pid>);
     while spans.is_empty() || !is_over.load(Ordering::Relaxed) {
         sleep(due.saturating_since(now()));
-        let (before, mine, asked) = (clocks(), Clocks::of_this_agent(), now());
+        let (before, mine, asked) = (clocks(), ThreadTimes::of_agent_threads(), now());
         let answer = session.ask(match held {
             Some(pid) => Request::Plc { pid, lifetime: Lifetime(0) },
             None => enable(
@@ -75,7 +75,7 @@ fn ask(session: &mut Session, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks)
         let used = after.processor.saturating_sub(before.processor);
         processor.push(used);
         let waited = after.delay.saturating_sub(before.delay)
-            + Clocks::of_this_agent().delay.saturating_sub(mine.delay);
+            + ThreadTimes::of_agent_threads().delay.saturating_sub(mine.delay);
         // A long wait counts as many late answers, one for each request that would have become due. Both
         // processes may have waited at the same time.
         let mut late = passed.saturating_sub(waited).max(used);

@@ -25,7 +25,7 @@ fn main() {
     let given = arguments[1..].iter().find_map(|argument| argument.parse().ok());
     let is_test = arguments.iter().any(|argument| argument == "--test");
     let rules = given.unwrap_or(if is_test { 20_000 } else { 1_000_000 });
-    if let Err(error) = network::enter_another() {
+    if let Err(error) = network::enter_new_namespace() {
         return println!("skipped: no network namespace: {error}");
     }
     let directory = tempfile::tempdir_in(".").expect("room for a journal");

@@ -79,7 +79,7 @@ impl Client {
     }
 
     /// Measures enable, change, status and delete, one at a time, with this clock.
-    pub fn times(&mut self, transactions: usize, clock: &dyn Fn() -> Time) -> Times {
+    pub fn measure_transactions(&mut self, transactions: usize, clock: &dyn Fn() -> Time) -> Times {
         let mut times = Vec::with_capacity(transactions);
         let mut pid = Pid(0);
         for step in 0..transactions {

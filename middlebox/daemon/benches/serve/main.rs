@@ -24,7 +24,7 @@ fn main() {
     pipelined(null, scaled(3_000_000));
     single(null, scaled(200_000));
     many_rules(scaled(1_000_000), scaled(200_000));
-    if let Err(error) = network::enter_another() {
+    if let Err(error) = network::enter_new_namespace() {
         return println!("the rest is skipped: no network namespace: {error}");
     }
     for parts in [DaemonParts { filter: true, journal: false }, DaemonParts { filter: true, journal: true }] {
@@ -83,7 +83,7 @@ fn many_rules(rules: usize, singles: usize) {
 /// Reports round trips as seen by the agent, and their processor time in the daemon, which other load does
 /// not affect.
 fn report(server: &Server, client: &mut Client, singles: usize) {
-    println!("  round trip      {}", client.times(singles, &client::now));
+    println!("  round trip      {}", client.measure_transactions(singles, &client::now));
     let processor = || Time::ZERO + server.processor_time();
-    println!("  processor time  {}", client.times(singles, &processor));
+    println!("  processor time  {}", client.measure_transactions(singles, &processor));
 }

@@ -56,7 +56,7 @@ impl Daemon {
         now: Time,
         NewConnection { listen, line, peer }: NewConnection,
     ) -> Option<SessionId> {
-        self.metrics.numbers().accepted += 1;
+        self.metrics.lock().accepted += 1;
         let is_secure = listen.is_protected || listen.transport == Transport::Tls;
         let id = self
             .middlebox
@@ -139,7 +139,7 @@ impl Daemon {
             match connection.read(now, &mut self.buffer) {
                 Ok(ReadOutcome::Octets(octets)) => {
                     count += octets.len();
-                    self.metrics.numbers().received += octets.len() as u64;
+                    self.metrics.lock().received += octets.len() as u64;
                     self.middlebox.receive(now, id, octets, &mut self.batch);
                 }
                 Ok(ReadOutcome::Work(work)) => self.batch.add_work(work),
@@ -178,7 +178,7 @@ impl Daemon {
 
     fn refuse_handshake(&mut self, now: Time, id: SessionId, error: io::Error) {
         self.batch.add_work(Self::FAILED_HANDSHAKE_COST);
-        self.metrics.numbers().refused_handshakes += 1;
+        self.metrics.lock().refused_handshakes += 1;
         if let Some(peer) = self.connections.get_mut(id).map(|connection| connection.peer) {
             let fields: [Field<'_>; 2] = [("peer", &peer.ip()), ("reason", &error)];
             self.log.write_limited(now, Level::Warn, "handshake-refused", &fields);

@@ -3,7 +3,7 @@
 use std::io;
 
 use hol_base::Time;
-use hol_sctp_udp::{Association, Path};
+use hol_sctp_udp::{Association, UdpPath};
 use hol_system::Interest;
 
 use super::Daemon;
@@ -51,7 +51,7 @@ impl Daemon {
         self.listeners.is_some() && !(is_full && self.without_session.next_to_displace().is_none())
     }
 
-    fn admit_association(&mut self, now: Time, port: usize, association: Association, path: Path) {
+    fn admit_association(&mut self, now: Time, port: usize, association: Association, path: UdpPath) {
         if self.connections.len() >= self.limits.connections
             && let Some(id) = self.without_session.next_to_displace()
         {

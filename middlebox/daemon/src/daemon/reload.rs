@@ -54,7 +54,7 @@ impl Daemon {
             let ruled = self.middlebox.replace_policy(policy, authentication);
             ruled.map_err(|source| SetupError::Policy { path, source })?;
             self.listeners.iter_mut().for_each(|listeners| listeners.set_tls(tls.clone()));
-            self.log.change(settings.log, settings.format);
+            self.log.reconfigure(settings.log, settings.format);
             Ok(first.settings_needing_restart(&settings).join(", "))
         });
         match reloaded {

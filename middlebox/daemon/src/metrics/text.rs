@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hol_simco::Usage;
 
 use super::process::Process;
-use super::{Histogram, Numbers};
+use super::{Histogram, MetricValues};
 
 /// The MIME type of Prometheus' text format.
 pub(crate) const MIME_TYPE: &str = "text/plain; version=0.0.4";
@@ -13,7 +13,7 @@ pub(crate) const MIME_TYPE: &str = "text/plain; version=0.0.4";
 /// Nanoseconds per second: Prometheus uses base units.
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
-pub(super) fn format_numbers(numbers: &Numbers) -> String {
+pub(super) fn format_numbers(numbers: &MetricValues) -> String {
     let mut text = Text(String::new());
     text.head("simco_requests_total", "counter", "Requests about rules, by type and result");
     for ((name, refusal), count) in &numbers.requests {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_text_has_the_format_of_prometheus() {
-        let mut numbers = Numbers { rules: 3, ..Numbers::default() };
+        let mut numbers = MetricValues { rules: 3, ..MetricValues::default() };
         let status = Request::Prs { pid: Pid(1) };
         let change = Request::Plc { pid: Pid(1), lifetime: Lifetime(9) };
         numbers.count_answer(&status, &Body::Refusal(Refusal::NoSuchRule));
@@ -195,7 +195,7 @@ mod tests {
     /// https://prometheus.io/docs/practices/naming: base units, and `_total` for counters.
     #[test]
     fn names_follow_the_conventions() {
-        let text = format_numbers(&Numbers::default());
+        let text = format_numbers(&MetricValues::default());
         let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
         let mut names: Vec<&str> = Vec::new();
         for (name, kind) in types {
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_dashboard_and_the_alerts_use_existing_metrics() {
-        let text = format_numbers(&Numbers::default());
+        let text = format_numbers(&MetricValues::default());
         let names: Vec<&str> =
             text.lines().filter_map(|line| Some(line.strip_prefix("# TYPE ")?.split_once(' ')?.0)).collect();
         let files = [

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use hol_base::Time;
-use hol_pcp::{Filter, Mapping, Operation, Refusal, Request, nat_pmp, reply};
+use hol_pcp::{Filter, Mapping, Operation, Request, ResultCode, nat_pmp, reply};
 use hol_simco::{
     AddressTuple, Addresses, Direction, Enable, IpVersion, Lifetime, Location, PerParameters, PortMapping,
     PortParity,
@@ -45,9 +45,9 @@ impl MappingRequest {
     pub fn from_pcp(
         Request { lifetime, client, operation }: Request,
         host: IpAddr,
-    ) -> Result<Option<Self>, Refusal> {
+    ) -> Result<Option<Self>, ResultCode> {
         if client != host {
-            return Err(Refusal::AddressMismatch);
+            return Err(ResultCode::AddressMismatch);
         }
         let (mapping, remote, filter, is_exact) = match &operation {
             Operation::Announce => return Ok(None),
@@ -59,7 +59,7 @@ impl MappingRequest {
         let Mapping { nonce, protocol, port, external } = mapping;
         let others = remote.map(|remote| remote.ip()).into_iter().chain(filter.map(|filter| filter.address));
         if others.into_iter().any(|other| other.is_ipv4() != host.is_ipv4()) {
-            return Err(Refusal::UnsupportedProtocol);
+            return Err(ResultCode::UnsupportedProtocol);
         }
         let key = Key { host, protocol, port, remote };
         let outside = PortMapping { outside: external, is_exact };
@@ -82,7 +82,7 @@ impl MappingRequest {
     }
 
     /// Returns true if the request is for one port of a protocol with ports.
-    pub fn is_one_port(&self) -> bool {
+    pub fn is_single_port(&self) -> bool {
         let Key { protocol, port, remote, .. } = self.key;
         matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
             && port > 0
@@ -138,22 +138,22 @@ impl MappingRequest {
     fn answer(&self, outside: SocketAddr, lifetime: u32, epoch: u32) -> Vec<u8> {
         match &self.original {
             OriginalRequest::NatPmp => {
-                nat_pmp::mapped(self.key.protocol, self.key.port, outside.port(), lifetime, epoch)
+                nat_pmp::mapping_response(self.key.protocol, self.key.port, outside.port(), lifetime, epoch)
             }
             OriginalRequest::Pcp(operation) => {
                 let mut granted = operation.clone();
                 granted.mapping_mut().into_iter().for_each(|mapping| mapping.external = outside);
-                reply::grant(&granted, lifetime, epoch)
+                reply::success_response(&granted, lifetime, epoch)
             }
         }
     }
 }
 
 /// Returns the only filter, if any. More filters are refused, because a rule has one set of external hosts.
-fn single_filter(filters: &[Filter]) -> Result<Option<Filter>, Refusal> {
+fn single_filter(filters: &[Filter]) -> Result<Option<Filter>, ResultCode> {
     match filters {
         [] => Ok(None),
         [filter] => Ok(Some(*filter)),
-        _ => Err(Refusal::ExcessiveRemotePeers),
+        _ => Err(ResultCode::ExcessiveRemotePeers),
     }
 }

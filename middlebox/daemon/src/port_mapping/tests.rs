@@ -213,7 +213,7 @@ fn a_filter_limits_the_users_of_a_mapping_and_can_change() {
         filters: filters.to_vec(),
     };
     assert_eq!(lan.ask(PHONE, 600, mapped(&[filter(0)])), granted("192.0.2.1:40100", 600));
-    let external = |lan: &Lan| lan.rules()[0].ends().unwrap().1.prefix();
+    let external = |lan: &Lan| lan.rules()[0].address_tuples().unwrap().1.prefix();
     assert_eq!(external(lan).length(), 24);
     assert_eq!(lan.ask(PHONE, 600, mapped(&[])), granted("192.0.2.1:40100", 600), "the port stays");
     assert_eq!((external(lan).length(), lan.rules().len()), (0, 1));

@@ -133,7 +133,7 @@ impl<'a> Follower<'a> {
     /// Stores the clock of the active side, by which rules end. A daemon that takes over continues this clock.
     /// This host's own clock may differ.
     fn save_clock(&mut self, now: Time) {
-        let clock = Clock::showing(now);
+        let clock = Clock::starting_at(now);
         // The delay of messages varies, so a small difference is ignored.
         if self.stored_clock.is_some_and(|stored_clock| stored_clock.abs_diff(clock) < CLOCK_TOLERANCE) {
             return;

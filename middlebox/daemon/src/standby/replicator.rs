@@ -18,7 +18,7 @@ use super::wire::{
     HEARTBEAT_INTERVAL, LONG_SILENCE_TIMEOUT, MessageKind, SILENCE_TIMEOUT, send, send_time, send_version,
 };
 use crate::clock::Clock;
-use crate::tls::names_of;
+use crate::tls::peer_dns_names;
 
 /// Maximum number of octets queued for a standby while it receives the copy of all rules.
 const MAX_QUEUED: usize = 64 << 20;
@@ -172,7 +172,7 @@ impl ReplicationThread {
         socket.set_nodelay(true)?;
         let mut session = ServerConnection::new(self.tls.clone()).map_err(io::Error::other)?;
         perform_handshake(&mut session, &mut socket, self.clock, HANDSHAKE_TIMEOUT)?;
-        let names = names_of(&session).unwrap_or_default();
+        let names = peer_dns_names(&session).unwrap_or_default();
         if !names.contains(&self.name) {
             let problem = format!(
                 "the certificate of {peer} does not name {}, as `name` in [standby] requires",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::Time;
 
-use super::kernel::{EEXIST, ENOENT, Refusal};
+use super::kernel::{EEXIST, ENOENT, RejectedMessage};
 use super::sets::Sets;
 use super::transaction::Transaction;
 use crate::element::Element;
@@ -90,7 +90,7 @@ impl Steps {
     /// Adapts the steps to rejections that a repetition can avoid: an element to delete has ended, or another
     /// program has added or deleted one. Temporary errors need no change. `Err` is a rejection of another
     /// kind.
-    pub fn adjust(&mut self, refusals: &[Refusal]) -> Result<(), Refusal> {
+    pub fn adjust(&mut self, refusals: &[RejectedMessage]) -> Result<(), RejectedMessage> {
         for &refusal in refusals.iter().filter(|refusal| !refusal.is_transient()) {
             let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
             let step = &mut self.steps[index];
@@ -109,8 +109,8 @@ impl Steps {
 
     /// Returns the changes of rejected messages in the last transaction, in order; `None` if one of them is not
     /// about an element.
-    pub fn changes_of(&self, refusals: &[Refusal]) -> Option<Vec<usize>> {
-        let change = |refusal: &Refusal| Some(self.steps[self.message(refusal.sequence)?.0].change);
+    pub fn changes_of(&self, refusals: &[RejectedMessage]) -> Option<Vec<usize>> {
+        let change = |refusal: &RejectedMessage| Some(self.steps[self.message(refusal.sequence)?.0].change);
         let changes: BTreeSet<usize> = refusals.iter().map(change).collect::<Option<_>>()?;
         Some(changes.into_iter().collect())
     }

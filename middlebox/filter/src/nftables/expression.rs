@@ -47,7 +47,7 @@ pub(super) enum Header {
 
 /// How the expression `cmp` compares.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Order {
+pub(super) enum Comparison {
     Equal = 0,
     Unequal = 1,
     NotAbove = 3,
@@ -84,46 +84,46 @@ impl Expressions {
     }
 
     pub fn meta(self, key: MetaKey, to: usize) -> Self {
-        self.with("meta", |data| number(register(data, 1, to), 2, key as u32))
+        self.with("meta", |data| add_number(register(data, 1, to), 2, key as u32))
     }
 
     pub fn ct(self, key: CtKey, to: usize) -> Self {
-        self.with("ct", |data| number(register(data, 1, to), 2, key as u32))
+        self.with("ct", |data| add_number(register(data, 1, to), 2, key as u32))
     }
 
     /// Puts octets into the registers from `to` on.
     pub fn load(self, octets: &[u8], to: usize) -> Self {
-        self.with("immediate", |data| value(register(data, 1, to), 2, octets))
+        self.with("immediate", |data| add_value(register(data, 1, to), 2, octets))
     }
 
     /// Stores the registers from `from` on.
     pub fn store(self, key: CtKey, from: usize) -> Self {
-        self.with("ct", |data| register(number(data, 2, key as u32), 4, from))
+        self.with("ct", |data| register(add_number(data, 2, key as u32), 4, from))
     }
 
     pub fn payload(self, header: Header, offset: usize, length: usize, to: usize) -> Self {
         self.with("payload", |data| {
-            let data = number(register(data, 1, to), 2, header as u32);
-            number(number(data, 3, offset as u32), 4, length as u32)
+            let data = add_number(register(data, 1, to), 2, header as u32);
+            add_number(add_number(data, 3, offset as u32), 4, length as u32)
         })
     }
 
     /// Keeps only the bits of `bits` in the registers from `at` on.
     pub fn mask(self, at: usize, bits: &[u8]) -> Self {
         self.with("bitwise", |data| {
-            let data = number(register(register(data, 1, at), 2, at), 3, bits.len() as u32);
-            value(value(data, 4, bits), 5, &vec![0; bits.len()])
+            let data = add_number(register(register(data, 1, at), 2, at), 3, bits.len() as u32);
+            add_value(add_value(data, 4, bits), 5, &vec![0; bits.len()])
         })
     }
 
     /// Lets the rule continue only if the registers from `at` on have this order relative to the octets.
-    pub fn compare(self, at: usize, order: Order, octets: &[u8]) -> Self {
-        self.with("cmp", |data| value(number(register(data, 1, at), 2, order as u32), 3, octets))
+    pub fn compare(self, at: usize, order: Comparison, octets: &[u8]) -> Self {
+        self.with("cmp", |data| add_value(add_number(register(data, 1, at), 2, order as u32), 3, octets))
     }
 
     /// Lets the rule continue only if the registers from `at` on equal these octets.
     pub fn equals(self, at: usize, octets: &[u8]) -> Self {
-        self.compare(at, Order::Equal, octets)
+        self.compare(at, Comparison::Equal, octets)
     }
 
     /// Lets the rule continue only if the set contains the registers from `at` on. A map stores its value in the
@@ -139,7 +139,7 @@ impl Expressions {
     /// range that the two registers define. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
     pub fn nat(self, nat: Nat, version: u8, address: usize, ports: Option<[usize; 2]>) -> Self {
         self.with("nat", |data| {
-            let data = register(number(number(data, 1, nat as u32), 2, version.into()), 3, address);
+            let data = register(add_number(add_number(data, 1, nat as u32), 2, version.into()), 3, address);
             let Some([first, last]) = ports else { return data };
             register(register(data, 5, first), 6, last)
         })
@@ -154,9 +154,9 @@ impl Expressions {
             Verdict::Goto(chain) => (-4_i32, Some(chain)),
         };
         self.with("immediate", |data| {
-            number(data, 1, VERDICT_REGISTER).with_nested(2, &[], |data| {
+            add_number(data, 1, VERDICT_REGISTER).with_nested(2, &[], |data| {
                 data.with_nested(2, &[], |verdict| {
-                    let verdict = number(verdict, 1, code.cast_unsigned());
+                    let verdict = add_number(verdict, 1, code.cast_unsigned());
                     if let Some(chain) = chain { verdict.with_name(2, chain) } else { verdict }
                 })
             })
@@ -166,14 +166,14 @@ impl Expressions {
 
 /// Adds a register; `NFT_REG32_00` is 8.
 fn register(message: Message, kind: u16, register: usize) -> Message {
-    number(message, kind, 8 + register as u32)
+    add_number(message, kind, 8 + register as u32)
 }
 
 /// Adds a number, which is big-endian in nftables.
-pub(super) fn number(message: Message, kind: u16, number: u32) -> Message {
+pub(super) fn add_number(message: Message, kind: u16, number: u32) -> Message {
     message.with(kind, &number.to_be_bytes())
 }
 
-pub(super) fn value(message: Message, kind: u16, octets: &[u8]) -> Message {
+pub(super) fn add_value(message: Message, kind: u16, octets: &[u8]) -> Message {
     message.with_nested(kind, &[], |data| data.with(VALUE_ATTRIBUTE, octets))
 }

@@ -6,7 +6,7 @@ use std::io;
 use hol_netlink::{Socket, attributes};
 
 use super::expression::VALUE_ATTRIBUTE;
-use super::transaction::{INET, Kind, Transaction, table_message};
+use super::transaction::{INET, MessageType, Transaction, table_message};
 use crate::FilterError;
 
 /// A connection to the kernel's nftables.
@@ -19,7 +19,7 @@ pub(super) struct Kernel {
 
 /// A rejected message, which made its transaction fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct RejectedMessage {
     /// Number of the message in the transaction.
     pub sequence: u32,
     /// The error number.
@@ -36,7 +36,7 @@ pub(super) struct KernelElement {
 }
 
 /// The content of a table: the elements of each set, by key.
-pub(super) type Tables = BTreeMap<String, BTreeMap<Vec<u8>, KernelElement>>;
+pub(super) type TableContent = BTreeMap<String, BTreeMap<Vec<u8>, KernelElement>>;
 
 /// Error numbers of errno(3).
 const EPERM: i32 = 1;
@@ -48,7 +48,7 @@ const TRANSIENT_ERRORS: [i32; 4] = [11, 12, 16, ENOBUFS];
 /// Octets before the attributes of a message, `struct nfgenmsg`.
 const NFGENMSG_LENGTH: usize = 4;
 
-impl Refusal {
+impl RejectedMessage {
     pub fn is_transient(self) -> bool {
         TRANSIENT_ERRORS.contains(&self.error)
     }
@@ -87,7 +87,7 @@ impl Kernel {
     }
 
     /// Executes a transaction and returns the rejected messages. If there are any, nothing has changed.
-    pub fn commit(&self, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
+    pub fn commit(&self, transaction: &[u8]) -> Result<Vec<RejectedMessage>, FilterError> {
         commit(&self.socket, transaction)
     }
 
@@ -103,7 +103,7 @@ impl Kernel {
 
     /// Returns true if the table exists.
     pub fn has_table(&self, table: &str) -> Result<bool, FilterError> {
-        match self.socket.execute(table_message(table, Kind::GetTable, 0)) {
+        match self.socket.execute(table_message(table, MessageType::GetTable, 0)) {
             Ok(()) => Ok(true),
             Err(error) if error.raw_os_error() == Some(ENOENT) => Ok(false),
             Err(error) => Err(error.into()),
@@ -114,7 +114,7 @@ impl Kernel {
     pub fn chains(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         // The kernel lists the chains of other tables too.
-        self.socket.list(table_message(table, Kind::GetChain, 0), |body| {
+        self.socket.list(table_message(table, MessageType::GetChain, 0), |body| {
             names.extend(name(body, 3).filter(|_| is_about(body, table)));
         })?;
         Ok(names)
@@ -123,7 +123,7 @@ impl Kernel {
     /// Returns the other tables of the family that have all of these chains.
     pub fn tables_with(&self, chains: &[&str], except: &str) -> Result<Vec<String>, FilterError> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        self.socket.list(table_message(except, Kind::GetChain, 0), |body| {
+        self.socket.list(table_message(except, MessageType::GetChain, 0), |body| {
             let (table, chain) = (name(body, 1), name(body, 3));
             if let Some((table, chain)) = table.zip(chain)
                 && body.first() == Some(&INET)
@@ -140,7 +140,8 @@ impl Kernel {
     pub fn sets(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         if self.has_table(table)? {
-            self.socket.list(table_message(table, Kind::GetSet, 0), |body| names.extend(name(body, 2)))?;
+            self.socket
+                .list(table_message(table, MessageType::GetSet, 0), |body| names.extend(name(body, 2)))?;
         }
         Ok(names)
     }
@@ -152,7 +153,7 @@ impl Kernel {
         set: &str,
         mut take: impl FnMut(Vec<u8>, KernelElement),
     ) -> Result<(), FilterError> {
-        let probe = table_message(table, Kind::GetElement, 0).with_name(2, set);
+        let probe = table_message(table, MessageType::GetElement, 0).with_name(2, set);
         Ok(self
             .socket
             .stream_list(probe, |body| elements_of(body).for_each(|(key, found)| take(key, found)))?)
@@ -164,12 +165,12 @@ pub(super) fn is_about(body: &[u8], table: &str) -> bool {
     body.first() == Some(&INET) && name(body, 1).as_deref() == Some(table)
 }
 
-fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
+fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<RejectedMessage>, FilterError> {
     socket.send(transaction)?;
     let mut refusals = Vec::new();
     let received = socket.read_answers(|answer| {
         if let Some(error) = answer.outcome().filter(|error| *error != 0) {
-            refusals.push(Refusal { sequence: answer.sequence, error });
+            refusals.push(RejectedMessage { sequence: answer.sequence, error });
         }
     });
     match received {
@@ -180,7 +181,7 @@ fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<Refusal>, FilterErr
     Ok(refusals)
 }
 
-/// Determines whether the kernel knows [`Kind::DestroyElement`], by a transaction without effect. A kernel that
+/// Determines whether the kernel knows [`MessageType::DestroyElement`], by a transaction without effect. A kernel that
 /// knows the message reports that the table does not exist (`ENOENT`); other kernels reject the message.
 fn can_destroy(socket: &Socket) -> Result<bool, FilterError> {
     const PROBE_TABLE: &str = "hol.question";
@@ -219,10 +220,10 @@ mod tests {
         const EINVAL: i32 = 22;
         const EOPNOTSUPP: i32 = 95;
         for error in TRANSIENT_ERRORS {
-            assert!(Refusal { sequence: 3, error }.reason("hol").is_transient(), "{error}");
+            assert!(RejectedMessage { sequence: 3, error }.reason("hol").is_transient(), "{error}");
         }
         for error in [EPERM, ENOENT, EINVAL, EOPNOTSUPP] {
-            assert!(!Refusal { sequence: 3, error }.reason("hol").is_transient(), "{error}");
+            assert!(!RejectedMessage { sequence: 3, error }.reason("hol").is_transient(), "{error}");
         }
     }
 }

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::kernel::{Kernel, KernelElement, Tables};
+use super::kernel::{Kernel, KernelElement, TableContent};
 use crate::FilterError;
 
 /// Maximum number of times that one set is listed. A kernel worker rebuilds the hash table each time the number
@@ -35,8 +35,8 @@ pub(super) fn list_until_complete(
 
 impl Kernel {
     /// Returns all elements of a table's sets; empty if the table does not exist.
-    pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
-        let mut sets = Tables::new();
+    pub fn elements(&self, table: &str) -> Result<TableContent, FilterError> {
+        let mut sets = TableContent::new();
         for name in self.sets(table)? {
             let list = |take: &mut dyn FnMut(Vec<u8>, KernelElement)| self.list_once(table, &name, take);
             let elements =

@@ -4,7 +4,7 @@ use hol_simco::IpVersion;
 
 use super::expression::{CtKey, Expressions, Header, Label, MetaKey, Nat, Verdict};
 use crate::element::{Role, mask_v4, mask_v6};
-use crate::ports::Block;
+use crate::ports::PortBlock;
 use crate::shape::{Field, Shape, Side};
 
 /// Whether the packet travels in the direction of the rule, or is a reply.
@@ -71,8 +71,8 @@ pub(super) fn load_field(
         Field::Port(side, bits) => {
             let rule = rule.payload(Header::Transport, if is_first(side) { 0 } else { 2 }, 2, at);
             match bits {
-                Block::PORT_BITS => rule,
-                bits => rule.mask(at, &(u16::MAX << (Block::PORT_BITS - bits)).to_be_bytes()),
+                PortBlock::PORT_BITS => rule,
+                bits => rule.mask(at, &(u16::MAX << (PortBlock::PORT_BITS - bits)).to_be_bytes()),
             }
         }
         Field::Address(side, version, length) => {

@@ -1,6 +1,6 @@
 //! Exclusive ownership of the table, where the kernel supports it.
 
-use super::kernel::{Kernel, Refusal};
+use super::kernel::{Kernel, RejectedMessage};
 use super::transaction::Transaction;
 use crate::FilterError;
 
@@ -33,7 +33,7 @@ impl Ownership {
         probe.create_table(Self::Exclusive.flags());
         match kernel.commit(&probe.finish_without_commit())?.first() {
             None => Ok(Self::Exclusive),
-            Some(refusal @ Refusal { sequence: 0, .. }) => Err(refusal.reason(PROBE_TABLE)),
+            Some(refusal @ RejectedMessage { sequence: 0, .. }) => Err(refusal.reason(PROBE_TABLE)),
             Some(_) => Ok(Self::Shared),
         }
     }

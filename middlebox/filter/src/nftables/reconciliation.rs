@@ -7,10 +7,10 @@ use hol_base::{Duration, Time};
 
 use super::Nftables;
 use super::element_changes::{Step, Steps};
-use super::kernel::{KernelElement, Tables};
+use super::kernel::{KernelElement, TableContent};
 use super::ruleset;
 use super::sets::Sets;
-use super::surplus_search::{RequiredDigests, Survey};
+use super::surplus_search::{RequiredDigests, SurplusSearch};
 use super::transaction::{GRACE_TIME, Transaction};
 use crate::element::Element;
 use crate::required_elements::{ElementState, RequiredElements};
@@ -58,7 +58,7 @@ impl Nftables {
         self.missing = match self.correct(now, &sets, difference, repair) {
             Ok(missing) => missing,
             Err(_) => {
-                let difference = compare(now, &self.required, &sets, &mut Tables::new());
+                let difference = compare(now, &self.required, &sets, &mut TableContent::new());
                 let replace = |transaction: &mut Transaction<'_>| {
                     transaction.ensure_table();
                     transaction.delete_table();
@@ -70,7 +70,7 @@ impl Nftables {
         };
         if is_large {
             let named = |(element, _)| Some((sets.name(&Shape::of(&element))?, shape::key(&element)));
-            self.survey = Some(Survey::begin(
+            self.survey = Some(SurplusSearch::begin(
                 self.config.table(),
                 RequiredDigests::of(self.required.all().filter_map(named)),
             )?);
@@ -98,7 +98,7 @@ impl Nftables {
     }
 
     /// Removes the surplus elements found by the thread; returns true if it has finished.
-    pub(super) fn finish_survey(&mut self, now: Time) -> Result<bool, FilterError> {
+    pub(super) fn finish_surplus_search(&mut self, now: Time) -> Result<bool, FilterError> {
         let Some(survey) = self.survey.take_if(|survey| survey.is_finished()) else { return Ok(false) };
         let shapes: BTreeMap<&str, &Shape> = self.sets.all().map(|(shape, name)| (name, shape)).collect();
         let step = |(set, key): (String, Vec<u8>)| {
@@ -168,7 +168,7 @@ struct Difference {
 }
 
 /// Compares the found elements with the required ones. Only unknown sets remain in `found`.
-fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut Tables) -> Difference {
+fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut TableContent) -> Difference {
     let (mut corrections, mut surplus, mut missing) = (Corrections::default(), Vec::new(), Vec::new());
     for (element, state) in required.all().filter(|(_, state)| state.end > now) {
         let (shape, key) = (Shape::of(&element), shape::key(&element));

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use hol_simco::{IpVersion, Prefix};
 
 use super::expression::{
-    CtKey, Expressions, Header, Label, MetaKey, Nat, Order, TRANSLATED_DESTINATION, TRANSLATED_SOURCE,
+    Comparison, CtKey, Expressions, Header, Label, MetaKey, Nat, TRANSLATED_DESTINATION, TRANSLATED_SOURCE,
     Verdict,
 };
 use super::lookup::{PacketDirection, add_lookup, load_field, match_version, protocol_family};
@@ -320,7 +320,7 @@ fn add_label_rules(
         rules.add(|rule| {
             let rule = match_state(match_interfaces(rule, inside, inside), NEW_STATE).ct(CtKey::Status, 0);
             let rule = rule.mask(0, &TRANSLATED_DESTINATION.to_ne_bytes());
-            label(rule.compare(0, Order::Unequal, &[0; 4]))
+            label(rule.compare(0, Comparison::Unequal, &[0; 4]))
         });
     }
 }
@@ -339,7 +339,7 @@ fn match_source(rule: Expressions, hosts: &Prefix) -> Expressions {
 /// Matches packets of connections with the label of masqueraded ones.
 fn match_labelled(rule: Expressions) -> Expressions {
     let rule = rule.ct(CtKey::Label, 0).mask(0, &MASQUERADED_LABEL);
-    rule.compare(0, Order::Unequal, &[0; size_of::<Label>()])
+    rule.compare(0, Comparison::Unequal, &[0; size_of::<Label>()])
 }
 
 /// Matches packets of connections that need no rule. A connection that a binding translates needs the binding, even if
@@ -376,7 +376,7 @@ fn translate(rules: &mut Rules<'_, '_>) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS_CHAIN)));
     rules.add(|rule| {
         let rule = rule.ct(CtKey::Label, 0).mask(0, &TRANSLATED_LABEL);
-        rule.compare(0, Order::Unequal, &[0; size_of::<Label>()]).verdict(Verdict::Goto(BOUND_CHAIN))
+        rule.compare(0, Comparison::Unequal, &[0; size_of::<Label>()]).verdict(Verdict::Goto(BOUND_CHAIN))
     });
 }
 
@@ -399,7 +399,7 @@ fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
                 IpAddr::V6(v6) => rule.equals(0, &v6.octets()),
             };
             let rule = match_protocol(rule, UDP).payload(Header::Transport, 2, 2, 0);
-            let rule = rule.compare(0, Order::NotBelow, &first).compare(0, Order::NotAbove, &last);
+            let rule = rule.compare(0, Comparison::NotBelow, &first).compare(0, Comparison::NotAbove, &last);
             rule.verdict(Verdict::Drop)
         });
     }
@@ -421,7 +421,7 @@ fn match_protocol(rule: Expressions, protocol: u8) -> Expressions {
 
 /// Matches packets in one of these states, which are bits.
 fn match_state(rule: Expressions, states: u32) -> Expressions {
-    rule.ct(CtKey::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Order::Unequal, &[0; 4])
+    rule.ct(CtKey::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Comparison::Unequal, &[0; 4])
 }
 
 /// Directions of `enum ip_conntrack_dir`.

@@ -21,12 +21,12 @@ const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
 /// A search that runs in the background.
 #[derive(Debug)]
-pub(super) struct Survey {
+pub(super) struct SurplusSearch {
     listing: JoinHandle<Result<BTreeSet<ElementName>, FilterError>>,
     added: Arc<Mutex<BTreeSet<ElementName>>>,
 }
 
-impl Survey {
+impl SurplusSearch {
     /// Starts to search for elements that are not required now.
     pub fn begin(table: &str, required: RequiredDigests) -> Result<Self, FilterError> {
         let (table, required) = (table.to_owned(), required.0);

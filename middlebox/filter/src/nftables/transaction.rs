@@ -3,7 +3,7 @@
 use hol_base::{Duration, Time};
 use hol_netlink::{CREATE, EXCLUSIVE, Message};
 
-use super::expression::{Expressions, number, value};
+use super::expression::{Expressions, add_number, add_value};
 use crate::required_elements::ElementState;
 use crate::shape::{self, Shape};
 
@@ -26,7 +26,7 @@ pub(super) const GRACE_TIME: Duration = Duration::from_secs(5);
 
 /// The type of a message: `enum nf_tables_msg_types`.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum MessageType {
     NewTable = 0,
     GetTable = 1,
     DeleteTable = 2,
@@ -46,7 +46,7 @@ pub(super) enum Kind {
 }
 
 /// Returns a message about a table of the family `inet`, whose name is always its first attribute.
-pub(super) fn table_message(table: &str, kind: Kind, flags: u16) -> Message {
+pub(super) fn table_message(table: &str, kind: MessageType, flags: u16) -> Message {
     Message::new(NFTABLES << 8 | kind as u16, flags, &[INET, 0, 0, 0]).with_name(1, table)
 }
 
@@ -84,79 +84,82 @@ impl<'a> Transaction<'a> {
 
     /// Creates a table if it does not exist.
     pub fn ensure_table(&mut self) {
-        self.push(table_message(self.table, Kind::NewTable, CREATE));
+        self.push(table_message(self.table, MessageType::NewTable, CREATE));
     }
 
     /// Creates a table with these flags, or sets the flags of an existing one.
     pub fn create_table(&mut self, flags: u32) {
-        self.push(number(table_message(self.table, Kind::NewTable, CREATE), 2, flags));
+        self.push(add_number(table_message(self.table, MessageType::NewTable, CREATE), 2, flags));
     }
 
     pub fn delete_table(&mut self) {
-        self.push(table_message(self.table, Kind::DeleteTable, 0));
+        self.push(table_message(self.table, MessageType::DeleteTable, 0));
     }
 
     pub fn delete_chain(&mut self, name: &str) {
-        self.push(table_message(self.table, Kind::DeleteChain, 0).with_name(3, name));
+        self.push(table_message(self.table, MessageType::DeleteChain, 0).with_name(3, name));
     }
 
     /// Creates a chain that rules jump to.
     pub fn create_chain(&mut self, name: &str) {
-        self.push(table_message(self.table, Kind::NewChain, CREATE).with_name(3, name));
+        self.push(table_message(self.table, MessageType::NewChain, CREATE).with_name(3, name));
     }
 
     /// Creates a base chain; packets that reach its end pass.
     pub fn create_base_chain(&mut self, name: &str, kind: &str, hook: u32, priority: i32) {
         const ACCEPT: u32 = 1;
-        let message = table_message(self.table, Kind::NewChain, CREATE).with_name(3, name);
-        let message =
-            message.with_nested(4, &[], |place| number(number(place, 1, hook), 2, priority.cast_unsigned()));
-        self.push(number(message, 5, ACCEPT).with_name(7, kind));
+        let message = table_message(self.table, MessageType::NewChain, CREATE).with_name(3, name);
+        let message = message
+            .with_nested(4, &[], |place| add_number(add_number(place, 1, hook), 2, priority.cast_unsigned()));
+        self.push(add_number(message, 5, ACCEPT).with_name(7, kind));
     }
 
     /// Removes the rules of a chain; `None` means all chains.
     pub fn flush(&mut self, chain: Option<&str>) {
-        let message = table_message(self.table, Kind::DeleteRule, 0);
+        let message = table_message(self.table, MessageType::DeleteRule, 0);
         self.push(if let Some(chain) = chain { message.with_name(2, chain) } else { message });
     }
 
     /// Adds a rule at the end of a chain.
     pub fn add_rule(&mut self, chain: &str, rule: impl FnOnce(Expressions) -> Expressions) {
         const APPEND_FLAG: u16 = 0x800;
-        let message = table_message(self.table, Kind::NewRule, CREATE | APPEND_FLAG).with_name(2, chain);
+        let message =
+            table_message(self.table, MessageType::NewRule, CREATE | APPEND_FLAG).with_name(2, chain);
         self.push(message.with_nested(4, &[], |list| rule(Expressions(list)).0));
     }
 
     pub fn create_set(&mut self, shape: &Shape) {
         const MAP_FLAG: u32 = 8;
         const TIMEOUT_FLAG: u32 = 16;
-        let kind = |kind, field: shape::Field| kind << 6 | field.kind();
+        let kind = |kind, field: shape::Field| kind << 6 | field.data_type();
         let width = |octets, field: shape::Field| octets + field.width() as u32;
         let is_map = shape.data().next().is_some();
-        let message = table_message(self.table, Kind::NewSet, CREATE).with_name(2, &shape.name());
-        let message = number(message, 3, if is_map { MAP_FLAG | TIMEOUT_FLAG } else { TIMEOUT_FLAG });
-        let message = number(number(message, 4, shape.key().fold(0, kind)), 5, shape.key().fold(0, width));
-        let message = number(message, 10, self.messages);
-        let mut message = number(message, 12, GC_INTERVAL.as_millis() as u32);
+        let message = table_message(self.table, MessageType::NewSet, CREATE).with_name(2, &shape.name());
+        let message = add_number(message, 3, if is_map { MAP_FLAG | TIMEOUT_FLAG } else { TIMEOUT_FLAG });
+        let message =
+            add_number(add_number(message, 4, shape.key().fold(0, kind)), 5, shape.key().fold(0, width));
+        let message = add_number(message, 10, self.messages);
+        let mut message = add_number(message, 12, GC_INTERVAL.as_millis() as u32);
         if is_map {
-            message = number(message, 6, shape.data().fold(0, kind));
-            message = number(message, 7, shape.data().fold(0, width));
+            message = add_number(message, 6, shape.data().fold(0, kind));
+            message = add_number(message, 7, shape.data().fold(0, width));
         }
         self.push(message);
     }
 
     pub fn delete_set(&mut self, name: &str) {
-        self.push(table_message(self.table, Kind::DeleteSet, 0).with_name(2, name));
+        self.push(table_message(self.table, MessageType::DeleteSet, 0).with_name(2, name));
     }
 
     pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState) {
         let remaining = (state.end.saturating_since(now) + GRACE_TIME).as_millis();
-        let message = table_message(self.table, Kind::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
+        let message =
+            table_message(self.table, MessageType::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
         self.push(message.with_nested(3, &[], |list| {
             list.with_nested(1, &[], |octets| {
-                let octets = value(octets, 1, key);
+                let octets = add_value(octets, 1, key);
                 let octets = match &state.target {
-                    Some(target) => value(octets, 2, &shape::data(target)),
+                    Some(target) => add_value(octets, 2, &shape::data(target)),
                     None => octets,
                 };
                 octets.with(4, &remaining.to_be_bytes())
@@ -165,18 +168,18 @@ impl<'a> Transaction<'a> {
     }
 
     pub fn delete_element(&mut self, set: &str, key: &[u8]) {
-        self.remove_element(Kind::DeleteElement, set, key);
+        self.remove_element(MessageType::DeleteElement, set, key);
     }
 
     /// Deletes an element if it still exists.
     pub fn destroy_element(&mut self, set: &str, key: &[u8]) {
-        self.remove_element(Kind::DestroyElement, set, key);
+        self.remove_element(MessageType::DestroyElement, set, key);
     }
 
-    fn remove_element(&mut self, kind: Kind, set: &str, key: &[u8]) {
+    fn remove_element(&mut self, kind: MessageType, set: &str, key: &[u8]) {
         let message = table_message(self.table, kind, 0).with_name(2, set);
         self.push(
-            message.with_nested(3, &[], |list| list.with_nested(1, &[], |octets| value(octets, 1, key))),
+            message.with_nested(3, &[], |list| list.with_nested(1, &[], |octets| add_value(octets, 1, key))),
         );
     }
 

@@ -102,7 +102,7 @@ fn a_table_changed_without_an_owner_is_repaired() {
 #[ignore = "needs root and network namespaces (iproute2, nftables), and Linux 6.9 for tables with an owner"]
 fn a_table_that_cannot_be_owned_is_replaced() {
     let world = World::new();
-    world.filter(Config::new().unguarded()).reconcile(NOW, &[rule(1)]).unwrap();
+    world.filter(Config::new().without_protection()).reconcile(NOW, &[rule(1)]).unwrap();
     let _filter = owner(&world);
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5001"), world.udp(Outside, "10.2.0.2:6004"));
     assert!(arrives(&outside, "10.1.0.2:5001", &inside).is_some());
@@ -113,7 +113,7 @@ fn a_table_that_cannot_be_owned_is_replaced() {
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn foreign_changes_of_an_unguarded_table_are_detected() {
     let world = World::new();
-    let mut filter = world.filter(Config::new().unguarded());
+    let mut filter = world.filter(Config::new().without_protection());
     assert!(!filter.is_protected());
     world.call_in(Middlebox, || filter.watch()).unwrap();
     filter.reconcile(NOW, &[rule(1)]).unwrap();

@@ -59,7 +59,7 @@ fn surplus_elements_are_removed() {
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn elements_changed_by_others_are_repaired() {
     let world = World::new();
-    let mut filter = world.filter(Config::new().unguarded());
+    let mut filter = world.filter(Config::new().without_protection());
     filter.reconcile(NOW, &rules()).unwrap();
     let exact = "inet simco inbound4_proto_saddr_sport_daddr_dport";
     world.nft(&format!("add element {exact} {{ udp . 8.8.8.8 . 53 . 10.1.0.2 . 53 }}"));
@@ -86,7 +86,7 @@ fn a_wrong_expiry_is_repaired() {
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn chains_and_sets_changed_by_others_are_repaired() {
     let world = World::new();
-    let mut filter = world.filter(Config::new().unguarded());
+    let mut filter = world.filter(Config::new().without_protection());
     filter.reconcile(NOW, &rules()).unwrap();
     let whole = world.stateless_listing();
     let tamper = [
@@ -190,7 +190,7 @@ fn a_large_table_is_repaired_while_rules_change() {
     let mut wanted: Vec<Rule> = all[1000..69_000].iter().chain([&all[69_500]]).copied().collect();
     wanted.retain(|rule| rule.pid != all[2000].pid);
     let distinct: std::collections::BTreeSet<String> =
-        wanted.iter().map(|rule| format!("{:?}", rule.ends())).collect();
+        wanted.iter().map(|rule| format!("{:?}", rule.address_tuples())).collect();
     assert_eq!(world.listing().matches("expires").count(), distinct.len());
 }
 

@@ -29,7 +29,7 @@ fn tables_of_others_stay_unchanged() {
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_deleted_table_is_reported() {
     let world = World::new();
-    let mut filter = world.filter(Config::new().unguarded());
+    let mut filter = world.filter(Config::new().without_protection());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
     filter.apply(NOW, &[begin(one)]).unwrap();
     world.nft("delete table inet simco");
@@ -46,7 +46,7 @@ fn a_deleted_table_is_reported() {
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_deleted_set_is_reported() {
     let world = World::new();
-    let mut filter = world.filter(Config::new().unguarded());
+    let mut filter = world.filter(Config::new().without_protection());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
     filter.apply(NOW, &[begin(one)]).unwrap();
     world.nft("flush table inet simco\ndelete set inet simco inbound4_proto_saddr_sport_daddr_dport");
@@ -60,7 +60,7 @@ fn a_deleted_set_is_reported() {
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn elements_changed_by_others_do_not_prevent_changes() {
     let world = World::new();
-    let mut filter = world.filter(Config::new().unguarded());
+    let mut filter = world.filter(Config::new().without_protection());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
     filter.apply(NOW, &[begin(one)]).unwrap();
     let set = "inet simco inbound4_proto_saddr_sport_daddr_dport";

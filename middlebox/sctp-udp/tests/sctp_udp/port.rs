@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 use hol_sctp::wire::sctp::{Cause, Chunk};
-use hol_sctp_udp::{Answer, Port, parse};
+use hol_sctp_udp::{Port, PortOutput, parse};
 
 use super::stranger::{Stranger, path};
 
@@ -118,7 +118,8 @@ fn a_cookie_expires() {
     let peer = Stranger::new("198.51.100.7:9899");
     let invitation = peer.invitation(&mut port);
     let late = Time::ZERO + Duration::from_secs(61);
-    let Answer::Datagram(answer) = port.answer(late, peer.path, &peer.cookie_echo(&invitation), true) else {
+    let PortOutput::Datagram(answer) = port.answer(late, peer.path, &peer.cookie_echo(&invitation), true)
+    else {
         panic!("no answer")
     };
     let stale = Chunk::Error(vec![Cause::StaleCookie(1_000_000)]);
@@ -141,7 +142,7 @@ fn a_full_port_answers_no_handshake() {
     let peer = Stranger::new("198.51.100.7:9899");
     let invitation = peer.invitation(&mut port);
     for octets in [peer.init(), peer.cookie_echo(&invitation)] {
-        assert!(matches!(port.answer(Time::ZERO, peer.path, &octets, false), Answer::None));
+        assert!(matches!(port.answer(Time::ZERO, peer.path, &octets, false), PortOutput::None));
     }
     assert!(peer.accepted(&mut port, &invitation).is_some(), "the peer repeats its COOKIE ECHO");
 }
@@ -152,7 +153,7 @@ fn stray_packets_are_answered_or_dropped() {
     let mut port = port();
     let peer = Stranger::new("198.51.100.7:9899");
     let mut answer = |octets: &[u8]| match port.answer(Time::ZERO, peer.path, octets, true) {
-        Answer::Datagram(answer) => Some(parse(&answer).unwrap().chunks[0].clone()),
+        PortOutput::Datagram(answer) => Some(parse(&answer).unwrap().chunks[0].clone()),
         _ => None,
     };
     let abort = Chunk::Abort { reflected: true, causes: Vec::new() };

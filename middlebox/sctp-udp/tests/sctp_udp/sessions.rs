@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
-use hol_sctp_udp::{Answer, Association, End, Path, Port, parse};
+use hol_sctp_udp::{Association, AssociationEnd, Port, PortOutput, UdpPath, parse};
 
 use super::stranger::PORT;
 
@@ -27,21 +27,21 @@ impl Pair {
     fn new() -> Self {
         let (agent, middlebox) = ("192.0.2.2".parse().unwrap(), "192.0.2.1".parse().unwrap());
         let now = Time::ZERO;
-        let path = Path { peer: (middlebox, 9899).into(), local: agent };
-        let there = Path { peer: (agent, 40_000).into(), local: middlebox };
+        let path = UdpPath { peer: (middlebox, 9899).into(), local: agent };
+        let there = UdpPath { peer: (agent, 40_000).into(), local: middlebox };
         let mut port = Port::<u32>::new(middlebox, PORT);
         let mut agent = Association::connect(now, path, PORT);
         loop {
             let datagram = agent.next_datagram().expect("the handshake goes on");
             match port.answer(now, there, &datagram, true) {
-                Answer::Datagram(answer) => agent.receive(now, parse(&answer).unwrap()),
-                Answer::Association(middlebox) => {
+                PortOutput::Datagram(answer) => agent.receive(now, parse(&answer).unwrap()),
+                PortOutput::Association(middlebox) => {
                     let mut pair = Self { now, agent, middlebox: *middlebox };
                     pair.settle();
                     assert!(pair.agent.is_established() && pair.middlebox.is_established());
                     return pair;
                 }
-                Answer::None => panic!("no answer"),
+                PortOutput::None => panic!("no answer"),
             }
         }
     }
@@ -124,7 +124,7 @@ fn both_ends_shut_down() {
     pair.skip(Duration::from_millis(200), true);
     assert_eq!(pair.middlebox.next_message(), Some(Bytes::from_static(b"last words")));
     assert!(pair.middlebox.has_peer_closed());
-    assert_eq!([pair.agent.end(), pair.middlebox.end()], [Some(End::Closed); 2]);
+    assert_eq!([pair.agent.end(), pair.middlebox.end()], [Some(AssociationEnd::Closed); 2]);
 }
 
 /// RFC 9260 sections 8.1 and 8.3: heartbeats find out that the peer has vanished.
@@ -136,7 +136,7 @@ fn a_vanished_peer_is_detected_after_about_four_minutes() {
     pair.skip(Duration::from_secs(150), false);
     assert_eq!(pair.middlebox.end(), None);
     pair.skip(Duration::from_secs(150), false);
-    assert!(matches!(pair.middlebox.end(), Some(End::Failed(_))));
+    assert!(matches!(pair.middlebox.end(), Some(AssociationEnd::Failed(_))));
     assert_eq!(pair.middlebox.wake_at(), Time::MAX, "no timer remains");
 }
 
@@ -147,5 +147,5 @@ fn an_abort_ends_the_other_end_at_once() {
     pair.agent.abort();
     pair.settle();
     assert!(pair.middlebox.has_ended());
-    assert!(matches!(pair.middlebox.end(), Some(End::Failed(_))));
+    assert!(matches!(pair.middlebox.end(), Some(AssociationEnd::Failed(_))));
 }

@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_sctp::wire::sctp::{Chunk, Init, Packet, Parameter, Tsn};
-use hol_sctp_udp::{Answer, Association, Path, Port, parse};
+use hol_sctp_udp::{Association, Port, PortOutput, UdpPath, parse};
 
 pub const PORT: u16 = 7626;
 
 /// A peer behind a UDP port.
 #[derive(Debug, Clone, Copy)]
 pub struct Stranger {
-    pub path: Path,
+    pub path: UdpPath,
     pub port: u16,
     pub tag: u32,
 }
@@ -19,8 +19,8 @@ pub struct Stranger {
 pub type Invitation = (u32, Bytes);
 
 /// Returns a path from this host and UDP port.
-pub fn path(peer: &str) -> Path {
-    Path { peer: peer.parse().unwrap(), local: "192.0.2.1".parse().unwrap() }
+pub fn path(peer: &str) -> UdpPath {
+    UdpPath { peer: peer.parse().unwrap(), local: "192.0.2.1".parse().unwrap() }
 }
 
 impl Stranger {
@@ -48,7 +48,7 @@ impl Stranger {
 
     /// Sends INIT; returns the tag and the cookie of the INIT ACK.
     pub fn invitation(self, port: &mut Port<u32>) -> Invitation {
-        let Answer::Datagram(answer) = port.answer(Time::ZERO, self.path, &self.init(), true) else {
+        let PortOutput::Datagram(answer) = port.answer(Time::ZERO, self.path, &self.init(), true) else {
             panic!("no INIT ACK")
         };
         let packet = parse(&answer).unwrap();
@@ -68,7 +68,7 @@ impl Stranger {
     /// Performs the handshake; returns the association if the port accepts it.
     pub fn accepted(self, port: &mut Port<u32>, invitation: &Invitation) -> Option<Association> {
         match port.answer(Time::ZERO, self.path, &self.cookie_echo(invitation), true) {
-            Answer::Association(association) => Some(*association),
+            PortOutput::Association(association) => Some(*association),
             _ => None,
         }
     }

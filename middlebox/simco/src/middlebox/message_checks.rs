@@ -3,12 +3,12 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::batch::{Cause, SessionRequest};
+use crate::batch::{SessionRequest, StepCause};
 use crate::header::{basic_type, sub_type};
 use crate::{Batch, Header, Message, ParseError, Refusal, Request, SessionId};
 
 impl Middlebox {
-    pub(super) fn take_message(&mut self, now: Time, id: SessionId, octets: &[u8], batch: &mut Batch) {
+    pub(super) fn process_message(&mut self, now: Time, id: SessionId, octets: &[u8], batch: &mut Batch) {
         let is_whole = |header: &Header| header.message_length() == octets.len() && header.may_be_request();
         let Some(header) = Header::parse(octets).filter(is_whole) else {
             return self.report_malformed(id, batch);
@@ -21,7 +21,7 @@ impl Middlebox {
                 self.transact(now, SessionRequest { session: id, agent, tid, request, mapping: None }, batch);
             }
             (outcome, agent) => {
-                batch.begin_step(Cause::Session);
+                batch.begin_step(StepCause::Session);
                 match outcome {
                     Ok(request) => self.handle_session_control(id, header, request, batch),
                     Err(refusal) if agent.is_some() => batch.send(id, Message::refusal(tid, refusal)),

@@ -77,7 +77,7 @@ impl Middlebox {
         let is_overruled = |rule: &&Rule| {
             matches!(rule.action, Action::Enable { .. })
                 && rule
-                    .ends()
+                    .address_tuples()
                     .is_some_and(|(internal, external)| self.rules.are_disabled(now, &internal, &external).0)
         };
         let overruled: Vec<Rule> = self.rules.in_force(now).filter(is_overruled).copied().collect();

@@ -5,10 +5,10 @@ use hol_transport::{Framer, FramingError};
 
 use super::Middlebox;
 use super::transaction::report_exhausted;
-use crate::batch::Cause;
+use crate::batch::StepCause;
 use crate::{
-    AgentId, Batch, Body, Challenge, Exchange, ExhaustedResource, Header, Message, Notice, Notification,
-    Refusal, Reply, SessionId, Tid, Token, Version,
+    AgentId, Batch, Body, Challenge, ChallengePair, ExhaustedResource, Header, Message, Notification,
+    OperatorEvent, Refusal, Reply, SessionId, Tid, Token, Version,
 };
 
 /// The properties of the connection below a session.
@@ -61,7 +61,7 @@ enum State {
     /// The layers below have authenticated the agent, or it has been challenged.
     NoAuth {
         agent: Option<AgentId>,
-        exchange: Exchange,
+        exchange: ChallengePair,
     },
     Open(AgentId),
 }
@@ -100,7 +100,7 @@ impl Session {
     }
 
     fn has_partial_message(&self) -> bool {
-        self.framer.as_ref().is_some_and(Framer::is_midway)
+        self.framer.as_ref().is_some_and(Framer::is_within_message)
     }
 }
 
@@ -140,7 +140,7 @@ impl Middlebox {
         };
         if let Some(body) = refusal {
             let refusal = if let Body::Refusal(refusal) = body { refusal } else { Refusal::NotApplicable };
-            batch.add_notice(Notice::NotOpened(id, refusal));
+            batch.add_operator_event(OperatorEvent::NotOpened(id, refusal));
             batch.send(id, Message { tid, body });
             return self.close(id, batch);
         }
@@ -174,7 +174,7 @@ impl Middlebox {
         batch: &mut Batch,
     ) {
         let middlebox_challenge = agent.is_none().then(|| self.authentication.challenge());
-        let exchange = Exchange { agent_challenge, middlebox_challenge };
+        let exchange = ChallengePair { agent_challenge, middlebox_challenge };
         let token = exchange.agent_challenge.is_some().then(|| self.authentication.prove(&exchange));
         let challenge = exchange.middlebox_challenge.clone();
         batch.send(id, Message::reply(tid, Reply::Sa { challenge, token }));
@@ -213,7 +213,7 @@ impl Middlebox {
         self.resource_accounts.begin_session(agent);
         self.subscribe(id, agent);
         self.set_state(id, State::Open(agent));
-        batch.add_notice(Notice::Opened(id, agent));
+        batch.add_operator_event(OperatorEvent::Opened(id, agent));
         batch.send(id, Message::reply(tid, Reply::Se { capabilities: self.config.capabilities }));
     }
 
@@ -242,14 +242,14 @@ impl Middlebox {
 
     /// Refuses the session and closes the connection.
     pub(super) fn refuse_session(&mut self, id: SessionId, tid: Tid, refusal: Refusal, batch: &mut Batch) {
-        batch.add_notice(Notice::NotOpened(id, refusal));
+        batch.add_operator_event(OperatorEvent::NotOpened(id, refusal));
         batch.send(id, Message::refusal(tid, refusal));
         self.close(id, batch);
     }
 
     /// Sends BFM, and AST if an open session ends. RFC 4540 section 6, steps 1 and 2.
     pub(super) fn report_malformed(&mut self, id: SessionId, batch: &mut Batch) {
-        batch.begin_step(Cause::Session);
+        batch.begin_step(StepCause::Session);
         self.notify(id, Notification::Bfm, batch);
         if self.sessions[&id].agent().is_some() {
             self.notify(id, Notification::Ast, batch);
@@ -262,7 +262,7 @@ impl Middlebox {
         if self.sessions[&id].has_partial_message() {
             return self.report_malformed(id, batch);
         }
-        batch.begin_step(Cause::Session);
+        batch.begin_step(StepCause::Session);
         if self.sessions[&id].is_established() {
             self.notify(id, Notification::Ast, batch);
         }

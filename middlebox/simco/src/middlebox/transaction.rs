@@ -3,18 +3,18 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::batch::{Cause, SessionRequest, Step};
-use crate::resource_accounts::Claim;
+use crate::batch::{SessionRequest, Step, StepCause};
+use crate::resource_accounts::RuleResources;
 use crate::rules::Rules;
 use crate::{
-    AgentId, Batch, Body, Change, ExhaustedResource, Lifetime, Message, Notice, Notification, Output, Pid,
-    PortMapping, Refusal, Reply, Request, Right, Rule, SessionId, Tid, work,
+    AgentId, Batch, Body, Change, ExhaustedResource, Lifetime, Message, Notification, OperatorEvent, Output,
+    Pid, PortMapping, Refusal, Reply, Request, Right, Rule, SessionId, Tid, work,
 };
 
 impl Middlebox {
     /// Processes a request of an open session as if it had been received. This is for agents that are part of
     /// this process; their PER requests may have a [`PortMapping`].
-    pub fn ask(
+    pub fn handle_request(
         &mut self,
         now: Time,
         session: SessionId,
@@ -37,7 +37,7 @@ impl Middlebox {
         let body = outcome.map_or_else(Body::Refusal, Body::Reply);
         batch.send(request.session, Message { tid: request.tid, body });
         self.announce_changes(now, positions.0, request.session, batch);
-        batch.end_step(positions, Cause::Request(request));
+        batch.end_step(positions, StepCause::Request(request));
     }
 
     fn execute(
@@ -104,9 +104,9 @@ impl Middlebox {
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
         // The work is counted first, because a refusal is work too.
-        batch.add_work(work::MEASURE);
-        let claim = |rule| self.resource_accounts.claim(rule);
-        let (more, less) = (claim(rule)?, before.map_or(Ok(Claim::default()), claim)?);
+        batch.add_work(work::FOOTPRINT);
+        let claim = |rule| self.resource_accounts.rule_resources(rule);
+        let (more, less) = (claim(rule)?, before.map_or(Ok(RuleResources::default()), claim)?);
         let checked = self.resource_accounts.check(rule.owner, self.policy.quota(rule.owner), &more, &less);
         checked.map_err(|shortage| report_exhausted(rule.owner, shortage, batch))
     }
@@ -157,13 +157,13 @@ impl Middlebox {
     pub fn redo(&mut self, now: Time, batch: &mut Batch) -> bool {
         let Some((cause, outputs)) = batch.undone.pop_front() else { return false };
         match cause {
-            Cause::Request(request) => self.transact(now, request, batch),
+            StepCause::Request(request) => self.transact(now, request, batch),
             // Because an earlier step was refused, the rule has another lifetime and has not expired.
-            Cause::Expired(pid) if self.rules.get(now, pid).is_some() => batch.begin_step(cause),
-            Cause::Expired(pid) => drop(self.expire(pid, batch)),
-            Cause::Ended(pid) => self.end(pid, batch),
-            Cause::Announced(pid, owner) => self.announce_end(now, pid, owner, batch),
-            Cause::Session => {
+            StepCause::Expired(pid) if self.rules.get(now, pid).is_some() => batch.begin_step(cause),
+            StepCause::Expired(pid) => drop(self.expire(pid, batch)),
+            StepCause::Ended(pid) => self.end(pid, batch),
+            StepCause::Announced(pid, owner) => self.announce_end(now, pid, owner, batch),
+            StepCause::Session => {
                 batch.begin_step(cause);
                 outputs.into_iter().for_each(|output| batch.push_output(output));
             }
@@ -176,19 +176,19 @@ impl Middlebox {
     ///
     /// Other rules may have expired since then; [`advance`](Self::advance) ends them.
     pub fn refuse(&mut self, refusal: Refusal, batch: &mut Batch) -> bool {
-        if let Some(Step { cause: Cause::Request(_), .. }) = batch.steps.last()
-            && let Some((Cause::Request(request), _)) = self.undo_step(batch)
+        if let Some(Step { cause: StepCause::Request(_), .. }) = batch.steps.last()
+            && let Some((StepCause::Request(request), _)) = self.undo_step(batch)
         {
             let refusal = Message::refusal(request.tid, refusal);
             let session = request.session;
-            batch.begin_step(Cause::Request(request));
+            batch.begin_step(StepCause::Request(request));
             batch.send(session, refusal);
             return true;
         }
         false
     }
 
-    fn undo_step(&mut self, batch: &mut Batch) -> Option<(Cause, Vec<Output>)> {
+    fn undo_step(&mut self, batch: &mut Batch) -> Option<(StepCause, Vec<Output>)> {
         for change in batch.last_step().iter().rev() {
             self.apply(&change.inverse());
             self.cancel_sweep(change);
@@ -200,7 +200,7 @@ impl Middlebox {
 /// Reports an exhausted resource; returns the refusal. RFC 4540 lists the codes without their conditions:
 /// here a quota or a resource is exhausted.
 pub(super) fn report_exhausted(agent: AgentId, shortage: ExhaustedResource, batch: &mut Batch) -> Refusal {
-    batch.add_notice(Notice::Exhausted(agent, shortage));
+    batch.add_operator_event(OperatorEvent::Exhausted(agent, shortage));
     match shortage {
         ExhaustedResource::Addresses => Refusal::LackOfAddresses,
         ExhaustedResource::Ports => Refusal::LackOfPorts,

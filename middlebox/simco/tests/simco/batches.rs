@@ -256,7 +256,7 @@ fn check_invariants(world: &World, now: Time) {
             if let (Action::Enable { .. }, Action::Disable { .. })
             | (Action::Disable { .. }, Action::Enable { .. }) = (rule.action, other.action)
             {
-                let ((a0, a3), (b0, b3)) = (rule.ends().unwrap(), other.ends().unwrap());
+                let ((a0, a3), (b0, b3)) = (rule.address_tuples().unwrap(), other.address_tuples().unwrap());
                 assert!(!(a0.overlaps(&b0) && a3.overlaps(&b3)), "no enable rule overlaps a disable rule");
             }
         }

@@ -23,7 +23,7 @@ fn world_of(config: Config, quota: &str) -> (World, SessionId, SessionId) {
 
 /// Returns as many elements as the rule has ports, and the shape of its external prefix.
 fn footprint_of(rule: &Rule) -> Result<Footprint, Refusal> {
-    let Some((a0, a3)) = rule.ends() else { return Ok(Footprint::default()) };
+    let Some((a0, a3)) = rule.address_tuples() else { return Ok(Footprint::default()) };
     let (first, last) = a0.ports();
     let shapes = vec![ShapeId(a3.prefix_length.into())];
     if last == 65_535 {
@@ -53,11 +53,11 @@ fn from_prefix(length: u8) -> Request {
     }
 }
 
-fn shortages(world: &mut World, id: SessionId, request: Request) -> Vec<Notice> {
+fn shortages(world: &mut World, id: SessionId, request: Request) -> Vec<OperatorEvent> {
     world.middlebox.receive(START, id, Message::request(Tid(1), request).to_bytes(), &mut world.batch);
-    let notices = world.batch.notices().to_vec();
+    let operator_events = world.batch.operator_events().to_vec();
     world.release();
-    notices
+    operator_events
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_rule_quota_applies_to_each_agent_separately() {
     world.ask(START, alice, plc(first, 0));
     world.granted(START, alice, per(60));
     let short = shortages(&mut world, alice, per(60));
-    assert!(matches!(short[..], [Notice::Exhausted(_, ExhaustedResource::Rules)]), "{short:?}");
+    assert!(matches!(short[..], [OperatorEvent::Exhausted(_, ExhaustedResource::Rules)]), "{short:?}");
 }
 
 #[test]

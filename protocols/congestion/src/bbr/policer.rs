@@ -19,7 +19,7 @@ const ROUNDS_OF_USE: u32 = 48;
 
 /// Units delivered and lost up to a time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
+pub(crate) struct DeliveryTotals {
     /// The time at which the counts were taken.
     pub(crate) at: Time,
     /// Units delivered.
@@ -31,7 +31,7 @@ pub(crate) struct Tally {
 /// The effect of one acknowledgment or timeout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PolicerUpdate {
-    pub(crate) tally: Tally,
+    pub(crate) tally: DeliveryTotals,
     /// Whether units were newly marked lost.
     pub(crate) losses: bool,
     /// Whether the application, not the network, limited sending.
@@ -52,7 +52,7 @@ pub(crate) struct Policer {
     in_use: bool,
     /// Rounds since the start of the interval, or since `bandwidth` has been in use.
     rounds: u32,
-    start: Tally,
+    start: DeliveryTotals,
 }
 
 impl Policer {
@@ -62,12 +62,12 @@ impl Policer {
     }
 
     /// Forgets the detected bandwidth and starts an interval.
-    pub(crate) fn reset(&mut self, tally: Tally) {
+    pub(crate) fn reset(&mut self, tally: DeliveryTotals) {
         *self = Self { start: tally, ..Self::default() };
     }
 
     /// Starts an interval.
-    fn restart(&mut self, tally: Tally) {
+    fn restart(&mut self, tally: DeliveryTotals) {
         (self.start, self.rounds) = (tally, 0);
     }
 
@@ -136,7 +136,7 @@ mod tests {
     /// Runs rounds of 20 ms with `lost` of 100 units lost; returns the rounds after which the bandwidth in use changed.
     fn changes(policer: &mut Policer, rounds: std::ops::Range<u32>, lost: u32) -> Vec<u32> {
         let turn = |round: u32| PolicerUpdate {
-            tally: Tally {
+            tally: DeliveryTotals {
                 at: Time::from_millis(u64::from(20 * round)),
                 delivered: (100 - lost) * round,
                 lost: lost * round,
@@ -174,7 +174,7 @@ mod tests {
     }
 
     /// Runs an interval of five rounds of 20 ms that begins with a loss, with `delivered` and `lost` units in each.
-    fn interval(policer: &mut Policer, tally: &mut Tally, delivered: u32, lost: u32) {
+    fn interval(policer: &mut Policer, tally: &mut DeliveryTotals, delivered: u32, lost: u32) {
         for _ in 0..MIN_ROUNDS {
             tally.at += Duration::from_millis(20);
             (tally.delivered, tally.lost) = (tally.delivered + delivered, tally.lost + lost);
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    fn turn(tally: Tally) -> PolicerUpdate {
+    fn turn(tally: DeliveryTotals) -> PolicerUpdate {
         PolicerUpdate {
             tally,
             losses: true,
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn after_intervals(rates: &[u32]) -> Policer {
-        let (mut policer, mut tally) = (Policer::default(), Tally::default());
+        let (mut policer, mut tally) = (Policer::default(), DeliveryTotals::default());
         policer.observe(PolicerUpdate { round_began: false, ..turn(tally) }, true);
         rates.iter().for_each(|delivered| interval(&mut policer, &mut tally, *delivered, *delivered));
         policer
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn application_limited_interval_is_discarded() {
         let (mut policer, tally) =
-            (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
+            (after_intervals(&[80]), DeliveryTotals { at: Time::from_millis(90), delivered: 400, lost: 400 });
         policer.observe(PolicerUpdate { application_limited: true, ..turn(tally) }, true);
         assert!(policer.bandwidth.is_none() && !policer.is_sampling);
         assert_eq!(policer.start.delivered, 400, "the next interval starts here");
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn interval_is_abandoned_after_sixteen_rounds() {
         let (mut policer, tally) =
-            (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
+            (after_intervals(&[80]), DeliveryTotals { at: Time::from_millis(90), delivered: 400, lost: 400 });
         let quiet = PolicerUpdate { losses: false, ..turn(tally) };
         assert!((0..16).all(|_| !policer.observe(quiet, true)));
         assert!(policer.bandwidth.is_some());
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn rounds_of_use_count_only_while_cruising() {
         let mut policer = after_intervals(&[80, 80]);
-        let later = turn(Tally { at: Time::from_millis(900), delivered: 9000, lost: 9000 });
+        let later = turn(DeliveryTotals { at: Time::from_millis(900), delivered: 9000, lost: 9000 });
         assert!((0..100).all(|_| !policer.observe(later, false)));
         assert!((0..100).all(|_| !policer.observe(PolicerUpdate { round_began: false, ..later }, true)));
         assert!((0..47).all(|_| !policer.observe(later, true)) && policer.observe(later, true));
@@ -248,10 +248,10 @@ mod tests {
     fn interval_lasts_at_least_a_millisecond() {
         let found = |step| {
             let mut policer = Policer::default();
-            policer.observe(PolicerUpdate { round_began: false, ..turn(Tally::default()) }, true);
+            policer.observe(PolicerUpdate { round_began: false, ..turn(DeliveryTotals::default()) }, true);
             for n in 1..=4 {
                 let at = Time::ZERO + Duration::from_micros(step) * u64::from(n);
-                policer.observe(turn(Tally { at, delivered: 10 * n, lost: 10 * n }), true);
+                policer.observe(turn(DeliveryTotals { at, delivered: 10 * n, lost: 10 * n }), true);
             }
             policer.bandwidth.is_some()
         };

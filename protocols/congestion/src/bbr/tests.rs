@@ -22,7 +22,7 @@ fn cruising(quantum: u32) -> Bbr {
     bbr.full.reached = true;
     (bbr.mode, bbr.phase) = (Mode::ProbeBandwidth, 2);
     bbr.set_gains();
-    bbr.pace(bbr.estimate(), GAIN_ONE, None);
+    bbr.set_pacing_rate_with_gain(bbr.estimate(), GAIN_ONE, None);
     bbr
 }
 
@@ -31,8 +31,8 @@ fn ack(in_flight: u32) -> AckSample {
     AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one_segment(NOW, ROUND_TRIP) }
 }
 
-fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Option<Sample> {
-    Some(Sample {
+fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Option<RateSample> {
+    Some(RateSample {
         prior_delivered,
         delivered,
         interval: ROUND_TRIP,
@@ -91,7 +91,8 @@ fn in_network_excludes_units_delivered_before_the_next_burst() {
 fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
     let mut bbr = cruising(1);
     bbr.on_congestion(100);
-    let fast = |in_flight, newly_lost| AckSample { newly_lost, recovery: Recovery::Fast, ..ack(in_flight) };
+    let fast =
+        |in_flight, newly_lost| AckSample { newly_lost, recovery: RecoveryKind::Fast, ..ack(in_flight) };
     let mut cwnd = 100;
     for (in_flight, lost, window) in [(30, 5, 31), (30, 0, 31), (26, 4, 27), (20, 0, 27), (29, 0, 30)] {
         bbr.set_window(&fast(in_flight, lost), &mut cwnd);
@@ -112,7 +113,7 @@ fn window_is_restored_after_a_timeout() {
     bbr.on_congestion(60);
     bbr.on_timeout(3);
     let mut cwnd = 1;
-    bbr.set_window(&AckSample { recovery: Recovery::Timeout, ..ack(0) }, &mut cwnd);
+    bbr.set_window(&AckSample { recovery: RecoveryKind::Timeout, ..ack(0) }, &mut cwnd);
     assert_eq!(cwnd, 4, "BBRMinPipeCwnd");
     bbr.set_window(&ack(0), &mut cwnd);
     assert_eq!(cwnd, 61);
@@ -126,11 +127,11 @@ fn reduced_window_is_saved_only_if_larger() {
         bbr.save_window(50);
         bbr.set_window(&AckSample { delivered: 1, recovery, ..ack(10) }, &mut 50);
         bbr.save_window(20);
-        bbr.memory.restored(0)
+        bbr.memory.restored_window(0)
     };
-    assert_eq!(after(Mode::ProbeBandwidth, Recovery::None), 20);
-    assert_eq!(after(Mode::ProbeBandwidth, Recovery::Fast), 50);
-    assert_eq!(after(Mode::ProbeRoundTrip, Recovery::None), 50);
+    assert_eq!(after(Mode::ProbeBandwidth, RecoveryKind::None), 20);
+    assert_eq!(after(Mode::ProbeBandwidth, RecoveryKind::Fast), 50);
+    assert_eq!(after(Mode::ProbeRoundTrip, RecoveryKind::None), 50);
 }
 
 /// tcp_bbr.c, bbr_save_cwnd: the window after a timeout is not saved, even before the next acknowledgment.
@@ -140,7 +141,7 @@ fn window_of_a_timeout_is_not_saved() {
     bbr.on_congestion(60);
     bbr.on_timeout(1);
     bbr.save_window(20);
-    assert_eq!(bbr.memory.restored(0), 60);
+    assert_eq!(bbr.memory.restored_window(0), 60);
 }
 
 /// Section 4.2.3.5: below the target the window grows by the delivered units; until the pipe is full it is not reduced.
@@ -154,17 +155,17 @@ fn window_grows_to_its_target_by_the_delivered_units() {
     assert_eq!([50, 85, 86, 200].map(|cwnd| next(&mut full, cwnd)), [51, 86, 86, 86]);
     let mut seeking = cruising(1);
     seeking.full.reached = false;
-    seeking.deliveries.count(100);
+    seeking.deliveries.count_delivered(100);
     assert_eq!([50, 85, 86, 200].map(|cwnd| next(&mut seeking, cwnd)), [51, 86, 86, 200]);
     let mut beginning = cruising(1);
     beginning.full.reached = false;
-    beginning.deliveries.count(8);
+    beginning.deliveries.count_delivered(8);
     assert_eq!(next(&mut beginning, 200), 201, "nine segments are delivered, fewer than the initial window");
-    beginning.deliveries.count(1);
+    beginning.deliveries.count_delivered(1);
     assert_eq!(next(&mut beginning, 200), 200);
     let mut octets = cruising(1000);
     octets.full.reached = false;
-    octets.deliveries.count(8000);
+    octets.deliveries.count_delivered(8000);
     assert_eq!(next(&mut octets, 200_000), 200_001);
 }
 
@@ -203,7 +204,7 @@ fn application_limited_sample_counts_only_if_greater() {
 #[test]
 fn rounds_are_counted_by_delivered_units() {
     let mut bbr = cruising(1);
-    bbr.deliveries.count(9);
+    bbr.deliveries.count_delivered(9);
     for (prior_delivered, began, count) in [(0, false, 0), (1, true, 1), (9, false, 1), (10, true, 2)] {
         bbr.update_bandwidth(&ack(10), sample(prior_delivered, 10, false));
         assert_eq!((bbr.rounds.began, bbr.rounds.count), (began, count), "{prior_delivered}");
@@ -238,7 +239,7 @@ fn restart_from_idle_paces_at_the_estimated_bandwidth() {
     let later = NOW + RTT_LIFETIME + Duration::from_millis(8);
     let restarted = |limited| {
         let mut bbr = cruising(1);
-        bbr.pace(bbr.estimate(), 2 * GAIN_ONE, None);
+        bbr.set_pacing_rate_with_gain(bbr.estimate(), 2 * GAIN_ONE, None);
         if limited {
             bbr.deliveries.limit_by_application(5);
         }
@@ -322,7 +323,11 @@ fn probe_rtt_keeps_little_in_flight() {
 fn short_round_trip_has_longer_bursts() {
     let burst = |ms| {
         let mut bbr = cruising(1);
-        bbr.pace(Bandwidth::of(12_627, Duration::from_secs(1)), GAIN_ONE, Some(Duration::from_millis(ms)));
+        bbr.set_pacing_rate_with_gain(
+            Bandwidth::of(12_627, Duration::from_secs(1)),
+            GAIN_ONE,
+            Some(Duration::from_millis(ms)),
+        );
         bbr.pacing().burst
     };
     assert_eq!((burst(40), burst(1)), (12, 44));
@@ -331,8 +336,8 @@ fn short_round_trip_has_longer_bursts() {
 /// Runs rounds of 40 ms in which 20 units are delivered at once and, if `losses`, 20 are lost.
 fn rounds(bbr: &mut Bbr, count: u64, now: &mut Time, lost: &mut u32, losses: bool) {
     for _ in 0..count {
-        let departure = bbr.deliveries.depart(*now, false);
-        bbr.deliveries.deliver(departure, *now);
+        let departure = bbr.deliveries.on_segment_sent(*now, false);
+        bbr.deliveries.on_segment_delivered(departure, *now);
         *now += ROUND_TRIP;
         let newly_lost = if losses { 20 } else { 0 };
         *lost += newly_lost;
@@ -364,8 +369,8 @@ fn aggregated_acknowledgments_raise_the_excess() {
     let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
     rounds(&mut bbr, 3, &mut now, &mut lost, false);
     let before = bbr.aggregation.excess();
-    let departure = bbr.deliveries.depart(now, false);
-    bbr.deliveries.deliver(departure, now);
+    let departure = bbr.deliveries.on_segment_sent(now, false);
+    bbr.deliveries.on_segment_delivered(departure, now);
     let at_once = AckSample { now: now + ROUND_TRIP, delivered: 90, ..ack(0) };
     bbr.on_acknowledged(&at_once, &mut 200, &mut 40);
     assert!(bbr.aggregation.excess() >= before + 30, "{} after {before}", bbr.aggregation.excess());
@@ -384,9 +389,13 @@ fn a_policed_path_is_not_probed() {
     bbr.phase = 0;
     bbr.set_gains();
     assert_eq!((bbr.pacing_gain, bbr.cwnd_gain), (GAIN_ONE * 5 / 4, 2 * GAIN_ONE));
-    let mut tally = Tally { at: NOW, delivered: 0, lost: 0 };
+    let mut tally = DeliveryTotals { at: NOW, delivered: 0, lost: 0 };
     for _ in 0..20 {
-        tally = Tally { at: tally.at + ROUND_TRIP, delivered: tally.delivered + 20, lost: tally.lost + 20 };
+        tally = DeliveryTotals {
+            at: tally.at + ROUND_TRIP,
+            delivered: tally.delivered + 20,
+            lost: tally.lost + 20,
+        };
         let turn = PolicerUpdate {
             tally,
             losses: true,

@@ -53,7 +53,7 @@ impl Path {
 
     fn send(&mut self) {
         let outstanding = !self.flight.is_empty();
-        let remembered = self.bbr.deliveries.depart(self.now, outstanding);
+        let remembered = self.bbr.deliveries.on_segment_sent(self.now, outstanding);
         self.line_free = self.line_free.max(self.now) + Duration::from_nanos(1_000_000_000 / RATE);
         self.flight.push_back((self.line_free + ROUND_TRIP, self.now, remembered));
         let gap = u64::from(SEGMENT) * 1_000_000_000 / self.bbr.pacing().rate.max(1);
@@ -65,7 +65,7 @@ impl Path {
         let (_, sent, departure) = self.flight.pop_front().expect("something is in flight");
         let rtt = self.now.since(sent);
         self.min_rtt = self.min_rtt.min(rtt);
-        self.bbr.deliveries.deliver(departure, sent);
+        self.bbr.deliveries.on_segment_delivered(departure, sent);
         let ack = AckSample {
             min_rtt: Some(self.min_rtt),
             prior_in_flight,

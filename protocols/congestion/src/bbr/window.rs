@@ -3,7 +3,7 @@
 use hol_base::Duration;
 
 use super::bandwidth::{Bandwidth, GAIN_ONE};
-use super::{AckSample, Bbr, Mode, Recovery, min_burst_segments};
+use super::{AckSample, Bbr, Mode, RecoveryKind, min_burst_segments};
 use crate::pacing::Pacing;
 
 /// Segments that keep a path busy if the receiver acknowledges every second one. Draft, section 4.2.3.3:
@@ -20,14 +20,14 @@ pub(super) struct SavedState {
     /// The window before recovery or a probe.
     window: u32,
     /// The recovery state at the previous acknowledgment.
-    recovery: Recovery,
+    recovery: RecoveryKind,
     /// Whether the sender sends only as much as was delivered: the first round of a recovery. Draft, section 4.2.3.4.
     conserves_packets: bool,
 }
 
 impl Default for SavedState {
     fn default() -> Self {
-        Self { window: 0, recovery: Recovery::None, conserves_packets: false }
+        Self { window: 0, recovery: RecoveryKind::None, conserves_packets: false }
     }
 }
 
@@ -38,11 +38,11 @@ impl SavedState {
     }
 
     pub(super) fn on_timeout(&mut self) {
-        self.recovery = Recovery::Timeout;
+        self.recovery = RecoveryKind::Timeout;
     }
 
     /// Returns the saved window, or `cwnd` if larger.
-    pub(super) fn restored(&self, cwnd: u32) -> u32 {
+    pub(super) fn restored_window(&self, cwnd: u32) -> u32 {
         cwnd.max(self.window)
     }
 }
@@ -55,7 +55,7 @@ impl Bbr {
 
     /// Saves the window before a loss or a probe reduces it. Draft, section 4.2.3.4: BBRSaveCwnd.
     pub(super) fn save_window(&mut self, cwnd: u32) {
-        let is_good = self.memory.recovery == Recovery::None && self.mode != Mode::ProbeRoundTrip;
+        let is_good = self.memory.recovery == RecoveryKind::None && self.mode != Mode::ProbeRoundTrip;
         self.memory.window = if is_good { cwnd } else { self.memory.window.max(cwnd) };
     }
 
@@ -134,13 +134,13 @@ impl Bbr {
         let conserved = ack.in_flight + ack.delivered;
         let mut window = if ack.newly_lost > 0 { cwnd.saturating_sub(ack.newly_lost).max(1) } else { cwnd };
         let before = std::mem::replace(&mut self.memory.recovery, ack.recovery);
-        if ack.recovery == Recovery::Fast && before != Recovery::Fast {
+        if ack.recovery == RecoveryKind::Fast && before != RecoveryKind::Fast {
             self.memory.conserves_packets = true;
             self.rounds.next = self.deliveries.delivered();
             window = conserved;
-        } else if before != Recovery::None && ack.recovery == Recovery::None {
+        } else if before != RecoveryKind::None && ack.recovery == RecoveryKind::None {
             self.memory.conserves_packets = false;
-            window = self.memory.restored(window);
+            window = self.memory.restored_window(window);
         }
         (
             if self.memory.conserves_packets { window.max(conserved) } else { window },

@@ -3,8 +3,8 @@
 use hol_base::{Duration, Time};
 
 use super::loss::is_too_high;
-use super::model::scaled;
-use super::{AckSample, Bandwidth, Bbr3, GAIN_ONE, Sample, State};
+use super::model::scale_by_gain;
+use super::{AckSample, Bandwidth, Bbr3, GAIN_ONE, RateSample, State};
 
 /// Maximum number of rounds between two probes for bandwidth, so that Reno gets its share. Draft, section 5.3.3.5.
 const RENO_ROUNDS: u32 = 63;
@@ -67,7 +67,7 @@ impl Bbr3 {
 
     /// Enters ProbeBW_REFILL: BBRStartProbeBW_REFILL.
     fn start_refill(&mut self) {
-        self.model.forget_short_term();
+        self.model.reset_short_term_model();
         (self.cycle.up_rounds, self.cycle.up_acked) = (0, 0);
         self.cycle.ack_phase = AckPhase::Refilling;
         self.rounds.begin(self.deliveries.delivered());
@@ -85,7 +85,7 @@ impl Bbr3 {
     }
 
     /// Advances the cycle after an acknowledgment of new data: BBRUpdateProbeBWCyclePhase.
-    pub(super) fn update_cycle(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) {
+    pub(super) fn update_cycle(&mut self, ack: &AckSample, sample: Option<&RateSample>, cwnd: u32) {
         if !self.full.reached {
             return;
         }
@@ -96,7 +96,7 @@ impl Bbr3 {
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
             State::Refill if self.rounds.began => {
                 self.losses.bw_probe_samples = true;
-                self.start_up(ack.now, sample.map(Sample::bandwidth).unwrap_or_default(), cwnd);
+                self.start_up(ack.now, sample.map(RateSample::bandwidth).unwrap_or_default(), cwnd);
             }
             State::Up if goes_down => self.start_down(ack.now),
             _ => {}
@@ -118,10 +118,10 @@ impl Bbr3 {
     }
 
     /// Returns whether probing has found no more bandwidth: BBRIsTimeToGoDown.
-    fn is_time_to_go_down(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) -> bool {
+    fn is_time_to_go_down(&mut self, ack: &AckSample, sample: Option<&RateSample>, cwnd: u32) -> bool {
         let is_bound = self.model.long_term_in_flight.is_some_and(|max| cwnd >= max);
         if ack.is_cwnd_limited && is_bound {
-            self.full.reset(sample.map(Sample::bandwidth).unwrap_or_default());
+            self.full.reset(sample.map(RateSample::bandwidth).unwrap_or_default());
             return false;
         }
         self.full.now_reached
@@ -131,7 +131,7 @@ impl Bbr3 {
     /// BBRInflightWithHeadroom.
     pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
         let max = self.model.long_term_in_flight?;
-        let headroom = scaled(max, HEADROOM).max(self.quantum);
+        let headroom = scale_by_gain(max, HEADROOM).max(self.quantum);
         Some(max.saturating_sub(headroom).max(self.min_window()))
     }
 
@@ -158,7 +158,7 @@ impl Bbr3 {
     }
 
     /// Adapts inflight_longterm and the bandwidth filter to an acknowledgment: BBRAdaptLongTermModel.
-    fn adapt_long_term_model(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) {
+    fn adapt_long_term_model(&mut self, ack: &AckSample, sample: Option<&RateSample>, cwnd: u32) {
         if self.cycle.ack_phase == AckPhase::Starting && self.rounds.began {
             self.cycle.ack_phase = AckPhase::Feedback;
         }

@@ -2,8 +2,8 @@
 
 use hol_base::Time;
 
-use super::{AckSample, Bandwidth, Bbr3, LostSegment, Recovery, Sample, State};
-use crate::bbr3::model::{BETA, scaled};
+use super::{AckSample, Bandwidth, Bbr3, LostSegment, RateSample, RecoveryKind, State};
+use crate::bbr3::model::{BETA, scale_by_gain};
 
 /// The tolerated share of losses is 2 %. Draft, section 2.7: BBR.LossThresh.
 const LOSS_THRESHOLD: u64 = 2;
@@ -89,7 +89,8 @@ impl Bbr3 {
     fn handle_too_high(&mut self, now: Time, in_flight: u32, application_limited: bool, cwnd: u32) {
         self.losses.bw_probe_samples = false;
         if !application_limited {
-            self.model.long_term_in_flight = Some(in_flight.max(scaled(self.target_in_flight(cwnd), BETA)));
+            self.model.long_term_in_flight =
+                Some(in_flight.max(scale_by_gain(self.target_in_flight(cwnd), BETA)));
         }
         if self.state == State::Up {
             self.start_down(now);
@@ -97,7 +98,7 @@ impl Bbr3 {
     }
 
     /// Ends startup after a round in fast recovery with too many losses. Draft, section 5.3.1.3: BBRCheckStartupHighLoss.
-    pub(super) fn check_startup_high_loss(&mut self, ack: &AckSample, sample: Option<&Sample>) {
+    pub(super) fn check_startup_high_loss(&mut self, ack: &AckSample, sample: Option<&RateSample>) {
         if !self.losses.round_began {
             return;
         }
@@ -105,7 +106,10 @@ impl Bbr3 {
         self.losses.range_end = None;
         let Some(sample) = sample else { return };
         let lost = ack.lost.wrapping_sub(sample.prior_lost);
-        if ack.recovery == Recovery::Fast && ranges >= STARTUP_RANGES && is_too_high(lost, sample.in_flight) {
+        if ack.recovery == RecoveryKind::Fast
+            && ranges >= STARTUP_RANGES
+            && is_too_high(lost, sample.in_flight)
+        {
             self.full.reached = true;
             self.model.long_term_in_flight = Some(self.bandwidth_delay_product().max(self.model.latest.1));
         }
@@ -136,7 +140,7 @@ impl Bbr3 {
     /// Handles a retransmission timeout. Draft, section 5.6.4.4: BBROnEnterRTO.
     pub(crate) fn on_timeout(&mut self) {
         self.save_state();
-        self.recovery = Recovery::Timeout;
+        self.recovery = RecoveryKind::Timeout;
     }
 
     /// Handles a spurious loss detection. Draft, section 5.5.11.2: BBRHandleSpuriousLossDetection.

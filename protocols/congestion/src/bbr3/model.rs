@@ -1,6 +1,6 @@
 //! The model of the path: rounds, bandwidth, and their bounds. Draft-ietf-ccwg-bbr-05, sections 5.3.1.2 and 5.5.
 
-use super::{Bandwidth, Bbr3, GAIN_ONE, Sample};
+use super::{Bandwidth, Bbr3, GAIN_ONE, RateSample};
 use crate::delivery_rate::is_beyond;
 
 /// The multiplicative decrease of the short-term model. Draft, section 2.7: BBR.Beta.
@@ -113,7 +113,7 @@ impl Model {
     }
 
     /// Removes the short-term bounds: BBRResetShortTermModel.
-    pub(super) fn forget_short_term(&mut self) {
+    pub(super) fn reset_short_term_model(&mut self) {
         (self.short_term_bandwidth, self.short_term_in_flight) = (None, None);
     }
 
@@ -122,7 +122,7 @@ impl Model {
         let bandwidth = self.short_term_bandwidth.unwrap_or_else(|| self.max_bandwidth());
         let in_flight = self.short_term_in_flight.unwrap_or(cwnd);
         self.short_term_bandwidth = Some(self.latest.0.max(bandwidth.times(BETA)));
-        self.short_term_in_flight = Some(self.latest.1.max(scaled(in_flight, BETA)));
+        self.short_term_in_flight = Some(self.latest.1.max(scale_by_gain(in_flight, BETA)));
     }
 
     /// Limits the bandwidth by the short-term bound, which is reset on entering a state that accelerates.
@@ -134,11 +134,11 @@ impl Model {
 }
 
 /// Returns `units` times `gain`.
-pub(super) fn scaled(units: u32, gain: u32) -> u32 {
+pub(super) fn scale_by_gain(units: u32, gain: u32) -> u32 {
     (u64::from(units) * u64::from(gain) / u64::from(GAIN_ONE)) as u32
 }
 
-impl Sample {
+impl RateSample {
     /// Returns the delivery rate: RS.delivery_rate.
     pub(super) fn bandwidth(&self) -> Bandwidth {
         Bandwidth::of(self.delivered, self.interval)
@@ -147,7 +147,7 @@ impl Sample {
 
 impl Bbr3 {
     /// Updates the largest delivery rate and volume of this round. Draft, section 5.5.10.3: BBRUpdateLatestDeliverySignals.
-    pub(super) fn update_latest_delivery_signals(&mut self, sample: &Sample) {
+    pub(super) fn update_latest_delivery_signals(&mut self, sample: &RateSample) {
         let latest = &mut self.model.latest;
         *latest = (latest.0.max(sample.bandwidth()), latest.1.max(sample.delivered));
         if !is_beyond(self.losses.round_end, sample.prior_delivered) {
@@ -157,7 +157,7 @@ impl Bbr3 {
     }
 
     /// Starts the maxima of a new round. Draft, section 5.5.10.3: BBRAdvanceLatestDeliverySignals.
-    pub(super) fn advance_latest_delivery_signals(&mut self, sample: &Sample) {
+    pub(super) fn advance_latest_delivery_signals(&mut self, sample: &RateSample) {
         if self.losses.round_began {
             self.model.latest = (sample.bandwidth(), sample.delivered);
         }
@@ -165,7 +165,7 @@ impl Bbr3 {
 
     /// Updates the round, the bandwidth and, after a round with losses, the short-term bounds. Draft, section
     /// 5.5.10.3: BBRUpdateCongestionSignals.
-    pub(super) fn update_congestion_signals(&mut self, sample: &Sample, cwnd: u32) {
+    pub(super) fn update_congestion_signals(&mut self, sample: &RateSample, cwnd: u32) {
         self.rounds.update(sample.prior_delivered, self.deliveries.delivered());
         self.model.add_sample(sample.bandwidth(), sample.application_limited);
         if !self.losses.round_began {

@@ -103,7 +103,7 @@ impl Bbr3 {
         }
         self.round_trip.probed_at = now;
         *cwnd = (*cwnd).max(self.prior_cwnd);
-        self.model.forget_short_term();
+        self.model.reset_short_term_model();
         if self.full.reached {
             self.start_down(now);
             self.state = State::Cruise;

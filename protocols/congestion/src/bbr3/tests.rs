@@ -26,7 +26,7 @@ fn in_state(state: State) -> Bbr3 {
     bbr.model.bound_bandwidth();
     bbr.full.reached = true;
     bbr.state = state;
-    bbr.pace(bbr.model.bandwidth, GAIN_ONE, None);
+    bbr.set_pacing_rate_with_gain(bbr.model.bandwidth, GAIN_ONE, None);
     bbr
 }
 
@@ -35,8 +35,8 @@ fn ack(in_flight: u32) -> AckSample {
     AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one_segment(NOW, ROUND_TRIP) }
 }
 
-fn sample(bandwidth: u32, in_flight: u32, application_limited: bool) -> Sample {
-    Sample {
+fn sample(bandwidth: u32, in_flight: u32, application_limited: bool) -> RateSample {
+    RateSample {
         prior_delivered: 1,
         delivered: bandwidth,
         interval: ROUND_TRIP,
@@ -47,7 +47,7 @@ fn sample(bandwidth: u32, in_flight: u32, application_limited: bool) -> Sample {
 }
 
 fn lost(in_flight: u32, lost: u32, number: u32) -> LostSegment {
-    let departure = Deliveries::begin(NOW, 1).depart(NOW, true).with_counts(in_flight, 0);
+    let departure = DeliveryState::begin(NOW, 1).on_segment_sent(NOW, true).with_counts(in_flight, 0);
     LostSegment { departure, units: 1, lost, range: (number, number + 1) }
 }
 
@@ -87,10 +87,10 @@ fn startup_ends_above_two_per_cent_loss_in_six_ranges() {
         bbr.check_startup_done(&ack, Some(&sample(100, in_flight, false)));
         (bbr.state, bbr.model.long_term_in_flight)
     };
-    assert_eq!(exits(6, 100, Recovery::Fast), (State::Drain, Some(100)));
-    assert_eq!(exits(5, 100, Recovery::Fast).0, State::Startup);
-    assert_eq!(exits(6, 300, Recovery::Fast).0, State::Startup, "6 of 300 are 2 %");
-    assert_eq!(exits(6, 100, Recovery::None).0, State::Startup);
+    assert_eq!(exits(6, 100, RecoveryKind::Fast), (State::Drain, Some(100)));
+    assert_eq!(exits(5, 100, RecoveryKind::Fast).0, State::Startup);
+    assert_eq!(exits(6, 300, RecoveryKind::Fast).0, State::Startup, "6 of 300 are 2 %");
+    assert_eq!(exits(6, 100, RecoveryKind::None).0, State::Startup);
 }
 
 /// Section 5.3.2: until one bandwidth-delay product is in flight, or for three rounds.
@@ -285,7 +285,7 @@ fn saved_state_is_kept_until_the_next_loss() {
         bbr.on_lost(NOW, &lost(150, number, number), 200);
     }
     let mut cwnd = 200;
-    bbr.set_window(&AckSample { recovery: Recovery::Fast, ..ack(100) }, &mut cwnd);
+    bbr.set_window(&AckSample { recovery: RecoveryKind::Fast, ..ack(100) }, &mut cwnd);
     bbr.set_window(&ack(100), &mut cwnd);
     let late = bbr.clone();
     bbr.on_undo(200);
@@ -324,7 +324,7 @@ fn window_is_restored_after_recovery() {
     bbr.on_congestion(180);
     let mut cwnd = 20;
     bbr.on_timeout();
-    bbr.set_window(&AckSample { recovery: Recovery::Timeout, ..ack(10) }, &mut cwnd);
+    bbr.set_window(&AckSample { recovery: RecoveryKind::Timeout, ..ack(10) }, &mut cwnd);
     assert_eq!(cwnd, 21);
     bbr.set_window(&ack(10), &mut cwnd);
     assert_eq!(cwnd, 181);
@@ -336,7 +336,7 @@ fn a_restart_from_idle_paces_at_the_bandwidth() {
     let mut bbr = in_state(State::Down);
     bbr.deliveries.limit_by_application(0);
     let mut cwnd = 200;
-    bbr.pace(bbr.model.bandwidth, DOWN_GAIN, None);
+    bbr.set_pacing_rate_with_gain(bbr.model.bandwidth, DOWN_GAIN, None);
     let slower = bbr.pacing().rate;
     bbr.on_restart(NOW, &mut cwnd);
     assert!((bbr.pacing().rate as f64 / slower as f64 - 1.0 / 0.9).abs() < 0.01);

@@ -71,7 +71,7 @@ impl Path {
 
     fn send(&mut self) {
         let in_flight = self.flight.len() as u32;
-        let departure = self.bbr.depart(self.now, in_flight > 0, in_flight, self.lost);
+        let departure = self.bbr.on_segment_sent(self.now, in_flight > 0, in_flight, self.lost);
         let service = Duration::from_nanos(1_000_000_000 / RATE);
         let waiting = self.line_free.saturating_since(self.now);
         let is_lost = self.chance.chance(self.loss) || waiting > service * self.queue;
@@ -105,7 +105,7 @@ impl Path {
         } else {
             (delivered, rtt) = (1, Some(self.now.since(first.sent)));
             self.delivered += 1;
-            self.bbr.deliveries.deliver(first.departure, first.sent);
+            self.bbr.deliveries.on_segment_delivered(first.departure, first.sent);
         }
         let is_recovering = first.number < self.recovers_until;
         let ack = AckSample {
@@ -117,7 +117,7 @@ impl Path {
             rtt,
             prior_in_flight,
             in_flight: prior_in_flight - 1,
-            recovery: if is_recovering { Recovery::Fast } else { Recovery::None },
+            recovery: if is_recovering { RecoveryKind::Fast } else { RecoveryKind::None },
             departure: self.departure,
             ..AckSample::one_segment(self.now, ROUND_TRIP)
         };

@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 
-use super::{AckSample, Bandwidth, Bbr3, PROBE_RTT_CWND_GAIN, Recovery, STARTUP_GAIN, State};
+use super::{AckSample, Bandwidth, Bbr3, PROBE_RTT_CWND_GAIN, RecoveryKind, STARTUP_GAIN, State};
 use crate::pacing::Pacing;
 
 /// Number of segments that keep a path busy if every second one is acknowledged. Draft, section 2.7: BBR.MinPipeCwnd.
@@ -67,17 +67,17 @@ impl Bbr3 {
 
     /// Saves the window, to be restored after recovery or ProbeRTT. Draft, section 5.6.4.4: BBRSaveCwnd.
     pub(super) fn save_window(&mut self, cwnd: u32) {
-        let is_good = self.recovery == Recovery::None && self.state != State::ProbeRtt;
+        let is_good = self.recovery == RecoveryKind::None && self.state != State::ProbeRtt;
         self.prior_cwnd = if is_good { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
     /// Sets the window after an acknowledgment. Draft, section 5.6.4.6: BBRSetCwnd.
     pub(super) fn set_window(&mut self, ack: &AckSample, cwnd: &mut u32) {
         let before = std::mem::replace(&mut self.recovery, ack.recovery);
-        if before != Recovery::None && ack.recovery == Recovery::None {
+        if before != RecoveryKind::None && ack.recovery == RecoveryKind::None {
             *cwnd = (*cwnd).max(self.prior_cwnd);
         }
-        if ack.recovery == Recovery::None {
+        if ack.recovery == RecoveryKind::None {
             self.losses.end_recovery();
         }
         let product = self.bdp_with_gain(self.model.bandwidth, self.state.cwnd_gain());
@@ -107,24 +107,29 @@ impl Bbr3 {
     }
 
     /// Sets the pacing rate after an acknowledgment. Draft, section 5.6.2: BBRSetPacingRate.
-    pub(super) fn set_pace(&mut self, ack: &AckSample) {
+    pub(super) fn set_pacing_rate(&mut self, ack: &AckSample) {
         if !self.rtt_known && ack.smoothed_rtt.is_some() {
-            self.pace_by_round_trip(ack.smoothed_rtt, ack.min_rtt);
+            self.init_pacing_rate(ack.smoothed_rtt, ack.min_rtt);
         }
-        self.pace(self.model.bandwidth, self.state.pacing_gain(), ack.min_rtt);
+        self.set_pacing_rate_with_gain(self.model.bandwidth, self.state.pacing_gain(), ack.min_rtt);
     }
 
     /// Sets the first pacing rate from the initial window and the round-trip time. Draft, section 5.6.2: BBRInitPacingRate.
-    pub(super) fn pace_by_round_trip(&mut self, rtt: Option<Duration>, min_rtt: Option<Duration>) {
+    pub(super) fn init_pacing_rate(&mut self, rtt: Option<Duration>, min_rtt: Option<Duration>) {
         self.rtt_known = rtt.is_some();
         let bandwidth = Bandwidth::of(self.initial_window, rtt.unwrap_or(NOMINAL_RTT));
         self.pacing.rate = 0;
-        self.pace(bandwidth, STARTUP_GAIN, min_rtt);
+        self.set_pacing_rate_with_gain(bandwidth, STARTUP_GAIN, min_rtt);
     }
 
     /// Sets the pacing rate to `bandwidth` times `gain`; until the pipe is full the rate never falls. Draft,
     /// section 5.6.2: BBRSetPacingRateWithGain.
-    pub(super) fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
+    pub(super) fn set_pacing_rate_with_gain(
+        &mut self,
+        bandwidth: Bandwidth,
+        gain: u32,
+        min_rtt: Option<Duration>,
+    ) {
         let rate = bandwidth.octets_per_second(self.octets_per_unit(), gain) * (100 - PACING_MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
             let min_rtt = min_rtt.or(self.round_trip.min).map_or(u64::MAX, Duration::as_nanos);

@@ -145,7 +145,7 @@ fn data(item: &Item) -> Result<Data, String> {
         stream: item.count("sid")?,
         ssn: Ssn(item.count_or("ssn", 0)?),
         ppid: item.count_or("ppid", 0)?,
-        payload: fragment(item, Data::HEADER)?,
+        payload: fragment(item, Data::HEADER_LENGTH)?,
         stamp: SendTimes::default(),
     })
 }
@@ -167,7 +167,7 @@ fn i_data(item: &Item) -> Result<IData, String> {
         mid: Mid(item.count("mid")?),
         fsn: Fsn(if begins { 0 } else { item.count("fsn")? }),
         ppid: if begins { item.count_or("ppid", 0)? } else { 0 },
-        payload: fragment(item, IData::HEADER)?,
+        payload: fragment(item, IData::HEADER_LENGTH)?,
         stamp: SendTimes::default(),
     })
 }
@@ -373,7 +373,7 @@ fn cause(item: &Item) -> Result<Cause, String> {
 }
 
 /// Returns an outbound chunk in the syntax of scripts.
-pub(super) fn show(chunk: &Chunk) -> Item {
+pub(super) fn to_item(chunk: &Chunk) -> Item {
     let flags = |reflected: bool| if reflected { "T" } else { "0" };
     match chunk {
         Chunk::Data(data) => show_data(data),
@@ -443,7 +443,7 @@ fn raw(name: &str, whole: &[u8]) -> Item {
 fn show_data(data: &Data) -> Item {
     Item::new("DATA")
         .with("flgs", &show_data_flags(data.flags))
-        .with("len", &(Data::HEADER + data.payload.len()))
+        .with("len", &(Data::HEADER_LENGTH + data.payload.len()))
         .with("tsn", &data.tsn.0)
         .with("sid", &data.stream)
         .with("ssn", &data.ssn.0)
@@ -459,7 +459,7 @@ fn show_data_flags(flags: DataFlags) -> String {
 fn show_i_data(data: &IData) -> Item {
     let item = Item::new("I_DATA")
         .with("flgs", &show_data_flags(data.flags))
-        .with("len", &(IData::HEADER + data.payload.len()))
+        .with("len", &(IData::HEADER_LENGTH + data.payload.len()))
         .with("tsn", &data.tsn.0)
         .with("sid", &data.stream)
         .with("mid", &data.mid.0);

@@ -7,7 +7,7 @@ use hol_base::{Duration, Seed, Time};
 use hol_quic::{
     Config, EncryptedPackets, Endpoint, EndpointOutput, KeyLog, MessageMapping, OutgoingDatagram, Tls,
 };
-use hol_transport::{Command, Event, Failure, Message, Received, Reliability, Violation};
+use hol_transport::{Command, Event, Failure, Message, ReceivedData, Reliability, Violation};
 use hol_wire::Ecn;
 
 use crate::pipe::{CLIENT, Path, Pipe, SERVER, config};
@@ -107,17 +107,17 @@ impl Ends {
     fn offer(&mut self, side: usize, stream: u16, payload: Vec<u8>) -> bool {
         let (reliability, payload) = (Reliability::Full, Bytes::from(payload));
         let message = Message { stream, unordered: false, reliability, ppid: 0, payload };
-        let taken = self.sides[side].offer(self.now, message);
+        let taken = self.sides[side].try_send(self.now, message);
         self.settle();
         taken
     }
 
     fn tell(&mut self, side: usize, command: Command) {
-        self.sides[side].tell(self.now, command);
+        self.sides[side].handle_command(self.now, command);
         self.settle();
     }
 
-    fn received(&self, side: usize) -> Vec<&Received> {
+    fn received(&self, side: usize) -> Vec<&ReceivedData> {
         let events = self.events[side].iter();
         events.filter_map(|event| if let Event::Received(data) = event { Some(data) } else { None }).collect()
     }
@@ -281,11 +281,11 @@ fn held_packets_are_sent_after_release() {
     let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
     ends.run(Duration::from_millis(500));
     let sent = ends.sent;
-    ends.sides[0].hold(true);
+    ends.sides[0].set_paused(true);
     assert!(ends.offer(0, 0, vec![1; 100]));
     ends.run(Duration::from_millis(100));
     assert_eq!((ends.sent, ends.received(1).len()), (sent, 0));
-    ends.sides[0].hold(false);
+    ends.sides[0].set_paused(false);
     ends.settle();
     ends.run(Duration::from_millis(100));
     assert_eq!(ends.received(1).len(), 1);

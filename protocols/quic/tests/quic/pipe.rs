@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hol_base::{Digester, Duration, Rng, Seed, Time};
 use hol_quic::{Config, Endpoint, MessageMapping};
-use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Received, Reliability, drain};
+use hol_transport::{
+    Command, Endpoint as _, Event, Input, Message, Output, ReceivedData, Reliability, drain,
+};
 use hol_wire::{Address, Packet, Transport};
 
 pub const CLIENT: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 40_000);
@@ -44,7 +46,7 @@ pub struct Side {
     deadline: Option<Time>,
     /// Events except for data.
     pub events: Vec<(Time, Event)>,
-    pub received: Vec<(Time, Received)>,
+    pub received: Vec<(Time, ReceivedData)>,
     /// Packets that were sent.
     pub sent: Vec<(Time, Packet)>,
 }

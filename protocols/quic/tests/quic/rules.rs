@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Seed, Time};
 use hol_quic::{Config, MessageMapping};
-use hol_transport::{Command, Endpoint as _, Event, Failure, Received};
+use hol_transport::{Command, Endpoint as _, Event, Failure, ReceivedData};
 use hol_wire::quic::{Frame, PacketNumberSpace, packets};
 use hol_wire::{Packet, Transport};
 
@@ -46,7 +46,7 @@ fn is_ack(frame: &Frame) -> bool {
 }
 
 /// Returns the last message that a side received, with its time.
-fn received(side: &Side) -> &(Time, Received) {
+fn received(side: &Side) -> &(Time, ReceivedData) {
     side.received.last().expect("nothing came")
 }
 

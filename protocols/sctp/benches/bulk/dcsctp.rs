@@ -9,7 +9,7 @@ use hol_base::Time;
 use crate::Bulk;
 use crate::wire::Wire;
 
-pub fn carry(bulk: Bulk) {
+pub fn transfer(bulk: Bulk) {
     let options = Options {
         mtu: Bulk::MTU,
         max_message_size: Bulk::BUFFER,
@@ -31,13 +31,13 @@ pub fn carry(bulk: Bulk) {
         for (number, end) in ends.iter_mut().enumerate() {
             while let Some(event) = end.poll_event() {
                 if let SocketEvent::SendPacket(octets) = event {
-                    wire.take(1 - number, octets);
+                    wire.send(1 - number, octets);
                 }
             }
             received += std::iter::from_fn(|| end.get_next_message()).count() as u64;
         }
         let due = ends.iter().map(|end| at(end.poll_timeout())).min();
-        let come = wire.go_on(due.map(|due| due.max(wire.now + hol_base::Duration::from_nanos(1))));
+        let come = wire.advance(due.map(|due| due.max(wire.now + hol_base::Duration::from_nanos(1))));
         let now = SocketTime::zero() + std::time::Duration::from_nanos(wire.now.as_nanos());
         ends.iter_mut().for_each(|end| end.advance_time(now));
         for (to, octets) in come {

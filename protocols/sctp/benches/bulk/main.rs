@@ -28,25 +28,25 @@ fn used() -> u64 {
     text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number comes first")
 }
 
-fn timed(carry: impl FnOnce()) -> u64 {
+fn timed(transfer: impl FnOnce()) -> u64 {
     let before = used();
-    carry();
+    transfer();
     used() - before
 }
 
 fn main() {
     let is_a_test = std::env::args().any(|word| word == "--test");
     let (rounds, octets_in_all) = if is_a_test { (1, 1_000_000) } else { (5, 30_000_000) };
-    let usrsctp = usrsctp::Program::make();
+    let usrsctp = usrsctp::Program::compile();
     println!("| octets a message | ours: ns a message | dcsctp | usrsctp |\n| --- | --- | --- | --- |");
     for octets in [128, 1024, 16_384] {
         let bulk = Bulk { messages: octets_in_all / octets as u64, octets };
         let mut min = [None::<u64>; 3];
         for _ in 0..rounds {
             let took = [
-                Some(timed(|| ours::carry(bulk))),
-                Some(timed(|| dcsctp::carry(bulk))),
-                usrsctp.as_ref().map(|program| program.carry(bulk)),
+                Some(timed(|| ours::transfer(bulk))),
+                Some(timed(|| dcsctp::transfer(bulk))),
+                usrsctp.as_ref().map(|program| program.transfer(bulk)),
             ];
             for (min, took) in min.iter_mut().zip(took) {
                 *min = (*min).into_iter().chain(took).min();

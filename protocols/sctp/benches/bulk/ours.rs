@@ -4,16 +4,16 @@ use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Seed, Time};
 use hol_sctp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability, drain};
-use hol_wire::{Address, Packet, Transport, ip_header, ipv4, sctp};
+use hol_wire::{Address, Packet, Transport, ip_header_length, ipv4, sctp};
 
 use crate::Bulk;
 use crate::wire::Wire;
 
 const HERE: Address = ipv4(127, 0, 0, 1);
 
-pub fn carry(bulk: Bulk) {
+pub fn transfer(bulk: Bulk) {
     let config = Config {
-        mtu: ByteCount((Bulk::MTU + ip_header(HERE)) as u64),
+        mtu: ByteCount((Bulk::MTU + ip_header_length(HERE)) as u64),
         receive_buffer: ByteCount(Bulk::BUFFER as u64),
         send_buffer: ByteCount(Bulk::BUFFER as u64),
         wakeup: Duration::ZERO,
@@ -36,13 +36,13 @@ pub fn carry(bulk: Bulk) {
         }
         for (number, end) in ends.iter_mut().enumerate() {
             due[number] = drain(end, wire.now, |_, output| match output {
-                Output::Transmit(packet) => wire.take(1 - number, octets(packet)),
+                Output::Transmit(packet) => wire.send(1 - number, octets(packet)),
                 Output::Event(Event::Connected) => is_up |= number == 0,
                 Output::Event(Event::Received(_)) => received += 1,
                 _ => {}
             });
         }
-        for (to, octets) in wire.go_on(Time::earliest(due)) {
+        for (to, octets) in wire.advance(Time::earliest(due)) {
             let packet = sctp::Packet::parse(octets).unwrap();
             ends[to].handle(wire.now, Input::Packet(Packet::new(HERE, HERE, packet)));
         }

@@ -15,7 +15,7 @@ pub struct Program {
 impl Program {
     const NAME: &str = "usrsctp";
 
-    pub fn make() -> Option<Self> {
+    pub fn compile() -> Option<Self> {
         let program = Self { directory: tempfile::tempdir().unwrap() };
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/bulk/usrsctp.c");
         let mut compiler = Command::new("cc");
@@ -29,7 +29,7 @@ impl Program {
     }
 
     /// Runs the transfer in the program; returns the processor time of the program in ns.
-    pub fn carry(&self, bulk: Bulk) -> u64 {
+    pub fn transfer(&self, bulk: Bulk) -> u64 {
         let Bulk { messages, octets } = bulk;
         let words =
             [messages, octets as u64, Bulk::MTU as u64, Bulk::DELAY.as_nanos() / 1000, Bulk::BUFFER as u64];

@@ -15,12 +15,12 @@ pub struct Wire {
 }
 
 impl Wire {
-    pub fn take(&mut self, to: usize, octets: impl Into<Bytes>) {
+    pub fn send(&mut self, to: usize, octets: impl Into<Bytes>) {
         self.under_way.push_back((self.now + Bulk::DELAY, to, octets.into()));
     }
 
     /// Advances to the next packet or to the deadline of an end; returns the packets that arrive then.
-    pub fn go_on(&mut self, due: Option<Time>) -> Vec<(usize, Bytes)> {
+    pub fn advance(&mut self, due: Option<Time>) -> Vec<(usize, Bytes)> {
         let arrival = self.under_way.front().map(|(at, ..)| *at);
         self.now =
             Time::earliest([arrival, due]).expect("an event is pending until all messages have arrived");

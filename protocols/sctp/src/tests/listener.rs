@@ -174,7 +174,7 @@ fn associations_draw_different_numbers() {
     let cookie = HOST.cookie(&mut listener, Time::ZERO);
     let association = listener.handle(Time::ZERO, HOST.echo(&cookie)).expect("an association");
     let mut drawn = association.rng.clone();
-    let tags = [(); 3].map(|()| association.secret.tag(drawn.next_u64()));
+    let tags = [(); 3].map(|()| association.secret.derive_tag(drawn.next_u64()));
     let later = [(); 3].map(|()| OTHER.cookie(&mut listener, Time::ZERO).0);
     assert!(later.iter().all(|tag| !tags.contains(tag)));
 }

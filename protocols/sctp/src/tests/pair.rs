@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hol_base::{Digest, Digester, Duration, Rng, Seed, Time};
-use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Received, Reliability, drain};
+use hol_transport::{
+    Command, Endpoint as _, Event, Input, Message, Output, ReceivedData, Reliability, drain,
+};
 use hol_wire::Packet;
 
 use super::script::{LOCAL, LOCAL_PORT, REMOTE, REMOTE_PORT};
@@ -212,7 +214,7 @@ impl Pair {
         self.run_while(Duration::from_secs(3600), |pair| !pair.sides.iter().all(Endpoint::is_closed));
     }
 
-    pub(super) fn received(&self, side: usize) -> Vec<&Received> {
+    pub(super) fn received(&self, side: usize) -> Vec<&ReceivedData> {
         let message = |(_, event): &'_ (Time, Event)| matches!(event, Event::Received(_));
         let events = self.events[side].iter().filter(|event| message(event));
         events

@@ -4,7 +4,7 @@ use super::script::{
     LOCAL, LOCAL_PORT, PEER_TAG, REMOTE, REMOTE_PORT, Script, config, data, init_ack, message,
 };
 use super::server::{Server, init, init_with};
-use crate::{Config, answer_to_stray};
+use crate::{Config, response_to_out_of_the_blue};
 use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_transport::{Command, Endpoint as _, Event, Failure, Input, Output, drain};
@@ -174,11 +174,11 @@ fn init_without_a_listener_is_aborted_with_its_tag() {
         zero_checksum: false,
         chunks: smallvec![init(vec![])],
     };
-    let answer = answer_to_stray(&stray).expect("it is refused");
+    let answer = response_to_out_of_the_blue(&stray).expect("it is refused");
     assert_eq!((answer.verification_tag, &answer.chunks[0]), (PEER_TAG, &abort(false)));
     // Section 3.3.2: without a tag there is no answer.
     stray.chunks = smallvec![init_with(0, vec![])];
-    assert_eq!(answer_to_stray(&stray), None);
+    assert_eq!(response_to_out_of_the_blue(&stray), None);
     let mut ended_without_tag = Script::closed(config(), 1);
     ended_without_tag.inject_with_tag(0, stray.chunks);
     assert!(ended_without_tag.packets.is_empty());

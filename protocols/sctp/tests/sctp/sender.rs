@@ -46,7 +46,7 @@ impl Direction {
     const DELAY: Duration = Duration::from_millis(20);
     const QUEUE: Duration = Duration::from_millis(100 * 1200 * 8 / 10_000);
     /// Octets of a header, the same for all senders, instead of those of IP, UDP and DTLS.
-    const HEADER: usize = 20;
+    const HEADER_LENGTH: usize = 20;
 
     /// Returns when a packet arrives; `None` if it is lost.
     fn carry(&mut self, now: Time, octets: &Bytes) -> Option<Time> {
@@ -54,7 +54,7 @@ impl Direction {
         if self.chance.chance(self.loss) || begins.saturating_since(now) > Self::QUEUE {
             return None;
         }
-        self.free = begins + Self::OCTET * (octets.len() + Self::HEADER) as u64;
+        self.free = begins + Self::OCTET * (octets.len() + Self::HEADER_LENGTH) as u64;
         Some(self.free + Self::DELAY)
     }
 }

@@ -122,7 +122,9 @@ fn fack_finds_two_adjacent_losses_one_report_sooner() {
 #[test]
 fn fack_finds_a_lost_retransmission_by_later_data() {
     // Linux 2.6.16: net/ipv4/tcp_input.c tcp_sacktag_write_queue, event C. With detection by count the sender waits for the timeout.
-    for (recovery, expected) in [(hol_tcp::Recovery::Fack, vec![0]), (hol_tcp::Recovery::Sack, vec![])] {
+    for (recovery, expected) in
+        [(hol_tcp::LossDetection::Fack, vec![0]), (hol_tcp::LossDetection::Sack, vec![])]
+    {
         let config = Config { initial_window: 10, recovery, ..linux_2_6_16() };
         let mut script = Script::connected(config, 20);
         script.writes(14_600);

@@ -315,7 +315,7 @@ fn data_beyond_the_window_are_acknowledged_and_dropped() {
 #[test]
 fn window_without_sack_grows_with_acknowledged_data() {
     // RFC 5681 section 3.1: by SMSS for each segment in slow start.
-    let config = Config { sack: false, recovery: hol_tcp::Recovery::NewReno, ..linux() };
+    let config = Config { sack: false, recovery: hol_tcp::LossDetection::NewReno, ..linux() };
     let mut script = Script::connected(config, 20);
     assert_eq!(script.writes(14_600).len(), 10);
     script.at(40);
@@ -326,7 +326,7 @@ fn window_without_sack_grows_with_acknowledged_data() {
 #[test]
 fn duplicate_ack_has_no_data_and_no_new_window() {
     // RFC 5681 section 2.
-    let config = Config { sack: false, recovery: hol_tcp::Recovery::NewReno, ..rfc() };
+    let config = Config { sack: false, recovery: hol_tcp::LossDetection::NewReno, ..rfc() };
     let mut script = Script::connected(config, 20);
     (0..4).for_each(|_| drop(script.writes(100)));
     script.at(40);
@@ -418,7 +418,9 @@ fn more_dsacks_than_retransmissions_undo_nothing() {
 #[test]
 fn timeout_with_rack_spares_segments_younger_than_an_rtt() {
     // RFC 8985 section 6.3; without RACK every segment is considered lost (RFC 6298 section 5.4).
-    for (recovery, expected) in [(hol_tcp::Recovery::Rack, vec![]), (hol_tcp::Recovery::Sack, vec![200])] {
+    for (recovery, expected) in
+        [(hol_tcp::LossDetection::Rack, vec![]), (hol_tcp::LossDetection::Sack, vec![200])]
+    {
         let mut script =
             Script::connected(Config { tlp: false, collapse_on_retransmit: false, recovery, ..linux() }, 100);
         script.writes(100);

@@ -27,14 +27,14 @@ pub(super) enum StopReason {
 }
 
 impl ByteOrder {
-    pub fn word(self, octets: [u8; 4]) -> u32 {
+    pub fn decode_u32(self, octets: [u8; 4]) -> u32 {
         match self {
             Self::Little => u32::from_le_bytes(octets),
             Self::Big => u32::from_be_bytes(octets),
         }
     }
 
-    pub fn half(self, octets: [u8; 2]) -> u16 {
+    pub fn decode_u16(self, octets: [u8; 2]) -> u16 {
         match self {
             Self::Little => u16::from_le_bytes(octets),
             Self::Big => u16::from_be_bytes(octets),

@@ -108,7 +108,7 @@ impl<R: Read> CaptureReader<R> {
         };
         let layout = match magic {
             [0x0a, 0x0d, 0x0d, 0x0a] => Pcapng::read_header(&mut input).map(Layout::Pcapng),
-            _ => match Pcap::order(magic) {
+            _ => match Pcap::byte_order(magic) {
                 Some((order, ticks)) => Pcap::read_header(&mut input, order, ticks).map(Layout::Pcap),
                 None => return Err(CaptureError::NotACapture(magic)),
             },

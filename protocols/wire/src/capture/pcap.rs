@@ -18,10 +18,10 @@ pub(super) struct Pcap {
 
 impl Pcap {
     /// Returns byte order and nanoseconds per tick from the magic number.
-    pub fn order(magic: [u8; 4]) -> Option<(ByteOrder, u64)> {
+    pub fn byte_order(magic: [u8; 4]) -> Option<(ByteOrder, u64)> {
         const MICROSECONDS_MAGIC: u32 = 0xa1b2_c3d4;
         const NANOSECONDS_MAGIC: u32 = 0xa1b2_3c4d;
-        [ByteOrder::Little, ByteOrder::Big].into_iter().find_map(|order| match order.word(magic) {
+        [ByteOrder::Little, ByteOrder::Big].into_iter().find_map(|order| match order.decode_u32(magic) {
             MICROSECONDS_MAGIC => Some((order, 1000)),
             NANOSECONDS_MAGIC => Some((order, 1)),
             _ => None,
@@ -37,7 +37,7 @@ impl Pcap {
         let header = input.rest(20)?;
         let [.., a, b, c, d] = header[..] else { unreachable!("20 octets") };
         // The upper 16 bits are reserved or describe a frame check sequence.
-        let link = LinkType(order.word([a, b, c, d]) & 0xffff);
+        let link = LinkType(order.decode_u32([a, b, c, d]) & 0xffff);
         Ok(Self { order, tick, interface: [CaptureInterface { name: None, link }] })
     }
 
@@ -51,7 +51,7 @@ impl Pcap {
         let begin = input.offset();
         let header = input.take::<16>()?;
         let (fields, _) = header.as_chunks::<4>();
-        let [seconds, ticks, length, original] = [0, 1, 2, 3].map(|at| self.order.word(fields[at]));
+        let [seconds, ticks, length, original] = [0, 1, 2, 3].map(|at| self.order.decode_u32(fields[at]));
         if length as usize > MAX_RECORD {
             return Err(StopReason::Broken(begin, "a packet is longer than 256 KiB"));
         }

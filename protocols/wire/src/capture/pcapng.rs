@@ -46,7 +46,7 @@ impl Pcapng {
     pub fn packet(&mut self, input: &mut Input<impl Read>) -> Result<CapturedPacket, StopReason> {
         loop {
             let begin = input.offset();
-            let kind = self.order.word(input.take()?);
+            let kind = self.order.decode_u32(input.take()?);
             if kind == block_type::SECTION_HEADER {
                 self.section = self.interfaces.len();
                 self.section_header(input)?;
@@ -75,16 +75,16 @@ impl Pcapng {
         let magic = take_rest(input)?;
         let order = [ByteOrder::Little, ByteOrder::Big]
             .into_iter()
-            .find(|order| order.word(magic) == BYTE_ORDER_MAGIC);
+            .find(|order| order.decode_u32(magic) == BYTE_ORDER_MAGIC);
         self.order = order.ok_or(StopReason::Broken(begin, "a section has no byte-order magic"))?;
-        let left = block_length(self.order.word(length), begin)?.checked_sub(12);
+        let left = block_length(self.order.decode_u32(length), begin)?.checked_sub(12);
         input.rest(left.ok_or(StopReason::Broken(begin, "a section header is too short"))?)?;
         Ok(())
     }
 
     /// Returns the body of a block whose type has been read. Section 3.1.
     fn body(&self, input: &mut Input<impl Read>, begin: u64) -> Result<Vec<u8>, StopReason> {
-        let length = block_length(self.order.word(take_rest(input)?), begin)?;
+        let length = block_length(self.order.decode_u32(take_rest(input)?), begin)?;
         let mut body = input.rest(length - 8)?;
         body.truncate(length - 12);
         Ok(body)
@@ -93,7 +93,7 @@ impl Pcapng {
     /// Reads an interface description. Section 4.2.
     fn read_interface(&mut self, body: &[u8]) -> Option<()> {
         let (fields, options) = body.split_first_chunk::<8>()?;
-        let link = LinkType(self.order.half([fields[0], fields[1]]).into());
+        let link = LinkType(self.order.decode_u16([fields[0], fields[1]]).into());
         let (mut name, mut clock) = (None, Clock { ticks: 1_000_000, offset: 0 });
         for (code, value) in self.options(options) {
             match (code, value) {
@@ -124,7 +124,8 @@ impl Pcapng {
         let order = self.order;
         std::iter::from_fn(move || {
             let (head, rest) = octets.split_first_chunk::<4>()?;
-            let (code, length) = (order.half([head[0], head[1]]), order.half([head[2], head[3]]).into());
+            let (code, length) =
+                (order.decode_u16([head[0], head[1]]), order.decode_u16([head[2], head[3]]).into());
             let value = rest.get(..length)?;
             octets = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
             (code != option::END).then_some((code, value))
@@ -136,11 +137,11 @@ impl Pcapng {
         let (head, rest) = body.split_first_chunk::<20>()?;
         let (fields, _) = head.as_chunks::<4>();
         let number = match width {
-            2 => self.order.half([head[0], head[1]]).into(),
-            _ => self.order.word(fields[0]),
+            2 => self.order.decode_u16([head[0], head[1]]).into(),
+            _ => self.order.decode_u32(fields[0]),
         };
         let interface = self.section.checked_add(number as usize)?;
-        let [high, low, length, original] = [1, 2, 3, 4].map(|at| self.order.word(fields[at]));
+        let [high, low, length, original] = [1, 2, 3, 4].map(|at| self.order.decode_u32(fields[at]));
         let cut = original.saturating_sub(length);
         let length = (length as usize).min(MAX_RECORD);
         let time = self.clocks.get(interface)?.nanoseconds(u64::from(high) << 32 | u64::from(low));

@@ -41,7 +41,7 @@ pub struct TimedData {
 impl Datagram {
     /// Returns the number of octets of UDP header and payload; encryption does not change their number.
     pub fn length(&self) -> usize {
-        udp::Datagram::HEADER + self.payload.len()
+        udp::Datagram::HEADER_LENGTH + self.payload.len()
     }
 
     /// Appends the datagram with encrypted packets.

@@ -109,7 +109,7 @@ impl Request {
             | AddressOperation::Delete(address)
             | AddressOperation::SetPrimary(address) => Parameter::of_address(*address).length(),
         };
-        tlv::HEADER + 4 + value
+        tlv::HEADER_LENGTH + 4 + value
     }
 
     /// Returns the request as encoded in its chunk, for an error cause. RFC 5061 section 4.3.

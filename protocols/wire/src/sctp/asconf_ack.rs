@@ -82,7 +82,7 @@ impl Response {
             Self::Success { .. } => 0,
             Self::Error { causes, .. } => causes.iter().map(Cause::length).sum(),
         };
-        tlv::HEADER + 4 + causes
+        tlv::HEADER_LENGTH + 4 + causes
     }
 
     fn emit(&self, out: &mut Vec<u8>) {

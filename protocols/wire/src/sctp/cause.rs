@@ -79,7 +79,7 @@ impl Cause {
             | Self::ProtocolViolation(value)
             | Self::Other { value, .. } => value.len(),
         };
-        tlv::HEADER + value.next_multiple_of(4)
+        tlv::HEADER_LENGTH + value.next_multiple_of(4)
     }
 
     /// Appends the cause without its padding.

@@ -146,7 +146,7 @@ impl Chunk {
     }
 
     /// Octets of a chunk header.
-    pub const HEADER: usize = tlv::HEADER;
+    pub const HEADER_LENGTH: usize = tlv::HEADER_LENGTH;
 
     /// Returns how many octets the chunk occupies on the wire, including padding to a multiple of four.
     #[inline]
@@ -155,17 +155,17 @@ impl Chunk {
             Self::Data(data) => data.length(),
             Self::Sack(sack) => sack.length(),
             // Nearly all chunks are DATA or SACK; the lengths of others are computed out of line.
-            _ => Self::HEADER + self.value_length().next_multiple_of(4),
+            _ => Self::HEADER_LENGTH + self.value_length().next_multiple_of(4),
         }
     }
 
     fn value_length(&self) -> usize {
         let causes = |causes: &[Cause]| causes.iter().map(Cause::length).sum::<usize>();
         match self {
-            Self::Data(data) => data.length() - Self::HEADER,
-            Self::Sack(sack) => sack.length() - Self::HEADER,
+            Self::Data(data) => data.length() - Self::HEADER_LENGTH,
+            Self::Sack(sack) => sack.length() - Self::HEADER_LENGTH,
             Self::Init(init) | Self::InitAck(init) => init.value_length(),
-            Self::Heartbeat(info) | Self::HeartbeatAck(info) => tlv::HEADER + info.len(),
+            Self::Heartbeat(info) | Self::HeartbeatAck(info) => tlv::HEADER_LENGTH + info.len(),
             Self::Abort { causes: list, .. } | Self::Error(list) => causes(list),
             Self::Shutdown { .. } | Self::Ecne(_) | Self::Cwr(_) => 4,
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => 0,

@@ -76,11 +76,11 @@ impl std::ops::BitOr for DataFlags {
 
 impl Data {
     /// Octets of the chunk before the user data.
-    pub const HEADER: usize = 16;
+    pub const HEADER_LENGTH: usize = 16;
 
     /// Returns the number of octets of the chunk on the wire, including padding.
     pub fn length(&self) -> usize {
-        Self::HEADER + self.payload.len().next_multiple_of(4)
+        Self::HEADER_LENGTH + self.payload.len().next_multiple_of(4)
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {

@@ -58,7 +58,7 @@ impl IData {
     /// The chunk type of I-DATA.
     pub const KIND: u8 = 64;
     /// Octets of the chunk before the user data.
-    pub const HEADER: usize = 20;
+    pub const HEADER_LENGTH: usize = 20;
 
     /// Converts user data to an I-DATA chunk with this position in its message.
     pub fn new(data: &Data, mid: Mid, fsn: Fsn) -> Self {
@@ -75,7 +75,7 @@ impl IData {
     }
 
     pub(super) fn value_length(&self) -> usize {
-        Self::HEADER - super::Chunk::HEADER + self.payload.len()
+        Self::HEADER_LENGTH - super::Chunk::HEADER_LENGTH + self.payload.len()
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {

@@ -38,11 +38,11 @@ const CHECKSUM_RANGE: std::ops::Range<usize> = 8..12;
 
 impl Packet {
     /// Octets of the common header.
-    pub const HEADER: usize = 12;
+    pub const HEADER_LENGTH: usize = 12;
 
     /// Returns the number of octets of the common header and of all chunks with their padding.
     pub fn length(&self) -> usize {
-        Self::HEADER + self.chunks.iter().map(Chunk::length).sum::<usize>()
+        Self::HEADER_LENGTH + self.chunks.iter().map(Chunk::length).sum::<usize>()
     }
 
     /// Returns the packet's octets with their checksum.
@@ -69,7 +69,7 @@ impl Packet {
     /// Parses a packet; ignores reserved bits, padding, and an incomplete chunk at the end (section 6.10). The
     /// receiver decides whether a checksum of zero is acceptable: RFC 9653 section 5.3.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
-        if octets.len() < Self::HEADER {
+        if octets.len() < Self::HEADER_LENGTH {
             return Err(ParseError::Truncated);
         }
         let is_wrong = octets[CHECKSUM_RANGE] != checksum(&octets);

@@ -117,7 +117,7 @@ impl Parameter {
             Self::SupportedExtensions(kinds) | Self::ChunkList(kinds) => kinds.len(),
             Self::SupportedAddressTypes(numbers) | Self::HmacAlgorithms(numbers) => 2 * numbers.len(),
         };
-        tlv::HEADER + value.next_multiple_of(4)
+        tlv::HEADER_LENGTH + value.next_multiple_of(4)
     }
 
     /// Appends the parameter without its padding, as a key vector contains it. RFC 4895 section 6.1.

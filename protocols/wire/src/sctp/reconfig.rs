@@ -128,7 +128,7 @@ impl Reconfig {
             Self::AddOutgoing { .. } | Self::AddIncoming { .. } => 8,
             Self::Unknown { value, .. } => value.len(),
         };
-        tlv::HEADER + value.next_multiple_of(4)
+        tlv::HEADER_LENGTH + value.next_multiple_of(4)
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {

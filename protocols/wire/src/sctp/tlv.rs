@@ -6,12 +6,12 @@ use bytes::{Buf, BufMut, Bytes};
 use crate::ParseError;
 
 /// Octets of type and length; for a chunk, of type, flags and length.
-pub(super) const HEADER: usize = 4;
+pub(super) const HEADER_LENGTH: usize = 4;
 
 /// Returns whether these octets start with a complete item: a chunk, a parameter or a cause. RFC 9260 section 6.10.
 pub(super) fn is_whole(octets: &[u8]) -> bool {
-    let length = |head: &[u8; HEADER]| usize::from(u16::from_be_bytes([head[2], head[3]]));
-    octets.first_chunk().is_some_and(|head| (HEADER..=octets.len()).contains(&length(head)))
+    let length = |head: &[u8; HEADER_LENGTH]| usize::from(u16::from_be_bytes([head[2], head[3]]));
+    octets.first_chunk().is_some_and(|head| (HEADER_LENGTH..=octets.len()).contains(&length(head)))
 }
 
 /// Removes one item from the front and returns its first 16 bits and its value. After the last item padding
@@ -19,7 +19,7 @@ pub(super) fn is_whole(octets: &[u8]) -> bool {
 pub(super) fn take(octets: &mut Bytes) -> Result<(u16, Bytes), ParseError> {
     let head = octets.try_get_u16()?;
     let length = usize::from(octets.try_get_u16()?);
-    let value_length = length.checked_sub(HEADER).ok_or(ParseError::Length)?;
+    let value_length = length.checked_sub(HEADER_LENGTH).ok_or(ParseError::Length)?;
     if octets.len() < value_length {
         return Err(ParseError::Truncated);
     }

@@ -98,11 +98,11 @@ impl std::ops::BitOr for Flags {
 
 impl Segment {
     /// Octets of the header without options.
-    pub const HEADER: usize = 20;
+    pub const HEADER_LENGTH: usize = 20;
 
     /// Returns the number of octets of header, options and payload.
     pub fn length(&self) -> usize {
-        Self::HEADER + self.options.length() + self.payload.len()
+        Self::HEADER_LENGTH + self.options.length() + self.payload.len()
     }
 
     /// Returns SEG.LEN: how many sequence numbers the segment occupies, including SYN and FIN. RFC 9293 section 3.4.
@@ -135,7 +135,7 @@ impl Segment {
         out.put_u16(self.destination_port);
         out.put_u32(self.seq.0);
         out.put_u32(self.ack.0);
-        let words = (Self::HEADER + options_length) as u16 / 4;
+        let words = (Self::HEADER_LENGTH + options_length) as u16 / 4;
         out.put_u16(words << 12 | self.flags.0);
         out.put_u16(self.window);
         out.put_u32(0);
@@ -157,7 +157,7 @@ impl Segment {
         let flags = Flags(offset_and_flags & 0x1ff);
         let window = octets.try_get_u16()?;
         let _checksum_and_urgent_pointer = octets.try_get_u32()?;
-        let options_length = header_length.checked_sub(Self::HEADER).ok_or(ParseError::Length)?;
+        let options_length = header_length.checked_sub(Self::HEADER_LENGTH).ok_or(ParseError::Length)?;
         if octets.len() < options_length {
             return Err(ParseError::Truncated);
         }

@@ -1,7 +1,7 @@
 //! Tests that typed packets and their octets have the same content.
 
 use bytes::Bytes;
-use hol_wire::{Packet, ParseError, Transport, ip_header, sctp, tcp};
+use hol_wire::{Packet, ParseError, Transport, ip_header_length, sctp, tcp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ proptest! {
         packet in packet(),
         changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
     ) {
-        let mut octets = packet.to_bytes()[ip_header(packet.destination)..].to_vec();
+        let mut octets = packet.to_bytes()[ip_header_length(packet.destination)..].to_vec();
         for (at, octet) in &changes {
             let at = at.index(octets.len());
             octets[at] = *octet;

@@ -11,7 +11,12 @@ use super::engine::user_mode;
 
 fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {
     let network = toml::from_str(network).unwrap();
-    Scenario::alone(network, transport.parse().unwrap(), toml::from_str(workload).unwrap(), messages)
+    Scenario::with_single_flow(
+        network,
+        transport.parse().unwrap(),
+        toml::from_str(workload).unwrap(),
+        messages,
+    )
 }
 
 /// Returns the one-way delay of each message that arrived, ascending.

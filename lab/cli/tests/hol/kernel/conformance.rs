@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hol_kernel::Kernel;
-use hol_scenario::conformance::{ConformanceCase, Verdict, cases};
+use hol_scenario::conformance::{CaseResult, ConformanceCase, cases};
 
 use super::engine::{qemu, qemu_of, user_mode};
 
@@ -17,9 +17,9 @@ fn check(kernel: &Kernel, every: usize) {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match case.verdict(kernel) {
-                        Verdict::Passed => {}
+                        CaseResult::Passed => {}
                         // The kernel world supports every workload and every transport.
-                        Verdict::Refused(what) | Verdict::Differs(what) => {
+                        CaseResult::Refused(what) | CaseResult::Differs(what) => {
                             wrong.lock().unwrap().push(format!("{case}: {what}"));
                         }
                     }

@@ -22,7 +22,7 @@ fn network(delays: [&str; 2], at: &str, attach: &str, changes: &str) -> String {
 fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {
     let [network, workload] = [network, workload].map(|table| table.parse::<toml::Table>().unwrap());
     let transport = transport.parse().unwrap();
-    Scenario::alone(network.try_into().unwrap(), transport, workload.try_into().unwrap(), messages)
+    Scenario::with_single_flow(network.try_into().unwrap(), transport, workload.try_into().unwrap(), messages)
 }
 
 /// Returns a scenario in which a file is in transit when the client leaves the first cell.

@@ -17,7 +17,7 @@ const FLOOR: Duration = Duration::from_micros(100);
 /// Returns a scenario with this many datagrams of 100 octets, a millisecond apart, from client to server.
 fn datagrams(network: &str, messages: u64) -> Scenario {
     let workload = toml::from_str("kind = 'oneway'\nrate = '1000/s'\nsize = '100B'").unwrap();
-    Scenario::alone(toml::from_str(network).unwrap(), "udp".parse().unwrap(), workload, messages)
+    Scenario::with_single_flow(toml::from_str(network).unwrap(), "udp".parse().unwrap(), workload, messages)
 }
 
 fn send(world: &Kernel, network: &str, messages: u64) -> Run {

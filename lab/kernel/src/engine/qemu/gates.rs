@@ -22,12 +22,12 @@ pub(super) struct Gates {
 }
 
 /// Returns the path of the shared memory's file in the directory of a machine.
-pub(super) fn memory(directory: &Path) -> PathBuf {
+pub(super) fn memory_path(directory: &Path) -> PathBuf {
     directory.join("exchange")
 }
 
 /// Returns the paths of the pipes in the directory of a machine.
-pub(super) fn gates(directory: &Path) -> [PathBuf; GATE_PORTS.len()] {
+pub(super) fn gate_paths(directory: &Path) -> [PathBuf; GATE_PORTS.len()] {
     [0, 1].map(|number| directory.join(format!("gate{number}")))
 }
 
@@ -35,11 +35,11 @@ impl Gates {
     /// Creates the files, with both gates full. All octets of the memory are written now; otherwise QEMU would crash
     /// when it uses the memory while the disk is full.
     pub(super) fn create(directory: &Path) -> Result<Self, KernelError> {
-        let path = memory(directory);
+        let path = memory_path(directory);
         let problem = |e| KernelError::file("write", &path, e);
         fs::write(&path, vec![0; shared_memory::SIZE as usize]).map_err(problem)?;
         let memory = File::options().read(true).write(true).open(&path).map_err(problem)?;
-        let [this, other] = gates(directory).map(|path| {
+        let [this, other] = gate_paths(directory).map(|path| {
             // QEMU may have created one already for a machine that was to be restored from another snapshot.
             let _ = fs::remove_file(&path);
             let made = mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).map_err(io::Error::from);
@@ -88,7 +88,7 @@ mod tests {
         Gates::create(directory.path()).unwrap();
         let mut gates = Gates::create(directory.path()).unwrap();
         let open = |path: PathBuf| File::options().write(true).custom_flags(O_NONBLOCK).open(path).unwrap();
-        let guest = super::gates(directory.path()).map(open);
+        let guest = super::gate_paths(directory.path()).map(open);
         let passes = |gate: usize| (&guest[gate]).write(&[0]).is_ok();
         for turn in 0..5 {
             let (this, other) = (turn % 2, (turn + 1) % 2);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::gates;
 use crate::engine::contract::Task;
-use crate::root::Root;
+use crate::root::RootImage;
 use crate::{mailbox, shared_memory};
 
 /// The memory of a guest, in MiB.
@@ -30,7 +30,7 @@ pub(super) struct MachineHardware {
 impl MachineHardware {
     /// Returns the hardware that a task needs.
     pub(super) fn of(task: &Task<'_>) -> Self {
-        Self { root: task.root.map_or(0, Root::size), is_interactive: task.is_interactive }
+        Self { root: task.root.map_or(0, RootImage::size), is_interactive: task.is_interactive }
     }
 
     /// Returns whether the machine has a root file system for the user's programs.
@@ -59,7 +59,7 @@ impl MachineHardware {
     /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random
     /// seed to the guest, so it is an older one. A root file system is persistent memory (nvdimm): it answers at once,
     /// and no thread of the host takes part.
-    pub(super) fn hardware(self) -> Vec<String> {
+    pub(super) fn hardware_arguments(self) -> Vec<String> {
         let (machine, more) = match self.has_root() {
             true => ("pc-i440fx-7.1,nvdimm=on", ",slots=1,maxmem=64G"),
             false => ("pc-i440fx-7.1", ""),
@@ -105,22 +105,22 @@ impl MachineHardware {
 
     /// Returns everything that a snapshot with this hardware depends on.
     pub(super) fn identity(self) -> String {
-        format!("{}\nroot of {}", self.hardware().join("\n"), self.root)
+        format!("{}\nroot of {}", self.hardware_arguments().join("\n"), self.root)
     }
 }
 
 /// Returns the arguments for the device of a root file system.
-pub(super) fn device(root: &Root) -> [String; 4] {
+pub(super) fn root_device_arguments(root: &RootImage) -> [String; 4] {
     let (path, size) = (escaped_path(root.image()), root.size());
     let backend = format!("memory-backend-file,id=root,mem-path={path},size={size},share=on,readonly=on");
     ["-object", &backend, "-device", "nvdimm,memdev=root,unarmed=on"].map(str::to_owned)
 }
 
 /// Returns the arguments of an interactive machine with its files in `directory`: the shared memory, and the gates.
-pub(super) fn gates(directory: &Path) -> Vec<String> {
-    let (path, size) = (escaped_path(&gates::memory(directory)), shared_memory::SIZE);
+pub(super) fn interactive_arguments(directory: &Path) -> Vec<String> {
+    let (path, size) = (escaped_path(&gates::memory_path(directory)), shared_memory::SIZE);
     let memory = format!("memory-backend-file,id={SHARED_MEMORY},mem-path={path},size={size},share=on");
-    let gates = gates::gates(directory).into_iter().enumerate().flat_map(|(number, gate)| {
+    let gates = gates::gate_paths(directory).into_iter().enumerate().flat_map(|(number, gate)| {
         ["-chardev".to_owned(), format!("file,id=gate{number},path={}", escaped_path(&gate))]
     });
     ["-object".to_owned(), memory].into_iter().chain(gates).collect()

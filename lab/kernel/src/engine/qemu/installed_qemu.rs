@@ -16,7 +16,7 @@ pub(super) struct InstalledQemu {
     /// Version of QEMU: `7.2.22`.
     pub(super) version: String,
     /// Version with the distribution's suffix. A snapshot of one build may not fit another.
-    pub(super) edition: String,
+    pub(super) file_version: String,
     pub(super) stepping: StepExactness,
     /// Whether the processor can be faster than one instruction per nanosecond, QEMU's default.
     pub(super) supports_other_speeds: bool,
@@ -25,7 +25,7 @@ pub(super) struct InstalledQemu {
 impl InstalledQemu {
     /// Returns the speed of a machine's processor. For the user's programs it is that of current processors,
     /// if this QEMU supports it; otherwise it is QEMU's own.
-    pub(super) const fn pace(&self, with_programs: bool) -> ProcessorSpeed {
+    pub(super) const fn processor_speed(&self, with_programs: bool) -> ProcessorSpeed {
         if with_programs && self.supports_other_speeds {
             ProcessorSpeed::CURRENT_PROCESSORS
         } else {
@@ -44,7 +44,7 @@ pub(super) fn find_qemu() -> Result<&'static InstalledQemu, KernelError> {
     if let Some(found) = FOUND.get() {
         return Ok(found);
     }
-    let work = scratch::directory(&std::env::temp_dir(), "hol-probe")?;
+    let work = scratch::create_directory(&std::env::temp_dir(), "hol-probe")?;
     let found = examine(Path::new(QEMU.0), work.path())?;
     Ok(FOUND.get_or_init(|| found))
 }
@@ -54,12 +54,12 @@ fn examine(qemu: &Path, directory: &Path) -> Result<InstalledQemu, KernelError> 
     let mut command = program::command(qemu);
     lockstep::load(&mut command, directory)?;
     let loaded = version(&mut command)?;
-    let edition = match first_line(&loaded) {
+    let file_version = match first_line(&loaded) {
         Some(line) => line,
         // Runs without the library, which could interfere with the answer.
         None => first_line(&version(&mut program::command(qemu))?).unwrap_or_default(),
     };
-    let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let number = file_version.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     let version = number.unwrap_or("of unknown version").to_owned();
     let stepping = if lockstep::LIBRARY.is_empty() {
         StepExactness::Absent("the library for exact stepping was not built with hol".to_owned())
@@ -70,7 +70,7 @@ fn examine(qemu: &Path, directory: &Path) -> Result<InstalledQemu, KernelError> 
     };
     let supports_other_speeds =
         stepping == StepExactness::Exact && lockstep::supports_other_speeds(directory);
-    Ok(InstalledQemu { version, edition, stepping, supports_other_speeds })
+    Ok(InstalledQemu { version, file_version, stepping, supports_other_speeds })
 }
 
 fn version(qemu: &mut Command) -> Result<Output, KernelError> {
@@ -111,7 +111,7 @@ mod tests {
     fn an_untested_version_is_not_stepped() {
         let qemu = examined("echo QEMU emulator version 8.2.0 '(some distribution)'; echo more");
         assert_eq!(
-            (&*qemu.version, &*qemu.edition),
+            (&*qemu.version, &*qemu.file_version),
             ("8.2.0", "QEMU emulator version 8.2.0 (some distribution)")
         );
         assert_eq!(reason(&qemu), "exact stepping was tested only with QEMU 7.2.x");

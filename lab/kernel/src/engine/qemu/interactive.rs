@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::gates::{Gates, memory};
+use super::gates::{Gates, memory_path};
 use super::machine::Machine;
 use super::restore;
 use crate::engine::interactive::{InteractiveGuest, exit_reason};
@@ -45,7 +45,7 @@ impl Guest {
 
     /// Returns a function that reports an error of the shared memory.
     fn memory_error(&self, action: &'static str) -> impl FnOnce(io::Error) -> KernelError + use<> {
-        let path = memory(self.work.path());
+        let path = memory_path(self.work.path());
         move |problem| KernelError::file(action, &path, problem)
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelErr
 }
 
 /// Makes `qemu` load the library that disturbs it, from `directory`.
-pub(super) fn disturb(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
+pub(super) fn load_disturbance(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
     if PAUSE_LIBRARY.is_empty() { Ok(()) } else { preload(qemu, &directory.join("pause.so"), PAUSE_LIBRARY) }
 }
 
@@ -60,7 +60,7 @@ fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), Kernel
 }
 
 /// Sets the speed of the processor of `qemu`.
-pub(super) fn set(qemu: &mut Command, pace: ProcessorSpeed) {
+pub(super) fn set_speed(qemu: &mut Command, pace: ProcessorSpeed) {
     if pace != ProcessorSpeed::ONE {
         qemu.env(PACE_VARIABLE, pace.shift().to_string());
     }
@@ -125,7 +125,7 @@ mod tests {
     fn qemu_loads_the_library_and_knows_the_report_file() {
         let directory = tempfile::tempdir().unwrap();
         let mut qemu = Command::new("qemu");
-        disturb(&mut qemu, directory.path()).unwrap();
+        load_disturbance(&mut qemu, directory.path()).unwrap();
         load(&mut qemu, directory.path()).unwrap();
         let value = |name: &str| {
             let set = qemu.get_envs().find(|(known, _)| *known == name).and_then(|(_, value)| value);

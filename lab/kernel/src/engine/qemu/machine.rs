@@ -22,9 +22,9 @@ use crate::engine::contract::Task;
 use crate::engine::deadline::Deadline;
 use crate::engine::sandbox::{AccessRules, confine};
 use crate::engine::self_test::HostDisturbance;
-use crate::error::{Console, MachineFault};
+use crate::error::{ConsoleOutput, MachineFault};
 use crate::guest::variables;
-use crate::root::Root;
+use crate::root::RootImage;
 use crate::{KernelError, StepExactness, mailbox};
 
 /// Memory of QEMU in addition to the guest's, in MiB; most of it is for translated code.
@@ -87,23 +87,23 @@ impl Machine {
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
         let console = format!("file:{}", directory.join("console.log").display());
         let mut command = program::command(Path::new(QEMU.0));
-        command.args(pace.clock()).args(MachineHardware::of(task).hardware());
+        command.args(pace.clock_arguments()).args(MachineHardware::of(task).hardware_arguments());
         command.args(["-serial", &console]).args(arguments);
-        command.args(task.root.map(hardware::device).into_iter().flatten());
+        command.args(task.root.map(hardware::root_device_arguments).into_iter().flatten());
         let gates = task.is_interactive.then(|| Gates::create(directory)).transpose()?;
-        command.args(gates.iter().flat_map(|_| hardware::gates(directory)));
+        command.args(gates.iter().flat_map(|_| hardware::interactive_arguments(directory)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
         if host == HostDisturbance::Forced {
-            lockstep::disturb(&mut command, directory)?;
+            lockstep::load_disturbance(&mut command, directory)?;
         }
         if qemu.stepping == StepExactness::Exact {
             lockstep::load(&mut command, directory)?;
-            lockstep::set(&mut command, pace);
+            lockstep::set_speed(&mut command, pace);
             lockstep::name_threads(&mut command);
         }
         let rules = AccessRules {
-            programs: program::places(),
-            reads: files.iter().copied().chain(task.root.map(Root::image)).map(Path::to_owned).collect(),
+            programs: program::search_directories(),
+            reads: files.iter().copied().chain(task.root.map(RootImage::image)).map(Path::to_owned).collect(),
             writable: vec![directory.to_owned()],
         };
         confine(&mut command, &rules).map_err(|e| KernelError::file("confine", Path::new(QEMU.0), e))?;
@@ -207,7 +207,7 @@ impl Machine {
     }
 
     /// Returns `length` octets of the guest's memory from `address`; QEMU passes them in a file.
-    pub(super) fn memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
+    pub(super) fn read_memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
         let path = self.directory.join("memory");
         self.execute("pmemsave", &json!({ "val": address, "size": length, "filename": path }))?;
         fs::read(&path).map_err(|e| KernelError::file("read", &path, e))
@@ -240,21 +240,21 @@ impl Machine {
     fn end(&mut self) -> io::Result<ExitStatus> {
         if !std::mem::replace(&mut self.is_over, true) {
             child::await_end(&self.child)?;
-            return child::end(&mut self.child);
+            return child::kill_and_wait(&mut self.child);
         }
         self.child.wait()
     }
 
     /// Returns the guest's console output.
-    pub(super) fn console(&self) -> Console {
-        Console::new(&fs::read(self.directory.join("console.log")).unwrap_or_default())
+    pub(super) fn console(&self) -> ConsoleOutput {
+        ConsoleOutput::new(&fs::read(self.directory.join("console.log")).unwrap_or_default())
     }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
         if !self.is_over {
-            let _ = child::end(&mut self.child);
+            let _ = child::kill_and_wait(&mut self.child);
         }
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();

@@ -81,7 +81,7 @@ pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError>
 
 /// Returns the provenance that follows from the installed QEMU and from earlier self-tests.
 fn provenance_from(qemu: &InstalledQemu, with_programs: bool) -> Provenance {
-    let pace = qemu.pace(with_programs);
+    let pace = qemu.processor_speed(with_programs);
     let stepping = match &qemu.stepping {
         StepExactness::Exact if self_test_result::has_failed(qemu, pace) => {
             StepExactness::Absent(self_test_result::SELF_TEST_FAILED.to_owned())
@@ -104,7 +104,7 @@ struct Guest {
 
 impl KernelInstance for Guest {
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<TaskResult, KernelError> {
-        let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
+        let work = scratch::create_directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(task, work.path())?;
         let mail = restore::run_to_end(&mut machine, goes_on)?;
         let mut provenance = provenance_from(self.qemu, task.root.is_some());
@@ -115,7 +115,7 @@ impl KernelInstance for Guest {
     }
 
     fn start_interactive(&self, task: &Task<'_>) -> Result<Box<dyn InteractiveGuest>, KernelError> {
-        let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
+        let work = scratch::create_directory(&std::env::temp_dir(), "hol-run")?;
         let machine = self.restore(task, work.path())?;
         Ok(Box::new(interactive::Guest::new(machine, work)))
     }
@@ -129,7 +129,7 @@ impl Guest {
         if let Some((_, snapshot)) = known.iter().find(|(known, _)| *known == hardware) {
             return Ok(snapshot.clone());
         }
-        let snapshot = Snapshot::of(&self.image, &self.program, task, self.qemu)?;
+        let snapshot = Snapshot::find_or_create(&self.image, &self.program, task, self.qemu)?;
         known.push((hardware, snapshot.clone()));
         Ok(snapshot)
     }
@@ -137,15 +137,16 @@ impl Guest {
     /// Returns a machine that was restored from the snapshot and has received a task. Creates the snapshot again if it cannot be restored.
     fn restore(&self, task: &Task<'_>, directory: &Path) -> Result<Machine, KernelError> {
         let snapshot = self.snapshot(task)?;
-        let restore = || restore::machine(&snapshot.state, task, directory, self.qemu, HostDisturbance::None);
-        let edition = snapshot.edition();
+        let restore =
+            || restore::restore_machine(&snapshot.state, task, directory, self.qemu, HostDisturbance::None);
+        let file_version = snapshot.file_version();
         match restore() {
             Err(KernelError::Machine {
                 fault: MachineFault::Ended(_) | MachineFault::Refused { .. },
                 ..
             }) => {
-                snapshot.discard(edition)?;
-                Snapshot::of(&self.image, &self.program, task, self.qemu)?;
+                snapshot.discard(file_version)?;
+                Snapshot::find_or_create(&self.image, &self.program, task, self.qemu)?;
                 restore()
             }
             other => other,

@@ -25,7 +25,7 @@ impl ProcessorSpeed {
 
     /// Returns the arguments for a clock that counts instructions and jumps over idle time. QEMU itself shifts to the left;
     /// `lockstep/pace.rs` reverses that.
-    pub(super) fn clock(self) -> [String; 2] {
+    pub(super) fn clock_arguments(self) -> [String; 2] {
         ["-icount".to_owned(), format!("shift={},sleep=off", self.shift)]
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn command(program: &Path) -> Command {
 }
 
 /// Returns the directories in which QEMU may be installed. execvp(3)
-pub(super) fn places() -> Vec<PathBuf> {
+pub(super) fn search_directories() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).map(|place| place.join(QEMU.0)).collect()
 }

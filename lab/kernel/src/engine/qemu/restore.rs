@@ -9,16 +9,16 @@ use super::installed_qemu::InstalledQemu;
 use super::lockstep;
 use super::machine::Machine;
 use super::processor_speed::ProcessorSpeed;
-use super::snapshot_path::quoted;
+use super::snapshot_path::quote_path;
 use crate::KernelError;
 use crate::engine::contract::Task;
 use crate::engine::self_test::HostDisturbance;
 use crate::error::MachineFault;
 use crate::job::JOB_FILE_NAME;
-use crate::mailbox::{ADDRESS, HEADER_LENGTH, Header, Mail};
+use crate::mailbox::{ADDRESS, HEADER_LENGTH, Header, MailboxContent};
 
 /// Returns a machine restored from `state`, with a task; its files go to `directory`.
-pub(super) fn machine(
+pub(super) fn restore_machine(
     state: &Path,
     task: &Task<'_>,
     directory: &Path,
@@ -29,7 +29,7 @@ pub(super) fn machine(
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
     let job = format!("name={JOB_FILE_NAME},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
-    let pace = qemu.pace(task.root.is_some());
+    let pace = qemu.processor_speed(task.root.is_some());
     let mut machine =
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (qemu, pace), host)?;
     // QEMU would wait forever for an empty file.
@@ -73,7 +73,7 @@ pub(super) fn set_capabilities(machine: &mut Machine, task: &Task<'_>) -> Result
 
 /// Returns the argument that makes QEMU load this state.
 fn incoming_uri(state: &Path) -> Result<String, KernelError> {
-    Ok(format!("exec:cat {}", quoted(state)?))
+    Ok(format!("exec:cat {}", quote_path(state)?))
 }
 
 fn refusal_error(command: &str, message: &str) -> KernelError {
@@ -84,16 +84,16 @@ fn refusal_error(command: &str, message: &str) -> KernelError {
 pub(super) fn run_to_end(
     machine: &mut Machine,
     goes_on: &mut dyn FnMut() -> bool,
-) -> Result<Mail, KernelError> {
+) -> Result<MailboxContent, KernelError> {
     let paused = machine.run_until_paused("running", goes_on);
     paused.and_then(|()| read_mail(machine)).map_err(|problem| problem.with_console(machine.console()))
 }
 
 /// Reads the mailbox of a paused machine.
-pub(super) fn read_mail(machine: &mut Machine) -> Result<Mail, KernelError> {
+pub(super) fn read_mail(machine: &mut Machine) -> Result<MailboxContent, KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    let head =
-        Header::parse(&machine.memory(ADDRESS, HEADER_LENGTH as u64)?).map_err(|e| guest(e.to_string()))?;
-    let octets = machine.memory(ADDRESS, head.total_length())?;
+    let head = Header::parse(&machine.read_memory(ADDRESS, HEADER_LENGTH as u64)?)
+        .map_err(|e| guest(e.to_string()))?;
+    let octets = machine.read_memory(ADDRESS, head.total_length())?;
     head.split(&octets).map_err(|e| guest(e.to_string()))
 }

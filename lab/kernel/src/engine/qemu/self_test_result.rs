@@ -11,7 +11,7 @@ use hol_base::Digester;
 use super::installed_qemu::InstalledQemu;
 use super::lockstep::LIBRARY;
 use super::processor_speed::ProcessorSpeed;
-use super::snapshot_path::{add, snapshot_directory};
+use super::snapshot_path::{digest_with_length, snapshot_directory};
 use crate::KernelError;
 
 /// The reason for inexact stepping if the self-test failed.
@@ -41,10 +41,10 @@ fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
 
 fn path(snapshot_directory: &Path, qemu: &InstalledQemu, pace: ProcessorSpeed) -> PathBuf {
     let mut digester = Digester::new();
-    let clock = pace.clock().concat();
-    [qemu.edition.as_bytes(), LIBRARY, clock.as_bytes()]
+    let clock = pace.clock_arguments().concat();
+    [qemu.file_version.as_bytes(), LIBRARY, clock.as_bytes()]
         .into_iter()
-        .for_each(|part| add(&mut digester, part));
+        .for_each(|part| digest_with_length(&mut digester, part));
     snapshot_directory.join(format!("{}.differs", digester.finish()))
 }
 
@@ -56,14 +56,14 @@ mod tests {
     #[test]
     fn a_result_of_the_self_test_is_valid_until_the_next() {
         let place = tempfile::tempdir().unwrap();
-        let qemu = |edition: &str| InstalledQemu {
+        let qemu = |file_version: &str| InstalledQemu {
             version: "7.2.22".to_owned(),
-            edition: edition.to_owned(),
+            file_version: file_version.to_owned(),
             stepping: StepExactness::Exact,
             supports_other_speeds: true,
         };
-        let [this, other] =
-            ["this", "other"].map(|edition| path(place.path(), &qemu(edition), ProcessorSpeed::ONE));
+        let [this, other] = ["this", "other"]
+            .map(|file_version| path(place.path(), &qemu(file_version), ProcessorSpeed::ONE));
         put(&this, true).unwrap();
         assert!(this.exists() && !other.exists());
         put(&this, false).unwrap();

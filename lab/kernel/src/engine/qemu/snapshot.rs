@@ -13,14 +13,14 @@ use super::hardware::MachineHardware;
 use super::installed_qemu::InstalledQemu;
 use super::machine::{Machine, command_line};
 use super::processor_speed::ProcessorSpeed;
-use super::snapshot_path::{add, quoted, snapshot_directory, text};
+use super::snapshot_path::{digest_with_length, path_as_text, quote_path, snapshot_directory};
 use super::{lockstep, restore, self_test_result};
 use crate::cache_lock::{lock_exclusive, prune};
 use crate::engine::contract::Task;
 use crate::engine::self_test::{self, HostDisturbance};
 use crate::image::Image;
 use crate::initial_files::initramfs;
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 use crate::{KernelError, StepExactness, scratch};
 
 /// The longest duration of a boot, in wall-clock time; usually it takes a few seconds.
@@ -40,7 +40,7 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// Returns the snapshot of `image` with the program at `path`, on the hardware that the task `wanted` needs. Boots
     /// a guest and saves it if there is no such snapshot yet.
-    pub(super) fn of(
+    pub(super) fn find_or_create(
         image: &Image,
         path: &Path,
         wanted: &Task<'_>,
@@ -53,15 +53,15 @@ impl Snapshot {
         let settings = [
             hardware.identity(),
             command_line(hardware),
-            qemu.edition.clone(),
-            ProcessorSpeed::ONE.clock().join(" "),
+            qemu.file_version.clone(),
+            ProcessorSpeed::ONE.clock_arguments().join(" "),
         ]
         .join("\n");
         // The library is part of the name, because it changes the time at which the boot ends.
         let library = if qemu.stepping == StepExactness::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
         let parts = [&octets, &initramfs, settings.as_bytes(), library];
-        parts.into_iter().for_each(|part| add(&mut digester, part));
+        parts.into_iter().for_each(|part| digest_with_length(&mut digester, part));
         let snapshot = Self { state: snapshot_directory().join(format!("{}.state", digester.finish())) };
         // One process boots, the others wait for it and use the same snapshot.
         let _lock = lock_exclusive(&snapshot_directory())?;
@@ -80,12 +80,13 @@ impl Snapshot {
         qemu: &InstalledQemu,
     ) -> Result<(), KernelError> {
         let snapshot_directory = snapshot_directory();
-        let work = scratch::directory(&snapshot_directory, "boot")?;
+        let work = scratch::create_directory(&snapshot_directory, "boot")?;
         let initrd = work.path().join("initramfs");
         fs::write(&initrd, initramfs).map_err(|e| KernelError::file("write", &initrd, e))?;
         let fresh = work.path().join("state");
         let line = command_line(MachineHardware::of(wanted));
-        let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
+        let arguments =
+            ["-S", "-kernel", &path_as_text(kernel)?, "-initrd", &path_as_text(&initrd)?, "-append", &line];
         let task = Task { job: &[], limit: MAX_BOOT_TIME, ..*wanted };
         let mut machine = Machine::start(
             &arguments.map(str::to_owned),
@@ -99,7 +100,7 @@ impl Snapshot {
         restore::set_capabilities(&mut machine, &task)?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
-        let (part, whole) = (quoted(&part)?, quoted(&fresh)?);
+        let (part, whole) = (quote_path(&part)?, quote_path(&fresh)?);
         // The command renames the file when it is complete, which is after QEMU has finished.
         let uri = format!("exec:cat > {part} && mv {part} {whole}");
         machine.execute("migrate", &json!({ "uri": uri }))?;
@@ -125,7 +126,11 @@ impl Snapshot {
         drop(machine);
         if qemu.stepping == StepExactness::Exact {
             let answer = |job: &[u8], host| run_self_test(&fresh, &Task { job, ..task }, qemu, host);
-            self_test_result::record(qemu, qemu.pace(task.root.is_some()), self_test::differs(answer)?)?;
+            self_test_result::record(
+                qemu,
+                qemu.processor_speed(task.root.is_some()),
+                self_test::runs_differ(answer)?,
+            )?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
         prune(&snapshot_directory, MAX_ENTRIES, |path| path.extension().is_some_and(|end| end == "state"));
@@ -133,15 +138,15 @@ impl Snapshot {
     }
 
     /// Returns the edition of the file, which changes when another process replaces it.
-    pub(super) fn edition(&self) -> Option<Edition> {
+    pub(super) fn file_version(&self) -> Option<FileVersion> {
         let file = fs::metadata(&self.state).ok()?;
         Some((file.ino(), file.mtime(), file.mtime_nsec()))
     }
 
     /// Removes the snapshot, unless it has already been replaced.
-    pub(super) fn discard(&self, edition: Option<Edition>) -> Result<(), KernelError> {
+    pub(super) fn discard(&self, file_version: Option<FileVersion>) -> Result<(), KernelError> {
         let _lock = lock_exclusive(&snapshot_directory())?;
-        if edition.is_some() && self.edition() == edition {
+        if file_version.is_some() && self.file_version() == file_version {
             fs::remove_file(&self.state).map_err(|e| KernelError::file("remove", &self.state, e))?;
         }
         Ok(())
@@ -154,11 +159,11 @@ fn run_self_test(
     task: &Task<'_>,
     qemu: &InstalledQemu,
     host: HostDisturbance,
-) -> Result<Mail, KernelError> {
-    let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
-    let mut machine = restore::machine(state, task, work.path(), qemu, host)?;
+) -> Result<MailboxContent, KernelError> {
+    let work = scratch::create_directory(&std::env::temp_dir(), "hol-run")?;
+    let mut machine = restore::restore_machine(state, task, work.path(), qemu, host)?;
     restore::run_to_end(&mut machine, &mut || true)
 }
 
 /// The inode and the modification time (s, ns) of a file, which distinguish it from a later file at the same path.
-pub(super) type Edition = (u64, i64, i64);
+pub(super) type FileVersion = (u64, i64, i64);

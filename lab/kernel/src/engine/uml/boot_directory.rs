@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use hol_base::Digester;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
-use crate::cache::cache;
+use crate::cache::cache_directory;
 use crate::cache_lock::{lock_exclusive, lock_shared, prune};
 use crate::initial_files::InitialFiles;
 use crate::{KernelError, atomic_replace, scratch};
@@ -26,15 +26,15 @@ pub(super) struct BootDirectory {
 impl BootDirectory {
     /// Returns the directory with `files`; creates it if it is missing.
     pub(super) fn of(files: &InitialFiles) -> Result<Self, KernelError> {
-        let guests = cache().join("guests");
+        let guests = cache_directory().join("guests");
         let place = guests.join(digest(files));
         // One process creates the directory while the others wait: it must not be replaced while a guest boots from it.
         let _lock = lock_exclusive(&guests)?;
         if !files.is_in(&place) {
-            let work = scratch::directory(&guests, "fresh")?;
+            let work = scratch::create_directory(&guests, "fresh")?;
             let fresh = work.path().join("guest");
             files.write_to(&fresh)?;
-            atomic_replace::directory(&fresh, &place)?;
+            atomic_replace::replace_directory(&fresh, &place)?;
         }
         let lock = lock_shared(&place).map_err(|e| KernelError::file("read", &place, e))?;
         // The current time makes it the newest entry; an error is ignored.

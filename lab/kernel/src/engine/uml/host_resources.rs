@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use tempfile::TempDir;
 
-use crate::cache::cache;
+use crate::cache::cache_directory;
 use crate::engine::contract::Task;
 use crate::engine::sandbox::AccessRules;
 use crate::hostfs::{READ_ONLY_LINK, ROOT_IMAGE};
-use crate::root::Root;
+use crate::root::RootImage;
 use crate::{KernelError, scratch};
 
 /// The file system in memory that holds the guest's memory if it fits.
@@ -37,7 +37,7 @@ impl HostResources {
 
     /// Returns the directory for the file that holds the guest's memory: one in [`SHARED_MEMORY_DIRECTORY`] if it could
     /// be created there, otherwise `directory`.
-    pub(super) fn memory<'d>(&'d self, directory: &'d Path) -> &'d Path {
+    pub(super) fn memory_directory<'d>(&'d self, directory: &'d Path) -> &'d Path {
         self.memory.as_ref().map_or(directory, TempDir::path)
     }
 
@@ -45,7 +45,7 @@ impl HostResources {
     pub(super) fn access_rules(&self, linux: &Path, system: &Path, directory: &Path) -> AccessRules {
         let mut reads = vec![system.to_owned(), PathBuf::from(PROCESSORS)];
         reads.extend(self.root_directory.iter().map(|root_directory| root_directory.path().to_owned()));
-        let writable = vec![directory.to_owned(), self.memory(directory).to_owned()];
+        let writable = vec![directory.to_owned(), self.memory_directory(directory).to_owned()];
         AccessRules { programs: vec![linux.to_owned()], reads, writable }
     }
 }
@@ -58,13 +58,13 @@ fn memory(size: u64) -> Option<TempDir> {
         let free = system.blocks_available() * system.fragment_size();
         free >> 20 >= size && !system.flags().contains(FsFlags::ST_NOEXEC)
     };
-    statvfs(shared).is_ok_and(fits).then(|| scratch::directory(shared, "hol-memory").ok())?
+    statvfs(shared).is_ok_and(fits).then(|| scratch::create_directory(shared, "hol-memory").ok())?
 }
 
 /// Links the root image into a directory to which the process of the run cannot write.
-fn link_root(root: &Root, directory: &Path) -> Result<TempDir, KernelError> {
+fn link_root(root: &RootImage, directory: &Path) -> Result<TempDir, KernelError> {
     // A hard link has to be on the same file system as the file.
-    let root_directory = scratch::directory(&cache().join("runs"), "hol-run")?;
+    let root_directory = scratch::create_directory(&cache_directory().join("runs"), "hol-run")?;
     let (image, link) = (root_directory.path().join(ROOT_IMAGE), directory.join(READ_ONLY_LINK));
     fs::hard_link(root.image(), &image).map_err(|e| KernelError::file("create", &image, e))?;
     symlink(root_directory.path(), &link).map_err(|e| KernelError::file("create", &link, e))?;

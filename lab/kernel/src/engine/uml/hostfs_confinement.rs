@@ -8,8 +8,8 @@ use super::Bootable;
 use super::boot_directory::BootDirectory;
 use crate::Image;
 use crate::cache_lock::lock_shared;
-use crate::engine::confinement;
 use crate::engine::contract::Task;
+use crate::engine::landlock_version;
 use crate::initial_files::InitialFiles;
 use crate::program::guest_files;
 
@@ -41,7 +41,7 @@ fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
 #[ignore = "needs User-Mode Linux (hol kernel build) and a kernel with Landlock"]
 fn a_guest_that_mounts_the_host_finds_its_own_directory_and_no_other() {
     let image = Image::find(Some("uml")).unwrap();
-    assert!(confinement().is_some(), "this machine's kernel has no Landlock");
+    assert!(landlock_version().is_some(), "this machine's kernel has no Landlock");
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("secret"), "secret\n").unwrap();
     let place = tempfile::tempdir().unwrap();

@@ -52,7 +52,7 @@ impl Guest {
 
     /// Returns why the guest ended unexpectedly.
     fn end_reason(&mut self) -> KernelError {
-        match self.process.last_mail(&mut || true) {
+        match self.process.wait_for_mail(&mut || true) {
             Ok(mail) => KernelError::from(exit_reason(&mail)).with_console(self.process.console()),
             Err(problem) => problem,
         }

@@ -91,7 +91,7 @@ impl KernelInstance for Bootable {
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<TaskResult, KernelError> {
         let work = self.make_run_directory(task)?;
         let mut process = self.boot(work.path(), task)?;
-        let mail = process.last_mail(goes_on)?;
+        let mail = process.wait_for_mail(goes_on)?;
         let provenance = provenance(&self.image, task.root.is_some());
         Ok(TaskResult { mail, console: process.console(), provenance })
     }
@@ -107,7 +107,7 @@ impl KernelInstance for Bootable {
 impl Bootable {
     /// Creates the directory of a run.
     fn make_run_directory(&self, task: &Task<'_>) -> Result<TempDir, KernelError> {
-        let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
+        let work = scratch::create_directory(&std::env::temp_dir(), "hol-run")?;
         let path = work.path().join(JOB_FILE);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
         let link = work.path().join(process::SYSTEM_LINK);

@@ -17,10 +17,10 @@ use crate::engine::child::ChildProcess;
 use crate::engine::contract::Task;
 use crate::engine::deadline::Deadline;
 use crate::engine::sandbox::confine;
-use crate::error::{Console, MachineFault};
+use crate::error::{ConsoleOutput, MachineFault};
 use crate::guest::variables;
 use crate::hostfs::MAIL_FILE;
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 
 /// The memory of the guest in MiB, as with QEMU. The host provides it on demand.
 const MEMORY_MIB: u64 = 512;
@@ -93,7 +93,7 @@ impl Process {
         let run = |problem| KernelError::file("run", linux, problem);
         command.stdin(Stdio::null()).stdout(file(CONSOLE_FILE)?).stderr(file(MESSAGES_FILE)?);
         let host_resources = HostResources::prepare(directory, size, task)?;
-        command.env_clear().env("TMPDIR", host_resources.memory(directory));
+        command.env_clear().env("TMPDIR", host_resources.memory_directory(directory));
         pin(&mut command, &processor);
         let rules = host_resources.access_rules(linux, system, directory);
         confine(&mut command, &rules).map_err(|e| KernelError::file("confine", linux, e))?;
@@ -109,11 +109,16 @@ impl Process {
             let asked = self.deadline.check("running", goes_on);
             asked.map_err(|problem| problem.with_console(self.console()))?;
         }
-        self.child.end().map_err(|e| KernelError::file("wait for the process in", &self.directory, e))
+        self.child
+            .kill_and_wait()
+            .map_err(|e| KernelError::file("wait for the process in", &self.directory, e))
     }
 
     /// Waits until the guest ends, as long as `goes_on` returns true; returns its mail.
-    pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
+    pub(super) fn wait_for_mail(
+        &mut self,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<MailboxContent, KernelError> {
         let status = self.wait(goes_on)?;
         read_mail(&self.directory.join(MAIL_FILE)).map_err(|problem| {
             let reason = format!("User-Mode Linux ended with {status} and {problem}{}", self.messages());
@@ -132,11 +137,11 @@ impl Process {
     }
 
     /// Returns the guest's console output.
-    pub(super) fn console(&self) -> Console {
+    pub(super) fn console(&self) -> ConsoleOutput {
         let output = fs::read(self.directory.join(CONSOLE_FILE)).unwrap_or_default();
         let output = String::from_utf8_lossy(&output);
         let lines = output.split_inclusive('\n').filter(|line| !line.contains(NO_TERMINAL));
-        Console::new(lines.collect::<String>().as_bytes())
+        ConsoleOutput::new(lines.collect::<String>().as_bytes())
     }
 
     /// Returns the last message that the kernel printed before it had a console.
@@ -147,9 +152,9 @@ impl Process {
 }
 
 /// Reads the guest's mail from a file; the error is the end of a sentence about the guest.
-fn read_mail(path: &Path) -> Result<Mail, String> {
+fn read_mail(path: &Path) -> Result<MailboxContent, String> {
     let octets = fs::read(path).map_err(|_| "wrote no result".to_owned())?;
-    Mail::from_octets(&octets)
+    MailboxContent::from_octets(&octets)
         .map_err(|_| format!("wrote a result that is truncated after {} octets", octets.len()))
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::guest::GuestError;
 use crate::job::JobResult;
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 
 /// A guest's channel to the host. Each engine has its own implementation.
 pub(in crate::guest) trait HostChannel: Debug {
@@ -35,14 +35,14 @@ pub(in crate::guest) trait HostChannel: Debug {
     }
 
     /// Sends the result of the job to the host.
-    fn send_result(&self, mail: &Mail) -> Result<(), GuestError>;
+    fn send_result(&self, mail: &MailboxContent) -> Result<(), GuestError>;
 
     /// Ends the guest.
     fn shut_down(&self) -> Result<(), GuestError>;
 }
 
 /// Encodes the guest's result; a result that is too long is replaced with an error.
-pub(super) fn encode(mail: &Mail) -> Result<Vec<u8>, GuestError> {
+pub(super) fn encode(mail: &MailboxContent) -> Result<Vec<u8>, GuestError> {
     let octets = mail.to_octets().or_else(|problem| JobResult::failure(&problem).to_octets());
     octets.map_err(|problem| problem.to_string().into())
 }

@@ -15,7 +15,7 @@ use super::contract::{HostChannel, encode};
 use crate::guest::GuestError;
 use crate::guest::module::load;
 use crate::job::JOB_FILE_NAME;
-use crate::mailbox::{ADDRESS, Mail};
+use crate::mailbox::{ADDRESS, MailboxContent};
 use crate::modules;
 use crate::shared_memory::{self, FragmentKind, SharedMemory};
 
@@ -55,7 +55,7 @@ impl HostChannel for Qemu {
     }
 
     fn receive_job(&self) -> Result<Vec<u8>, GuestError> {
-        load(&modules::file(modules::FIRMWARE_CONFIG))?;
+        load(&modules::file_name(modules::FIRMWARE_CONFIG))?;
         let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_FILE_NAME}/raw");
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
     }
@@ -85,16 +85,16 @@ impl HostChannel for Qemu {
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         let shared_memory = shared_memory()?;
         // An interrupt that arrived after the previous step had ended is dropped.
-        INTERRUPTS.store(shared_memory.interrupts()?, Ordering::Relaxed);
+        INTERRUPTS.store(shared_memory.interrupt_count()?, Ordering::Relaxed);
         Ok(shared_memory.take(&[FragmentKind::Step])?.map(|(_, step)| step))
     }
 
     fn is_interrupted(&self) -> bool {
-        let interrupts = shared_memory().and_then(|shared_memory| Ok(shared_memory.interrupts()?));
+        let interrupts = shared_memory().and_then(|shared_memory| Ok(shared_memory.interrupt_count()?));
         interrupts.is_ok_and(|number| INTERRUPTS.swap(number, Ordering::Relaxed) < number)
     }
 
-    fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
+    fn send_result(&self, mail: &MailboxContent) -> Result<(), GuestError> {
         let octets = encode(mail)?;
         let memory = OpenOptions::new().write(true).open("/dev/mem")?;
         memory.write_all_at(&octets, ADDRESS).map_err(|e| format!("cannot write to the mailbox: {e}").into())

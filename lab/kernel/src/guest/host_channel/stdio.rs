@@ -4,7 +4,7 @@ use std::io::{Read, Write, stdin, stdout};
 
 use super::contract::{HostChannel, encode};
 use crate::guest::GuestError;
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 
 /// The channel to the host over standard input and output, for a guest that is a process on this machine's own kernel.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl HostChannel for StdioChannel {
         Err("programs do not run on this machine's own kernel".into())
     }
 
-    fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
+    fn send_result(&self, mail: &MailboxContent) -> Result<(), GuestError> {
         let octets = encode(mail)?;
         stdout().write_all(&octets).map_err(|e| format!("cannot write the result of the run: {e}").into())
     }

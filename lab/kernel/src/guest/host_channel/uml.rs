@@ -14,7 +14,7 @@ use crate::hostfs::{
     INTERRUPT_COUNT_FILE, JOB_FILE, MAIL_FILE, MESSAGE_COUNT_FILE, MESSAGE_FILE, READ_ONLY_LINK, STEP_FILE,
     TURN_COUNT_FILE,
 };
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxContent;
 
 /// The mount point of the run's directory.
 const RUN_DIRECTORY: &str = "/host";
@@ -69,7 +69,7 @@ impl HostChannel for Uml {
         INTERRUPTS.swap(interrupts, Ordering::Relaxed) < interrupts
     }
 
-    fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
+    fn send_result(&self, mail: &MailboxContent) -> Result<(), GuestError> {
         let (octets, path) = (encode(mail)?, Path::new(RUN_DIRECTORY).join(MAIL_FILE));
         // The end of the process leaves no time to write what is still in memory.
         let written =

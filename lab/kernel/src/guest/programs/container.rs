@@ -61,7 +61,7 @@ impl Container {
     }
 
     /// Returns the path of the container's file system, as seen from outside.
-    pub(super) fn files(&self) -> PathBuf {
+    pub(super) fn root_path(&self) -> PathBuf {
         self.pid_namespace.path(&self.root)
     }
 }

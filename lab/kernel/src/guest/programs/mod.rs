@@ -25,12 +25,12 @@ use std::time::Duration as StdDuration;
 
 use hol_network::NodeId;
 use hol_scenario::{Program, Scenario};
-use hol_sockets::{FlowRun, Stop};
-use hol_workloads::Kind;
+use hol_sockets::{FlowRun, StopSignal};
+use hol_workloads::WorkloadKind;
 use nix::sys::prctl::set_timerslack;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::clock::{Clock, wait, wall};
+use super::clock::{VirtualInstant, wait, wall_clock_ns};
 use super::topology::Topology;
 use super::{GuestError, host_channel};
 use crate::netem::BuildableNetwork;
@@ -86,7 +86,7 @@ impl<'s> Programs<'s> {
             let (processes, containers) = (&mut self.processes, &self.containers);
             let process = processes[index].as_mut().expect("the service was started");
             let network = &containers[program.node.as_str()].network_namespace;
-            let begin = Clock::now();
+            let begin = VirtualInstant::now();
             while !readiness::is_ready(ready, process, network)? {
                 let failed = process.poll_exit()?.and_then(|status| status.problem());
                 let late = (begin.elapsed() > READY_LIMIT)
@@ -104,10 +104,10 @@ impl<'s> Programs<'s> {
     /// Runs the programs until one has failed, the time limit has passed, or `stop` is raised. Without `stop`
     /// it returns at the latest when the awaited programs have ended. Programs that are still running are
     /// then ended.
-    pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, ProgramOutput), GuestError> {
-        let (begin, epoch) = (Clock::now(), wall());
+    pub(super) fn run(mut self, stop: Option<&StopSignal>) -> Result<(FlowRun, ProgramOutput), GuestError> {
+        let (begin, epoch) = (VirtualInstant::now(), wall_clock_ns());
         let limit = match &self.scenario.workload.kind {
-            Kind::Programs(programs) => to_std(programs.limit()),
+            WorkloadKind::Programs(programs) => to_std(programs.time_limit()),
             _ => StdDuration::MAX,
         };
         while self.step(begin, limit, stop)? {}
@@ -119,7 +119,12 @@ impl<'s> Programs<'s> {
     }
 
     /// Starts and stops programs that are due, and waits for the next event; returns whether the run continues.
-    fn step(&mut self, begin: Clock, limit: StdDuration, stop: Option<&Stop>) -> Result<bool, GuestError> {
+    fn step(
+        &mut self,
+        begin: VirtualInstant,
+        limit: StdDuration,
+        stop: Option<&StopSignal>,
+    ) -> Result<bool, GuestError> {
         let now = begin.elapsed();
         let next = self.start_and_stop_due(now)?.min(limit);
         // Other programs may wait in vain for one that has failed.
@@ -145,9 +150,9 @@ impl<'s> Programs<'s> {
     fn end(&mut self) -> Result<(), GuestError> {
         let running = self.processes.iter_mut().flatten();
         running.filter(|process| !process.was_terminated).try_for_each(Process::terminate)?;
-        let until = Clock::now() + TERMINATION_TIME;
+        let until = VirtualInstant::now() + TERMINATION_TIME;
         while self.processes.iter().flatten().any(|process| !process.has_no_processes())
-            && Clock::now() < until
+            && VirtualInstant::now() < until
         {
             wait(CHECK_INTERVAL)?;
         }

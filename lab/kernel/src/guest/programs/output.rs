@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use tar::{Builder, HeaderMode};
 
 use super::container::Container;
-use super::process::{Process, Status};
+use super::process::{Process, ProgramExit};
 use super::run_state::Programs;
 
 /// The directory whose files the user receives.
@@ -50,10 +50,10 @@ impl Programs<'_> {
         let [stdout, stderr] = process.map(Process::output).unwrap_or_default();
         ProgramResult {
             node: program.node.clone(),
-            command: program.command.line(),
+            command: program.command.shell_line(),
             started: process.map(|process| since(process.started_at)),
             ended: process.and_then(Process::status).map(|status| since(status.ended_at)),
-            status: process.and_then(Process::status).map_or("killed".to_owned(), Status::to_string),
+            status: process.and_then(Process::status).map_or("killed".to_owned(), ProgramExit::to_string),
             processor: process.map(Process::processor_time).unwrap_or_default(),
             metrics: process.map(|process| self.metrics(program, process)).unwrap_or_default(),
             stdout,
@@ -81,7 +81,12 @@ impl Programs<'_> {
         archive.mode(HeaderMode::Deterministic);
         let mut left = MAX_OUTPUT_OCTETS;
         for (node, container) in &self.containers {
-            add_files(&mut archive, &container.files().join(OUTPUT_DIRECTORY), Path::new(node), &mut left)?;
+            add_files(
+                &mut archive,
+                &container.root_path().join(OUTPUT_DIRECTORY),
+                Path::new(node),
+                &mut left,
+            )?;
         }
         if left == MAX_OUTPUT_OCTETS {
             Ok(Vec::new())
@@ -125,7 +130,7 @@ fn add_files(
 
 /// Returns the content of a node's file; links cannot lead out of the node. openat2(2)
 fn read_file(container: &Container, path: &str) -> io::Result<Vec<u8>> {
-    let root = File::open(container.files())?;
+    let root = File::open(container.root_path())?;
     let how = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(openat2(root, path, how, Mode::empty(), ResolveFlags::IN_ROOT)?);
     let mut octets = Vec::new();

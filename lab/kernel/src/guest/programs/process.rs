@@ -21,7 +21,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::container::{CONTAINER_DIRECTORY, Container};
 use super::control_group::ControlGroup;
 use crate::guest::GuestError;
-use crate::guest::clock::wall;
+use crate::guest::clock::wall_clock_ns;
 
 /// The default environment of a program.
 pub(super) const DEFAULT_ENVIRONMENT: [(&str, &str); 3] = [
@@ -45,18 +45,18 @@ pub(super) struct Process {
     handle: OwnedFd,
     control_group: ControlGroup,
     output: [PathBuf; 2],
-    /// Octets of each output that [`new_output`](Self::new_output) has returned.
+    /// Octets of each output that [`read_new_output`](Self::read_new_output) has returned.
     reported: [u64; 2],
     /// Wall-clock time of the start, in ns since 1970.
     pub(super) started_at: u64,
-    status: Option<Status>,
+    status: Option<ProgramExit>,
     /// Whether the program was sent a signal to end.
     pub(super) was_terminated: bool,
 }
 
 /// How a program ended, and when.
 #[derive(Debug, Clone)]
-pub(super) struct Status {
+pub(super) struct ProgramExit {
     exit: ExitStatus,
     was_terminated: bool,
     /// Wall-clock time of the end, in ns since 1970.
@@ -85,7 +85,7 @@ impl Process {
         let procs_file = OpenOptions::new().write(true).open(control_group.procs_file())?;
         let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
         enter_before_exec(&mut command, container, directory, &procs_file)?;
-        let started = wall();
+        let started = wall_clock_ns();
         let child = container.pid_namespace.spawn(&mut command).map_err(|problem| match problem.kind() {
             io::ErrorKind::NotFound => {
                 format!(
@@ -115,17 +115,18 @@ impl Process {
     }
 
     /// Returns how the program ended, if it has ended.
-    pub(super) fn poll_exit(&mut self) -> io::Result<Option<&Status>> {
+    pub(super) fn poll_exit(&mut self) -> io::Result<Option<&ProgramExit>> {
         if self.status.is_none()
             && let Some(exit) = self.child.try_wait()?
         {
-            self.status = Some(Status { exit, was_terminated: self.was_terminated, ended_at: wall() });
+            self.status =
+                Some(ProgramExit { exit, was_terminated: self.was_terminated, ended_at: wall_clock_ns() });
         }
         Ok(self.status.as_ref())
     }
 
     /// Returns how the program ended, if [`poll_exit`](Self::poll_exit) has found that it has.
-    pub(super) const fn status(&self) -> Option<&Status> {
+    pub(super) const fn status(&self) -> Option<&ProgramExit> {
         self.status.as_ref()
     }
 
@@ -175,13 +176,13 @@ impl Process {
 
     /// Returns what the program has written since the last call to standard output (0) or standard error (1),
     /// up to the size of a message. `None` if there is nothing.
-    pub(super) fn new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
+    pub(super) fn read_new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
         let file = File::open(&self.output[output])?;
-        let mut new_output =
+        let mut read_new_output =
             vec![0; MAX_CHUNK.min((file.metadata()?.len().saturating_sub(self.reported[output])) as usize)];
-        file.read_exact_at(&mut new_output, self.reported[output])?;
-        self.reported[output] += new_output.len() as u64;
-        Ok((!new_output.is_empty()).then_some(new_output))
+        file.read_exact_at(&mut read_new_output, self.reported[output])?;
+        self.reported[output] += read_new_output.len() as u64;
+        Ok((!read_new_output.is_empty()).then_some(read_new_output))
     }
 
     /// Removes the files with the output.
@@ -223,7 +224,7 @@ impl AsFd for Process {
     }
 }
 
-impl Status {
+impl ProgramExit {
     /// Returns the exit code as a shell reports it: 128 plus the number of the signal if one ended the
     /// program. POSIX.1-2017, 2.8.2.
     pub(super) fn code(&self) -> i32 {
@@ -238,7 +239,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for ProgramExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.exit.code(), self.exit.signal()) {
             (Some(code), _) => write!(f, "exit {code}"),
@@ -331,8 +332,11 @@ mod tests {
 
     #[test]
     fn ending_by_sigterm_after_a_request_is_no_failure() {
-        let status =
-            |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, ended_at: 0 };
+        let status = |exit, was_terminated| ProgramExit {
+            exit: ExitStatus::from_raw(exit),
+            was_terminated,
+            ended_at: 0,
+        };
         assert_eq!(status(0, false).problem(), None);
         assert_eq!(status(libc::SIGTERM, true).problem(), None);
         assert_eq!(status(libc::SIGTERM, false).problem().as_deref(), Some("ended with signal 15"));

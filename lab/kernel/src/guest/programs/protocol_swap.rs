@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use hol_stack::Kind;
+use hol_stack::ProtocolKind;
 
 use super::btf;
 use super::control_group::CONTROL_GROUPS;
@@ -56,11 +56,11 @@ pub(super) struct ProtocolSwap(
 
 impl ProtocolSwap {
     /// Makes stream sockets of the user's programs use this transport from now on.
-    pub(super) fn activate(kind: Kind) -> Result<Self, GuestError> {
+    pub(super) fn activate(kind: ProtocolKind) -> Result<Self, GuestError> {
         let wanted = match kind {
-            Kind::Tcp => TCP,
-            Kind::Mptcp => MPTCP,
-            Kind::Sctp => SCTP,
+            ProtocolKind::Tcp => TCP,
+            ProtocolKind::Mptcp => MPTCP,
+            ProtocolKind::Sctp => SCTP,
             _ => return Err("programs can use TCP, MPTCP or SCTP; choose one of these".into()),
         };
         // A kernel that `hol kernel build` has built replaces the transport itself.
@@ -72,7 +72,7 @@ impl ProtocolSwap {
         let Some(function) = btf::function_id(&types, REPLACED_FUNCTION) else {
             // Without the function, only a program that requests Multipath TCP gets it.
             return match kind {
-                Kind::Tcp => Ok(Self(None)),
+                ProtocolKind::Tcp => Ok(Self(None)),
                 _ => Err("this kernel cannot replace the transport of programs; use Linux 6.6 or later, such as kernel:6.12".into()),
             };
         };
@@ -89,8 +89,8 @@ impl ProtocolSwap {
 }
 
 /// Returns a program that selects the protocol of a socket by family (argument 0), type (1) and requested protocol (2); 0: unchanged.
-fn protocol(wanted: i32) -> Code {
-    let code = Code::new(0).op(CALL, 0, 0, 0, CURRENT_PROCESS).op(SHIFT_RIGHT, 0, 0, 0, 32);
+fn protocol(wanted: i32) -> BpfAssembler {
+    let code = BpfAssembler::new(0).op(CALL, 0, 0, 0, CURRENT_PROCESS).op(SHIFT_RIGHT, 0, 0, 0, 32);
     // The sockets of the guest itself keep their protocol.
     let code = code.op(IF_UNEQUAL, 0, 0, 2, 1).return_value(0);
     let code = code.op(LOAD, 1, 6, 0, 0).op(AND, 1, 0, 0, 0xff).op(IF_EQUAL, 1, 0, 1, AF_INET);
@@ -102,29 +102,29 @@ fn protocol(wanted: i32) -> Code {
 }
 
 /// Returns a program that translates `TCP_NODELAY` to `SCTP_NODELAY` and ignores other options of TCP.
-fn set_option() -> Code {
-    let code = only_tcp_options_of_sctp(Code::new(CONTINUE_CALL));
+fn set_option() -> BpfAssembler {
+    let code = only_tcp_options_of_sctp(BpfAssembler::new(CONTINUE_CALL));
     let code = code.op(LOAD_WORD, 1, 6, NAME_OFFSET, 0).op(IF_EQUAL, 1, 0, 4, TCP_NODELAY);
     // A length of -1 makes the kernel ignore the option.
-    let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH_OFFSET, 0).return_value(CONTINUE_CALL);
-    let code = code.op(SET, 1, 0, 0, SCTP).op(STORE_WORD, 6, 1, LEVEL_OFFSET, 0);
-    code.op(SET, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME_OFFSET, 0).pass()
+    let code = code.op(MOVE, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH_OFFSET, 0).return_value(CONTINUE_CALL);
+    let code = code.op(MOVE, 1, 0, 0, SCTP).op(STORE_WORD, 6, 1, LEVEL_OFFSET, 0);
+    code.op(MOVE, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME_OFFSET, 0).pass()
 }
 
 /// Returns a program that answers getsockopt() for TCP options with success.
-fn get_option() -> Code {
-    only_tcp_options_of_sctp(Code::new(CONTINUE_CALL))
-        .op(SET, 1, 0, 0, 0)
+fn get_option() -> BpfAssembler {
+    only_tcp_options_of_sctp(BpfAssembler::new(CONTINUE_CALL))
+        .op(MOVE, 1, 0, 0, 0)
         .op(STORE_WORD, 6, 1, ANSWER_OFFSET, 0)
         .pass()
 }
 
 /// Appends a check after which the program continues only for TCP options of an SCTP socket; all other calls pass
 /// unchanged.
-fn only_tcp_options_of_sctp(code: Code) -> Code {
+fn only_tcp_options_of_sctp(code: BpfAssembler) -> BpfAssembler {
     let code = code.op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);
     let code = code.op(LOAD, 2, 6, SOCKET_OFFSET, 0).op(JUMP, 0, 0, 3, 0);
-    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, LENGTH_OFFSET, 0).pass();
+    let code = code.op(MOVE, 1, 0, 0, 0).op(STORE_WORD, 6, 1, LENGTH_OFFSET, 0).pass();
     let code = code.op(LOAD_WORD, 2, 2, PROTOCOL_OFFSET, 0).pass_unless(2, SCTP);
     code.op(LOAD_WORD, 1, 6, LEVEL_OFFSET, 0).pass_unless(1, TCP)
 }

@@ -9,7 +9,7 @@ use nix::sched::{CloneFlags, setns};
 use super::container::NetworkNamespace;
 use super::process::Process;
 use crate::guest::GuestError;
-use crate::guest::clock::wall;
+use crate::guest::clock::wall_clock_ns;
 
 /// Returns whether the service is ready. May move this thread to the service's `network` namespace.
 pub(super) fn is_ready(
@@ -27,7 +27,9 @@ pub(super) fn is_ready(
                 || has_endpoint(&table("sctp/eps"), *port)
         }
         Ready::Prints(text) => process.has_printed(text),
-        Ready::After(time) => Duration::from_nanos(wall().saturating_sub(process.started_at)) >= *time,
+        Ready::After(time) => {
+            Duration::from_nanos(wall_clock_ns().saturating_sub(process.started_at)) >= *time
+        }
     })
 }
 

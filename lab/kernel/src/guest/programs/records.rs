@@ -5,7 +5,7 @@ use std::time::Duration as StdDuration;
 use hol_base::Time;
 use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 use hol_scenario::RunEnd;
-use hol_sockets::{Counts, FlowRun};
+use hol_sockets::{FlowRun, SocketCounters};
 
 use super::process::Process;
 use super::run_state::{Programs, describe};
@@ -45,8 +45,8 @@ impl Programs<'_> {
             ended: time_since_epoch(ended),
             run_end: problem.map_or(RunEnd::Finished, |problem| RunEnd::Program { problem }),
             was_stopped,
-            client: Counts::default(),
-            server: Counts::default(),
+            client: SocketCounters::default(),
+            server: SocketCounters::default(),
             waits: [None; 2],
             secrets: String::new(),
             paths: Vec::new(),

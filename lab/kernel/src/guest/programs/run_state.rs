@@ -72,7 +72,7 @@ impl<'s> Programs<'s> {
 
 /// Describes a program in messages.
 pub(super) fn describe(program: &Program) -> String {
-    format!("{:?} on {}", program.command.line(), program.node)
+    format!("{:?} on {}", program.command.shell_line(), program.node)
 }
 
 /// Converts a duration to the standard library's.

@@ -10,12 +10,12 @@ use hol_network::{EventSpec, NetworkSpec};
 use hol_scenario::{Command, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::process::{Process, Status};
+use super::process::{Process, ProgramExit};
 use super::run_state::{Programs, to_std};
 use super::shell_state;
 use crate::guest::GuestError;
 use crate::guest::capture::Capture;
-use crate::guest::clock::{Clock, wall};
+use crate::guest::clock::{VirtualInstant, wall_clock_ns};
 use crate::guest::host_channel::{self, HostChannel};
 use crate::guest::schedule::Schedule;
 use crate::netem;
@@ -36,7 +36,7 @@ pub(in crate::guest) struct Shell<'s> {
     network: NetworkSpec,
     seed: Seed,
     /// When the shell started.
-    begin: Clock,
+    begin: VirtualInstant,
     /// The beginning of the session by the wall clock, in ns since 1970.
     epoch: u64,
     /// The command lines that still have running processes.
@@ -54,7 +54,7 @@ impl<'s> Shell<'s> {
         capture: Capture,
         seed: Seed,
     ) -> Self {
-        let (begin, epoch) = (Clock::now(), wall());
+        let (begin, epoch) = (VirtualInstant::now(), wall_clock_ns());
         let network = programs.scenario.network.clone();
         let (lines, started, channel) = (Vec::new(), 0, host_channel::current());
         Self {
@@ -126,7 +126,7 @@ impl<'s> Shell<'s> {
         let container = container.ok_or_else(|| format!("{} has no container for programs", program.node))?;
         let number = self.programs.processes.len() + self.started_lines;
         self.started_lines += 1;
-        let command = Command::Line(shell_state::save_on_exit(&program.command.line()));
+        let command = Command::Line(shell_state::save_on_exit(&program.command.shell_line()));
         self.lines.push(Process::start(&Program { command, ..program.clone() }, number, container)?);
         Ok(())
     }
@@ -134,7 +134,7 @@ impl<'s> Shell<'s> {
     /// Returns how the last line ended.
     fn last_outcome(&mut self, node: &str) -> Result<Option<CommandOutcome>, GuestError> {
         let Some(line) = self.lines.last_mut() else { return Ok(None) };
-        let exit_code = line.poll_exit()?.map_or(0, Status::code);
+        let exit_code = line.poll_exit()?.map_or(0, ProgramExit::code);
         let (exceeded_memory, shell_state) = (line.was_out_of_memory(), shell_state::read_saved(node));
         Ok(Some(CommandOutcome { exit_code, exceeded_memory, shell_state }))
     }
@@ -188,7 +188,7 @@ impl<'s> Shell<'s> {
         let programs = self.programs.processes.iter_mut().flatten();
         for process in programs.chain(&mut self.lines) {
             for (output, message) in [GuestMessage::Stdout, GuestMessage::Stderr].into_iter().enumerate() {
-                while let Some(text) = process.new_output(output)? {
+                while let Some(text) = process.read_new_output(output)? {
                     self.channel.send(&message(text).to_octets())?;
                 }
             }

@@ -105,7 +105,7 @@ fn attack(world: &mut World, attacker: &mut Client, octets: &[u8]) {
 
 /// Returns the maximum cost of a turn since the last call.
 fn max_work(world: &World) -> u64 {
-    std::mem::take(&mut world.daemon.metrics.numbers().max_work)
+    std::mem::take(&mut world.daemon.metrics.lock().max_work)
 }
 
 /// Before Linux 6.12 a new lifetime replaces each element.
@@ -290,7 +290,7 @@ fn rules_that_end_together_do_not_delay_other_agents() {
     attack(world, &mut attacker, &octets((0..8000).map(short)));
     let _listeners: Vec<Client> = (0..60).map(|_| world.agent_named("attacker")).collect();
     let mut innocent = world.agent_named("innocent");
-    world.daemon.metrics.numbers().max_work = 0;
+    world.daemon.metrics.lock().max_work = 0;
     world.daemon.clock.skip(hol_base::Duration::from_secs(601));
     let mut turns = 0;
     while turns == 0 || world.daemon.middlebox.wake_at() == hol_base::Time::ZERO {
@@ -303,7 +303,7 @@ fn rules_that_end_together_do_not_delay_other_agents() {
     }
     assert!(turns > 5, "{turns} turns");
     assert!(all_rules(world).len() < 8000);
-    let max = world.daemon.metrics.numbers().max_work;
+    let max = world.daemon.metrics.lock().max_work;
     assert!(max <= Limits::TURN_WORK + Limits::AGENT_SHARE, "a turn of {max}");
 }
 

@@ -143,7 +143,7 @@ fn a_batch_with_many_rejected_requests_is_repeated_once() {
     let answers: Vec<_> = (0..1000).map(|_| agent.answer(world)).collect();
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 500);
     assert_eq!(filter.pids().len(), 500);
-    let (attempts, turns) = (filter.0.lock().unwrap().attempts, world.daemon.metrics.numbers().work.total());
+    let (attempts, turns) = (filter.0.lock().unwrap().attempts, world.daemon.metrics.lock().work.total());
     assert!(attempts as u64 <= 2 * turns, "{attempts} in {turns} turns");
 }
 
@@ -202,7 +202,7 @@ fn a_broken_filter_costs_a_batch_few_attempts() {
     let requests: Vec<_> = (0..50).map(|_| agent.agent.ask(per(5004, 60)).unwrap().to_bytes()).collect();
     agent.write(&requests.concat());
     assert!((0..50).all(|_| agent.answer(world) == Err(Refusal::ConfigurationFailed)));
-    let (attempts, turns) = (filter.0.lock().unwrap().attempts, world.daemon.metrics.numbers().work.total());
+    let (attempts, turns) = (filter.0.lock().unwrap().attempts, world.daemon.metrics.lock().work.total());
     assert!(attempts as u64 <= turns, "{attempts} in {turns} turns");
 }
 
@@ -334,8 +334,8 @@ fn timed_out_connections_are_not_counted_as_open() {
     let mut world = Plan::default().open();
     let _silent = world.connect();
     world.settle();
-    assert_eq!(world.daemon.metrics.numbers().connections, 1);
+    assert_eq!(world.daemon.metrics.lock().connections, 1);
     world.skip(Middlebox::TIMEOUT);
     world.skip(Duration::from_secs(3));
-    assert_eq!(world.daemon.metrics.numbers().connections, 0);
+    assert_eq!(world.daemon.metrics.lock().connections, 0);
 }

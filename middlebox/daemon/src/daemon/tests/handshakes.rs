@@ -64,7 +64,7 @@ fn concurrent_handshakes_are_performed_a_few_per_turn() {
         sockets.iter_mut().all(|socket| socket.read(&mut answer).unwrap() > 500),
         "each handshake is answered"
     );
-    let max = world.daemon.metrics.numbers().max_work;
+    let max = world.daemon.metrics.lock().max_work;
     assert!(
         (Limits::AGENT_SHARE..=Limits::TURN_WORK + Limits::AGENT_SHARE).contains(&max),
         "a turn of {max}"
@@ -141,7 +141,7 @@ fn invalid_handshakes_end_the_connection_and_are_counted() {
         assert!(end.is_ok() || end.is_err_and(|error| error.kind() != ErrorKind::WouldBlock));
     }
     assert_eq!(world.daemon.connections.len(), 0);
-    assert_eq!(world.daemon.metrics.numbers().refused_handshakes, 3);
+    assert_eq!(world.daemon.metrics.lock().refused_handshakes, 3);
 }
 
 /// With TLS 1.3 a client may finish before the server has noticed that there is no certificate.
@@ -166,5 +166,5 @@ fn a_client_without_a_certificate_is_refused_before_its_first_message() {
         }
     };
     assert!(matches!(failure, rustls::Error::AlertReceived(_)), "{failure}");
-    assert_eq!(world.daemon.metrics.numbers().refused_handshakes, 1);
+    assert_eq!(world.daemon.metrics.lock().refused_handshakes, 1);
 }

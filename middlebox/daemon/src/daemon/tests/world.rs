@@ -71,7 +71,7 @@ impl Default for Plan {
 impl Plan {
     pub fn open(self) -> World {
         let mut daemon = self.daemon();
-        daemon.begin().unwrap();
+        daemon.become_ready().unwrap();
         World::of(daemon)
     }
 

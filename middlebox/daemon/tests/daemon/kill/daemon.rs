@@ -35,7 +35,7 @@ pub fn has_served() -> bool {
         max_lifetime: Duration::from_secs(u32::MAX.into()),
         ..Settings::default()
     };
-    let signals = Signals::stop().unwrap();
+    let signals = Signals::for_stop().unwrap();
     let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::stderr()))).unwrap();
     let address = |daemon: &hol_daemon::Daemon| daemon.addresses().next().unwrap().address;
     daemon.run(signals, |daemon| println!("\n{LISTENING}{}", address(daemon))).unwrap();

@@ -7,8 +7,8 @@ use dcsctp::api::{
 };
 use hol_base::Time;
 use hol_transport::{
-    Command, DeliveryTimes, Endpoint, Event, Failure, Input, Output, Received, Reconfiguration, Reliability,
-    Statistics,
+    Command, DeliveryTimes, Endpoint, Event, Failure, Input, Output, ReceivedData, Reconfiguration,
+    Reliability, Statistics,
 };
 use hol_wire::{Packet, Transport, sctp};
 
@@ -30,7 +30,7 @@ impl Theirs {
         let options = Options {
             local_port: side.port(),
             remote_port: side.other().port(),
-            mtu: 1400 - hol_wire::ip_header(HERE),
+            mtu: 1400 - hol_wire::ip_header_length(HERE),
             announced_maximum_outgoing_streams: talk.streams,
             max_message_size: Self::ROOM,
             max_receiver_window_buffer_size: Self::ROOM,
@@ -132,7 +132,7 @@ impl Endpoint for Theirs {
         self.advance(now);
         if let Some(message) = self.socket.get_next_message() {
             let Message { stream_id, ppid, payload } = message;
-            let received = Received {
+            let received = ReceivedData {
                 stream: stream_id.0,
                 unordered: false,
                 ppid: ppid.0,

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
 use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_transport::{
-    Command, DeliveryTimes, Endpoint, Event, Failure, Input, Message, Output, Received, Reconfiguration,
+    Command, DeliveryTimes, Endpoint, Event, Failure, Input, Message, Output, ReceivedData, Reconfiguration,
     Reliability, Statistics,
 };
 use hol_wire::{Packet, Transport, sctp};
@@ -193,7 +193,7 @@ impl Theirs {
         let parts = self.parts.entry(said.stream).or_default();
         parts.extend(&said.octets);
         said.flag.then(|| {
-            Event::Received(Received {
+            Event::Received(ReceivedData {
                 stream: said.stream,
                 unordered: false,
                 ppid: 0,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::program::{BIN, ok};
 use hol_live::Namespaces;
-use hol_scenario::conformance::{ConformanceCase, Verdict, cases};
+use hol_scenario::conformance::{CaseResult, ConformanceCase, cases};
 use serde_json::Value;
 
 #[test]
@@ -84,8 +84,8 @@ fn conformance_cases_pass() {
     let verdicts = cases.iter().map(|case| (case, case.verdict(&namespaces)));
     let wrong: Vec<String> = verdicts
         .filter_map(|(case, verdict)| match verdict {
-            Verdict::Passed => None,
-            Verdict::Refused(what) | Verdict::Differs(what) => Some(format!("{case}: {what}")),
+            CaseResult::Passed => None,
+            CaseResult::Refused(what) | CaseResult::Differs(what) => Some(format!("{case}: {what}")),
         })
         .collect();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));

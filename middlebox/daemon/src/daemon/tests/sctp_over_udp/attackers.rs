@@ -46,7 +46,7 @@ fn a_flood_of_inits_leaves_no_state_and_does_not_delay_agents() {
     assert!((20..20_000).contains(&answered), "{answered} INITs were answered in between");
     world.settle();
     assert_eq!((world.daemon.connections.len(), associations(world)), (1, 1));
-    let max = world.daemon.metrics.numbers().max_work;
+    let max = world.daemon.metrics.lock().max_work;
     assert!(max <= Limits::TURN_WORK / 2, "a turn of {max}");
 }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, UdpSocket};
 
 use bytes::Bytes;
 use hol_sctp::wire::sctp::{Chunk, Init, Packet, Parameter, Tsn};
-use hol_sctp_udp::{Association, Path, parse};
+use hol_sctp_udp::{Association, UdpPath, parse};
 use hol_simco::{Body, Message, PAYLOAD_PROTOCOL, PORT, Reply, Request, Tid, Version};
 
 use super::super::world::World;
@@ -44,7 +44,7 @@ impl Peer {
     /// Begins an association.
     pub fn begin(world: &World, host: &str) -> Self {
         let udp = socket(world, host);
-        let path = Path { peer: world.address, local: udp.local_addr().unwrap().ip() };
+        let path = UdpPath { peer: world.address, local: udp.local_addr().unwrap().ip() };
         let association = Association::connect(world.daemon.clock.now(), path, PORT);
         Self { udp, association, reads: true, streams_seen: Vec::new(), last_tid: 1_000_000 }
     }
