@@ -10,13 +10,13 @@ use hol_scenario::{Run, RunError, Scenario};
 
 use crate::check::unsupported_error;
 use crate::control::HostDescription;
+use crate::host_and_port::{HostAndPort, HostRole};
+use crate::host_list::{HostList, LOCAL_HOST};
 use crate::host_properties::{self, Host};
 use crate::multi_host_run::MultiHostRun;
 use crate::path_router::PathRouter;
 use crate::peer::{Peer, PeerIdentity};
-use crate::place::{HostAndPort, HostRole};
 use crate::placement::{AddressPair, Placement};
-use crate::places::{HostList, LOCAL_HOST};
 use crate::plain_network::without_link_settings;
 use crate::relay::Relay;
 use crate::session::ControlConnection;

@@ -8,8 +8,8 @@ use hol_network::{NetworkSpec, Settings};
 use hol_scenario::{LinkDirectionCounters, RouterReport, RunError};
 
 use crate::control::{HostDescription, LinkCounters};
+use crate::host_and_port::{HostAndPort, HostRole};
 use crate::peer::Peer;
-use crate::place::{HostAndPort, HostRole};
 use crate::relay::Relay;
 use crate::router::shaped_links;
 use crate::session::ControlConnection;

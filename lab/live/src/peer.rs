@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hol_scenario::{RunError, Scenario};
 
 use crate::control::{ControlError, HostDescription};
-use crate::place::{HostAndPort, HostRole};
+use crate::host_and_port::{HostAndPort, HostRole};
 use crate::relay::Relay;
 use crate::secret::Secret;
 use crate::session::ControlConnection;

@@ -9,7 +9,7 @@ use hol_sockets::{EndAddresses, FlowParameters, flow_parameters};
 use hol_stack::ProtocolKind;
 use serde::{Deserialize, Serialize};
 
-use crate::places::LOCAL_HOST;
+use crate::host_list::LOCAL_HOST;
 
 /// The time after which a connection attempt is considered blocked, for example by a firewall. TCP itself would try for
 /// two minutes and SCTP for four; QUIC gives up after its idle timeout.

@@ -17,7 +17,7 @@ use crate::control::{
     ControlError, HostDescription, Inbox, LinkCounters, MAX_SAMPLES, Outbox, Reply, Request, RunDescription,
     authenticate,
 };
-use crate::place::{HostAndPort, HostRole};
+use crate::host_and_port::{HostAndPort, HostRole};
 use crate::placement::AddressPair;
 use crate::relay::Relay;
 use crate::secret::Secret;

@@ -12,11 +12,11 @@ use hol_sockets::{
 use serde_json::{Value, json};
 
 use crate::check::{self, Path};
+use crate::host_list::HostList;
 use crate::host_properties::{self, Host, loopback};
 use crate::other_hosts::OtherHosts;
 use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::PathRouter;
-use crate::places::HostList;
 
 /// Wall-clock time per run and per message in µs, at 100 messages per second.
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };

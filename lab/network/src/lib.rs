@@ -9,13 +9,13 @@
 //! paths of `paths/`, `trace` reads files of events, `trace_playback` plays them from the position of
 //! `trace_start` on, `link` combines the effects, `channel` makes links take turns.
 
-mod approach;
 mod build;
 mod capacity;
 mod cells;
 mod channel;
 mod check;
 mod codel;
+mod delay_line;
 mod discipline;
 mod disruption;
 mod distribution;
@@ -55,8 +55,8 @@ mod transmitter;
 
 pub use {hol_base as base, hol_wire as wire};
 
-pub use approach::changes_after_propagation;
 pub use codel::CodelSpec;
+pub use delay_line::changes_after_propagation;
 pub use discipline::Discipline;
 pub use disruption::Disruption;
 pub use distribution::Distribution;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hol_base::{Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
-use crate::approach::DelayLine;
+use crate::delay_line::DelayLine;
 use crate::event_rate::EventRate;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;

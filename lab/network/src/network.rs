@@ -5,8 +5,8 @@ use std::sync::Arc;
 use hol_base::{Seed, Time};
 use hol_wire::Packet;
 
-use crate::approach::changes_after_propagation;
 use crate::channel::Channel;
+use crate::delay_line::changes_after_propagation;
 use crate::event_queue::EventQueue;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::link::Link;

@@ -3,7 +3,7 @@
 use hol_base::Duration;
 use hol_network::{EventRate, LinkChange, LinkSpec, LossSpec};
 
-use crate::draft::{Event, MAX_EVENTS, SegmentDirection};
+use crate::network_builder::{Event, MAX_EVENTS, SegmentDirection};
 use crate::quantity::{delay, event_time, link_delay, link_rate, rate, seconds};
 use crate::queue::Queue;
 use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};

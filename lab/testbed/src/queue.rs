@@ -6,7 +6,7 @@
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, RedSpec};
 
-use crate::draft::DEFAULT_QUEUE;
+use crate::network_builder::DEFAULT_QUEUE;
 use crate::quantity::{at_least_one, positive, seconds, switch};
 use crate::tcl::{Word, WordError, error_at};
 

@@ -9,7 +9,7 @@ use hol_network::{
 };
 use hol_wire::Address;
 
-use crate::draft::{DEFAULT_QUEUE, plain_name};
+use crate::network_builder::{DEFAULT_QUEUE, plain_name};
 
 /// Writes the network as a script; [`Script::read`](crate::Script::read) reads the same graph from it.
 /// Settings that ns cannot express are comments.

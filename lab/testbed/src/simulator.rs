@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::attributes;
 use crate::defaults::Defaults;
-use crate::draft::{NetworkBuilder, plain_name};
 use crate::emulab::COMMANDS;
 use crate::ignored;
 use crate::loss::ErrorModel;
+use crate::network_builder::{NetworkBuilder, plain_name};
 use crate::programs::Programs;
 use crate::random_variables::RandomObjects;
 use crate::schedule::Schedule;

@@ -2,7 +2,7 @@
 
 use hol_network::LinkChange;
 
-use crate::draft::Node;
+use crate::network_builder::Node;
 use crate::quantity::{bits_per_second, link_delay, link_rate, seconds};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, error_at, suggestion};

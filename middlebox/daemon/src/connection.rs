@@ -10,9 +10,9 @@ use hol_simco::Message;
 use hol_system::Interest;
 
 use crate::limits::Limits;
-use crate::line::{MessageTransport, ReadOutcome};
 use crate::log::Level;
-use crate::turns::AgentOrAnonymous;
+use crate::message_transport::{MessageTransport, ReadOutcome};
+use crate::read_queue::AgentOrAnonymous;
 
 /// A connection to an agent.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use hol_system::{Interest, Poller};
 use crate::connection::{Connection, EndReason};
 use crate::event_source::Token;
 use crate::limits::Limits;
-use crate::turns::ReadQueue;
+use crate::read_queue::ReadQueue;
 
 /// All connections, by their sessions.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::DaemonError;
 use crate::event_source::Token;
-use crate::line::MessageTransport;
+use crate::message_transport::MessageTransport;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 use crate::tls::Tls;

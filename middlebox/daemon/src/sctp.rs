@@ -10,7 +10,7 @@ use hol_simco::{Framing, Header, Message, PAYLOAD_PROTOCOL};
 use hol_system::Association;
 use socket2::Socket;
 
-use crate::line::{MessageTransport, ReadOutcome};
+use crate::message_transport::{MessageTransport, ReadOutcome};
 
 /// An agent's SCTP association.
 #[derive(Debug)]

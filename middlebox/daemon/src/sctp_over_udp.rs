@@ -11,7 +11,7 @@ use hol_base::Time;
 use hol_sctp_udp::{Association, AssociationEnd, Packet, PortSocket, Role, UdpPath};
 use hol_simco::{Framing, Header, Message, PAYLOAD_PROTOCOL};
 
-use crate::line::{MessageTransport, ReadOutcome};
+use crate::message_transport::{MessageTransport, ReadOutcome};
 
 /// An association, which shares its socket with the other associations of the port.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hol_simco::{Framing, Message};
 use socket2::{Socket, TcpKeepalive};
 
-use crate::line::{MessageTransport, ReadOutcome};
+use crate::message_transport::{MessageTransport, ReadOutcome};
 use crate::outbox::Outbox;
 
 /// An agent's TCP connection.

@@ -12,7 +12,7 @@ use hol_simco::{Framing, Message};
 use rustls::{ServerConfig, ServerConnection};
 use socket2::Socket;
 
-use crate::line::{MessageTransport, ReadOutcome};
+use crate::message_transport::{MessageTransport, ReadOutcome};
 use crate::outbox::Outbox;
 use crate::tcp;
 

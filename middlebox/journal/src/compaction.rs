@@ -5,8 +5,8 @@ use std::io::{self, Seek, Write};
 use std::path::Path;
 
 use crate::JournalError;
+use crate::current_entries::CurrentEntries;
 use crate::frame::{self, FramePosition};
-use crate::lasting_entries::CurrentEntries;
 use crate::segment::{self, SegmentStart};
 
 /// Size in octets at which a frame ends and the next frame starts. Each frame is synced by itself, so that a concurrent

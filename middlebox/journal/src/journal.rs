@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use hol_simco::{AgentId, Change, Owner, Pid, RecordedRule};
 
 use crate::appender::Appender;
+use crate::current_entries::SegmentEnd;
 use crate::frame::{Format, FramePosition};
-use crate::lasting_entries::SegmentEnd;
 use crate::mark::{HighWaterMark, Position};
 use crate::recovery::{RecoveredState, recover};
 use crate::segment::{self, SegmentStart};

@@ -61,11 +61,11 @@
 
 mod appender;
 mod compaction;
+mod current_entries;
 mod entry;
 mod error;
 mod frame;
 mod journal;
-mod lasting_entries;
 mod mark;
 mod reader;
 mod recovery;

@@ -15,8 +15,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::current_entries::SegmentEnd;
 use crate::frame::FramePosition;
-use crate::lasting_entries::SegmentEnd;
 use crate::segment::{self, sync_directory};
 use crate::{Durability, JournalError};
 

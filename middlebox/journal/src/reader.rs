@@ -6,8 +6,8 @@ use std::path::Path;
 
 use hol_simco::RecordedRule;
 
+use crate::current_entries::{SegmentEnd, for_each_entry_of};
 use crate::entry::Entry;
-use crate::lasting_entries::{SegmentEnd, for_each_entry_of};
 use crate::recovery::{NO_FRAME, damage_error, relevant_segments};
 use crate::{JournalError, mark, segment};
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use hol_simco::{Pid, RecordedRule};
 
+use crate::current_entries::{CurrentEntries, SegmentEnd};
 use crate::frame;
-use crate::lasting_entries::{CurrentEntries, SegmentEnd};
 use crate::segment::{self, SegmentList, SegmentReader, SegmentStart};
 use crate::{JournalError, TruncatedTail, mark};
 

@@ -17,13 +17,13 @@
 mod address;
 pub mod nat_pmp;
 mod option;
-mod refusal;
 pub mod reply;
 mod request;
+mod result_code;
 
 pub use option::Filter;
-pub use refusal::ResultCode;
 pub use request::{Mapping, Operation, Request};
+pub use result_code::ResultCode;
 
 /// The port of a gateway for both protocols. RFC 6887 section 19.1.
 pub const PORT: u16 = 5351;

@@ -33,7 +33,7 @@ mod header;
 mod message;
 mod middlebox;
 mod nat;
-mod overlaps;
+mod overlap_index;
 mod parameters;
 mod policy;
 mod prefix;

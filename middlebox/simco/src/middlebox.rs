@@ -23,7 +23,7 @@ pub use session::{ConnectionInfo, Framing};
 
 use crate::batch::StepCause;
 use crate::nat::{Nat, Pool};
-use crate::overlaps::Sweep;
+use crate::overlap_index::Sweep;
 use crate::resource_accounts::{ResourceAccounts, ResourceLimits};
 use crate::rules::Rules;
 use crate::{

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hol_base::{Duration, Time};
 
-use crate::overlaps::{OverlapIndex, Sweep};
+use crate::overlap_index::{OverlapIndex, Sweep};
 use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 
 /// The rule table. Only [`apply`](Self::apply) changes it, so every change can be undone.

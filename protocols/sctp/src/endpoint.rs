@@ -19,7 +19,9 @@ use crate::clock::Clock;
 use crate::config::ETHERNET_MTU;
 use crate::ecn::EcnState;
 use crate::flight::{Flight, ReliabilityLimit};
+use crate::inbound_streams::InboundStreams;
 use crate::interleaved::InterleavedReassembly;
+use crate::outbound_streams::OutboundStreams;
 use crate::own_addresses::OwnAddresses;
 use crate::own_reconfig_requests::OwnReconfigRequests;
 use crate::path::{Path, Paths};
@@ -28,8 +30,6 @@ use crate::peer_reconfig_requests::PeerReconfigRequests;
 use crate::reassembly::Reassembly;
 use crate::secret::Secret;
 use crate::state::State;
-use crate::streams_in::InboundStreams;
-use crate::streams_out::OutboundStreams;
 use crate::timers::Timers;
 use crate::tsn_map::TsnMap;
 

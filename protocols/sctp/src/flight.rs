@@ -7,7 +7,7 @@ use hol_transport::Reliability;
 use hol_wire::sctp::{Chunk, Data, IData, Tsn};
 
 use crate::clock::Clock;
-use crate::streams_out::FragmentId;
+use crate::outbound_streams::FragmentId;
 
 /// The state of a chunk that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use hol_wire::{Address, Ecn, Packet, Transport};
 
 use crate::acknowledge::SackRequest;
 use crate::cookie::is_unicast;
+use crate::inbound_streams::InboundStreams;
 use crate::state::State;
-use crate::streams_in::InboundStreams;
 use crate::tsn_map::Arrival;
 use crate::{Endpoint, interleaved, reassembly};
 

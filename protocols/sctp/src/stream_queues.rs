@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use hol_wire::sctp::DataFlags;
 
 use crate::Config;
+use crate::outbound_streams::UnsentChunk;
 use crate::scheduler::Scheduler;
 use crate::service_order::ServiceOrder;
-use crate::streams_out::UnsentChunk;
 
 /// The unsent chunks by stream, and the scheduler's state.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl StreamQueues {
 mod tests {
     use super::*;
     use crate::flight::ReliabilityLimit;
-    use crate::{fixtures, streams_out::UnsentChunk};
+    use crate::{fixtures, outbound_streams::UnsentChunk};
 
     /// Queues messages of two fragments of 1000 octets on stream 0, and of one on stream 1; returns the
     /// streams of the chunks in sending order.

@@ -10,7 +10,7 @@ use hol_wire::{Address, Ecn};
 use crate::cwnd_validation::WindowUsage;
 use crate::ecn::EcnState;
 use crate::endpoint::initial_window;
-use crate::episode::LossRecovery;
+use crate::loss_recovery::LossRecovery;
 use crate::nagle::NagleState;
 use crate::receive_sequence::ReceiveSequence;
 use crate::rtt::Rtt;

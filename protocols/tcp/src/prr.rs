@@ -1,6 +1,6 @@
 //! Proportional rate reduction: cwnd follows the delivered data down to ssthresh. RFC 9937 (RFC 6937).
 
-use crate::episode::LossRecovery;
+use crate::loss_recovery::LossRecovery;
 use crate::recovery_phase::Phase;
 use crate::{Endpoint, RateHalving};
 

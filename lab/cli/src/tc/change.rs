@@ -3,7 +3,7 @@
 use hol_base::BitRate;
 
 use super::netem::apply_netem_change;
-use super::place::QdiscLocation;
+use super::qdisc_location::QdiscLocation;
 use super::{Change, ShapedDirection};
 
 /// Returns the disciplines after all changes.

@@ -2,7 +2,7 @@
 
 mod change;
 mod netem;
-mod place;
+mod qdisc_location;
 mod queues;
 mod red;
 mod script;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use change::apply_changes;
 use netem::{TransitLimit, parse_netem, transit_limit};
-use place::{QdiscLocation, TcHandle};
+use qdisc_location::{QdiscLocation, TcHandle};
 use queues::{parse_aqm, parse_fifo, parse_htb_class, parse_tbf};
 use red::parse_red;
 use words::Words;

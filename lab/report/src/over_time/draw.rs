@@ -9,7 +9,7 @@ const WIDTH: f64 = 310.0;
 /// The left margin, in px.
 const LEFT_MARGIN: f64 = 46.0;
 /// The width of a panel: one pixel for each column of a line.
-const PANEL_WIDTH: f64 = super::line::COLUMNS as f64;
+const PANEL_WIDTH: f64 = super::sampled_line::COLUMNS as f64;
 /// The height of a panel, in px.
 const PANEL_HEIGHT: f64 = 74.0;
 /// The height above each panel, for its name, in px.

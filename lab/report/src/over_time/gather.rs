@@ -7,7 +7,7 @@ use hol_base::{QueueLimit, Time};
 use hol_lab::{LabError, Point, Results, Row, SampledObject, Series};
 use hol_network::{Disruption, Topology};
 
-use super::line::{COLUMNS, SampledLine};
+use super::sampled_line::{COLUMNS, SampledLine};
 use super::{Run, RunsOverTime};
 use crate::data::{Cell, Filter};
 

@@ -2,10 +2,10 @@
 
 mod draw;
 mod gather;
-mod line;
+mod sampled_line;
 
 pub(crate) use gather::gather;
-pub use line::SampledLine;
+pub use sampled_line::SampledLine;
 
 /// The runs of all transports under one set of conditions.
 #[derive(Debug, Clone)]

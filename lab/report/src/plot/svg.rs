@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::literal::inline_styles;
+use super::inline_styles::inline_styles;
 
 /// A drawing under construction. Coordinates are CSS pixels, y downwards.
 #[derive(Debug, Clone)]

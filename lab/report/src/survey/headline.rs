@@ -2,7 +2,7 @@
 
 use hol_measure::benjamini_hochberg;
 
-use super::contest::{NEGLIGIBLE, Outcome, TransportComparison};
+use super::transport_comparison::{NEGLIGIBLE, Outcome, TransportComparison};
 use super::{Axis, Survey, outages};
 use crate::plot::number;
 

@@ -2,7 +2,7 @@
 
 use hol_measure::{CONFIDENCE, benjamini_hochberg};
 
-use super::contest::{NEGLIGIBLE, Outcome, TransportComparison};
+use super::transport_comparison::{NEGLIGIBLE, Outcome, TransportComparison};
 use super::{Axis, Survey};
 use crate::plot::{Anchor, SeriesStyle, Svg, number};
 

@@ -6,8 +6,7 @@
 mod axes;
 mod axis_numbers;
 mod carrier;
-mod contest;
-mod contest_text;
+mod comparison_text;
 mod figures;
 mod halves;
 mod headline;
@@ -17,6 +16,7 @@ mod outages;
 mod quantiles;
 mod size;
 mod size_classes;
+mod transport_comparison;
 
 use std::collections::BTreeMap;
 
@@ -30,12 +30,12 @@ use hol_lab::Metric;
 pub use axes::Axis;
 pub use axes::axes;
 pub use axis_numbers::AxisNumbers;
-pub use contest::{NEGLIGIBLE, Outcome, TransportComparison};
-pub use contest_text::verdict;
+pub use comparison_text::verdict;
 pub use headline::Headline;
 pub use map::Map;
 pub use outages::describe_outage;
 pub use size_classes::prefix_with_class;
+pub use transport_comparison::{NEGLIGIBLE, Outcome, TransportComparison};
 
 /// The results of one experiment that is not a study, by transport and axis values.
 #[derive(Debug)]

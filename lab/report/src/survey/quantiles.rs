@@ -2,7 +2,7 @@
 
 use hol_measure::{Allowance, CONFIDENCE, Verdict, compare_ratios};
 
-use super::contest::NEGLIGIBLE;
+use super::transport_comparison::NEGLIGIBLE;
 use crate::data::Cell;
 
 /// Minimum number of messages in a repetition for an estimate of the 99th percentile.

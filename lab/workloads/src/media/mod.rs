@@ -3,12 +3,12 @@
 mod clock;
 mod extended_counter;
 mod fec;
+mod fec_decoder;
 mod frames;
 mod keys;
 mod packets;
 mod player;
 mod playout;
-mod repair;
 mod streamer;
 
 use hol_base::{Duration, Seed};

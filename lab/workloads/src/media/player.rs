@@ -8,10 +8,10 @@ use hol_rtp::{Header, ParseError};
 use hol_transport::DeliveryTimes;
 
 use super::extended_counter::ExtendedCounter;
+use super::fec_decoder::FecDecoder;
 use super::frames::FrameAssembler;
 use super::packets::{LENGTH_PREFIX, PARITY_PAYLOAD_TYPE};
 use super::playout::Playout;
-use super::repair::FecDecoder;
 use super::{Media, clock};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Output, Progress};
 use crate::ledger::{Ledger, MessageArrival};

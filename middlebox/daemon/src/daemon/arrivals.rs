@@ -8,9 +8,9 @@ use hol_simco::{ConnectionInfo, SessionId};
 use super::Daemon;
 use crate::Transport;
 use crate::connection::{Connection, EndReason};
-use crate::line::ReadOutcome;
 use crate::listeners::NewConnection;
 use crate::log::{Field, Level};
+use crate::message_transport::ReadOutcome;
 use crate::port_mapping::PortMapper;
 
 impl Daemon {

@@ -3,7 +3,7 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::overlaps::Sweep;
+use crate::overlap_index::Sweep;
 use crate::{Action, AddressTuple, AgentId, Batch, Capabilities, Lifetime, Refusal, Reply, Right, Rule};
 
 impl Middlebox {

@@ -7,7 +7,7 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::overlaps::Sweep;
+use crate::overlap_index::Sweep;
 use crate::{Action, Batch, Change, Rule, SessionId, work};
 
 impl Middlebox {

@@ -6,7 +6,7 @@ use std::fmt;
 use hol_network::Topology;
 use hol_scenario::Scenario;
 
-use crate::place::HostAndPort;
+use crate::host_and_port::HostAndPort;
 
 /// The number of the host with the experiment; others have numbers from 1, in the order of their nodes' names.
 pub(crate) const LOCAL_HOST: usize = 0;

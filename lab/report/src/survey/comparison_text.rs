@@ -4,9 +4,9 @@ use hol_lab::Metric;
 use hol_measure::{CONFIDENCE, ConfidenceInterval, TimeoutCounts, Verdict as ComparedPoint};
 
 use super::carrier::{Carrier, describe_missing_recovery, describe_overload};
-use super::contest::{ALPHA, NEGLIGIBLE, Outcome, TransportComparison, lost_share};
 use super::quantiles::{QuantileComparison, compare_quantile, compare_tails};
 use super::size::{round_to_digits, round_to_two_digits};
+use super::transport_comparison::{ALPHA, NEGLIGIBLE, Outcome, TransportComparison, lost_share};
 use crate::data::Cell;
 use crate::plot::number;
 
