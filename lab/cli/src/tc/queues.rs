@@ -119,10 +119,10 @@ pub(super) fn parse_aqm(
                 keys.push(format!("{word} = \"{own}\""));
             }
             ("dualpi2", "step_thresh") => {
-                keys.push(format!("step = \"{}\"", words.parse_value(word, parse_time)?))
+                keys.push(format!("step = \"{}\"", words.parse_value(word, parse_time)?));
             }
             ("dualpi2", "coupling_factor") => {
-                keys.push(format!("coupling = {}", words.parse_value(word, parse_count)?))
+                keys.push(format!("coupling = {}", words.parse_value(word, parse_count)?));
             }
             ("dualpi2", "classic_protection") => {
                 let percent =

@@ -19,7 +19,7 @@ pub(super) fn parse_red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> 
             "avpkt" => packet = Some(words.parse_value(word, parse_octets)?),
             "burst" => burst = Some(words.parse_value(word, parse_count)?),
             "probability" => {
-                probability = Some(words.parse_value(word, |word| Ratio::new(word.parse().ok()?))?)
+                probability = Some(words.parse_value(word, |word| Ratio::new(word.parse().ok()?))?);
             }
             // `tc -d` prints the weight as the exponent of two.
             "ewma" => exponent = Some(words.parse_value(word, parse_count)?),

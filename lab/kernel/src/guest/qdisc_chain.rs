@@ -169,7 +169,7 @@ impl Chain {
                     self.install_filter(place, &release)?;
                 }
                 Stage::Filter(DropFilter::Wake) => {
-                    self.install_filter(place, &tc_bpf::wake_frame_drop_program()?)?
+                    self.install_filter(place, &tc_bpf::wake_frame_drop_program()?)?;
                 }
                 Stage::Filter(DropFilter::Drop(numbers)) => {
                     self.install_counter(place, || tc_bpf::drop_program(numbers))?;
