@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use hol_lab::LabError;
+use hol_lab::{LabError, decompress};
 use hol_passive::CapturedIp;
 use hol_wire::capture::{CaptureError, CaptureInterface, CaptureReader};
 
-use crate::decompressor;
+use crate::decompressor::{self, MAX_DECOMPRESSED};
 use crate::failure::Failure;
 
 /// The result of reading a capture.
@@ -28,10 +28,11 @@ pub fn read<T: Default>(
 ) -> Result<CaptureResult<T>, Failure> {
     let is_standard = path == Path::new("-");
     let name = if is_standard { "standard input".to_owned() } else { path.display().to_string() };
-    let input: Box<dyn Read> = match is_standard {
-        true => Box::new(io::stdin()),
-        false => decompressor::open(path).map_err(|error| LabError::file("read", path, error))?,
+    let input = match is_standard {
+        true => decompress(io::stdin(), MAX_DECOMPRESSED),
+        false => decompressor::open(path),
     };
+    let input = input.map_err(|error| LabError::file("read", path, error))?;
     let refuse = |problem: &dyn std::fmt::Display| Failure::failed(format!("{name}: {problem}"));
     let mut reader = CaptureReader::new(BufReader::new(input)).map_err(|error| {
         let is_another_file = matches!(error, CaptureError::NotACapture(_));

@@ -1,22 +1,27 @@
-//! Reads files that gzip, zstd or xz may have compressed.
+//! Reads files that may be compressed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Opens a file. A compressed file is decompressed while it is read, by the program of its format.
+use hol_lab::{SizeLimit, decompress, decompression_program};
+
+/// The maximum of decompressed octets of a file.
+pub const MAX_DECOMPRESSED: u64 = 16 << 30;
+
+/// Opens a file. A compressed file is decompressed while it is read: xz and bzip2 by the program of the format.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
     file.by_ref().take(8).read_to_end(&mut head)?;
-    match hol_lab::decompression_program(&head) {
-        Some(program) => {
+    match decompression_program(&head) {
+        Some(program @ ("xz" | "bzip2")) => {
             file.rewind()?;
-            Ok(Box::new(Decompressor::start(program, file)?))
+            Ok(Box::new(SizeLimit::new(Decompressor::start(program, file)?, MAX_DECOMPRESSED)))
         }
         // A pipe cannot be rewound.
-        None => Ok(Box::new(io::Cursor::new(head).chain(file))),
+        _ => decompress(io::Cursor::new(head).chain(file), MAX_DECOMPRESSED),
     }
 }
 

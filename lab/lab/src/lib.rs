@@ -9,6 +9,7 @@ mod archive;
 mod axes;
 mod background;
 mod combination;
+mod decompression;
 mod defined_metric;
 mod dotted_key;
 mod error;
@@ -72,6 +73,7 @@ mod worlds;
 
 pub use archive::Archive;
 pub use background::Background;
+pub use decompression::{SizeLimit, decompress};
 pub use defined_metric::DefinedMetric;
 pub use error::{InputError, LabError};
 pub use estimate::Estimate;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +13,7 @@ use hol_testbed::Script;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::decompression::decompress;
 use crate::dotted_key::{assign, key_path, leaf};
 use crate::error::{InputError, LabError};
 use crate::ns_script;
@@ -329,10 +330,15 @@ impl Source {
 
     /// Returns the text of a file that the experiment names: relative to the experiment file, or `project:PATH` in its project.
     pub(crate) fn read_file(&self, name: &str) -> Result<String, String> {
-        let text = self.text_of(name)?;
+        let text = match self.files.iter().find(|(known, _)| known == name) {
+            Some((_, text)) => {
+                self.record(name, text.as_bytes());
+                text.clone()
+            }
+            None => self.read_text(name)?,
+        };
         let octets = self.octets_read.fetch_add(text.len(), Ordering::Relaxed) + text.len();
         self.permission.check_octets(octets)?;
-        self.record(name, text.as_bytes());
         Ok(text)
     }
 
@@ -351,10 +357,8 @@ impl Source {
         Ok(())
     }
 
-    fn text_of(&self, name: &str) -> Result<String, String> {
-        if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
-            return Ok(text.clone());
-        }
+    /// Reads a file of this machine, which gzip or zstd may have compressed.
+    fn read_text(&self, name: &str) -> Result<String, String> {
         let (path, shown) = match self.project_file(Path::new(name)) {
             // The message must not reveal where the server stores the files of a project.
             Some(path) => (path?, PathBuf::from(name)),
@@ -374,7 +378,12 @@ impl Source {
         let octets = std::fs::read(&path).map_err(|e| {
             format!("cannot read {}: {e}; paths are relative to {}", shown.display(), self.place_of_files())
         })?;
-        let text = text_from_octets(octets).map_err(|problem| format!("{} {problem}", shown.display()))?;
+        self.record(name, &octets);
+        let mut content = Vec::new();
+        decompress(io::Cursor::new(octets), LONGEST_FILE)
+            .and_then(|mut input| input.read_to_end(&mut content))
+            .map_err(|problem| format!("cannot read {}: {problem}", shown.display()))?;
+        let text = text_from_octets(content).map_err(|problem| format!("{} {problem}", shown.display()))?;
         // Some editors and spreadsheets begin a file with a byte order mark.
         Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
     }

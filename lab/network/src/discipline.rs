@@ -8,10 +8,15 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::codel::CodelSpec;
+use crate::drr::DrrSpec;
 use crate::dualpi2::DualPi2Spec;
 use crate::fq_codel::FairSpec;
 use crate::pie::PieSpec;
 use crate::red::RedSpec;
+use crate::sfq::SfqSpec;
+
+/// The names of the disciplines.
+const NAMES: [&str; 8] = ["droptail", "red", "codel", "fq_codel", "pie", "dualpi2", "sfq", "drr"];
 
 /// Which packets are dropped when a queue builds up, and which are sent first.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -34,6 +39,10 @@ pub enum Discipline {
     /// A low-latency queue for scalable flows (L4S) beside a classic one: `{ dualpi2 = { step = "1ms" } }`, or
     /// `"dualpi2"`.
     DualPi2(DualPi2Spec),
+    /// One packet of each pair of addresses in turn, as in ns: `{ sfq = { flows = 16 } }`, or `"sfq"`. Model world only.
+    Sfq(SfqSpec),
+    /// Equally many octets of each source address in turn, as in ns: `{ drr = { quantum = "250B" } }`, or `"drr"`. Model world only.
+    Drr(DrrSpec),
 }
 
 impl Discipline {
@@ -46,6 +55,8 @@ impl Discipline {
             Self::FairCodel(fair) => fair.problem(),
             Self::Pie(pie) => pie.problem(),
             Self::DualPi2(dual) => dual.problem(),
+            Self::Sfq(sfq) => sfq.problem(),
+            Self::Drr(drr) => drr.problem(),
         }
     }
 }
@@ -59,11 +70,14 @@ impl JsonSchema for Discipline {
         let (red, codel) = (of.subschema_for::<RedSpec>(), of.subschema_for::<CodelSpec>());
         let (fair, pie) = (of.subschema_for::<FairSpec>(), of.subschema_for::<PieSpec>());
         let dual = of.subschema_for::<DualPi2Spec>();
+        let (sfq, drr) = (of.subschema_for::<SfqSpec>(), of.subschema_for::<DrrSpec>());
         json_schema!({ "anyOf": [
-            { "enum": ["droptail", "red", "codel", "fq_codel", "pie", "dualpi2"] },
+            { "enum": NAMES },
             {
                 "type": "object",
-                "properties": { "red": red, "codel": codel, "fq_codel": fair, "pie": pie, "dualpi2": dual },
+                "properties": {
+                    "red": red, "codel": codel, "fq_codel": fair, "pie": pie, "dualpi2": dual, "sfq": sfq, "drr": drr,
+                },
                 "additionalProperties": false,
                 "minProperties": 1,
                 "maxProperties": 1,
@@ -83,13 +97,15 @@ impl<'de> Deserialize<'de> for Discipline {
             FairCodel(FairSpec),
             Pie(PieSpec),
             DualPi2(DualPi2Spec),
+            Sfq(SfqSpec),
+            Drr(DrrSpec),
         }
         struct WordOrTable;
         impl<'de> Visitor<'de> for WordOrTable {
             type Value = Discipline;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(
-                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", \"pie\", \"dualpi2\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
+                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", \"pie\", \"dualpi2\", \"sfq\", \"drr\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
                 )
             }
             fn visit_str<E: de::Error>(self, word: &str) -> Result<Discipline, E> {
@@ -100,10 +116,9 @@ impl<'de> Deserialize<'de> for Discipline {
                     "fq_codel" => Ok(Discipline::FairCodel(FairSpec::default())),
                     "pie" => Ok(Discipline::Pie(PieSpec::default())),
                     "dualpi2" => Ok(Discipline::DualPi2(DualPi2Spec::default())),
-                    _ => Err(E::unknown_variant(
-                        word,
-                        &["droptail", "red", "codel", "fq_codel", "pie", "dualpi2"],
-                    )),
+                    "sfq" => Ok(Discipline::Sfq(SfqSpec::default())),
+                    "drr" => Ok(Discipline::Drr(DrrSpec::default())),
+                    _ => Err(E::unknown_variant(word, &NAMES)),
                 }
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Discipline, A::Error> {
@@ -113,6 +128,8 @@ impl<'de> Deserialize<'de> for Discipline {
                     Table::FairCodel(spec) => Discipline::FairCodel(spec),
                     Table::Pie(spec) => Discipline::Pie(spec),
                     Table::DualPi2(spec) => Discipline::DualPi2(spec),
+                    Table::Sfq(spec) => Discipline::Sfq(spec),
+                    Table::Drr(spec) => Discipline::Drr(spec),
                 })
             }
         }
@@ -147,6 +164,13 @@ mod tests {
             ("discipline = { pie = { alpha = 4 } }", Discipline::Pie(pie)),
             ("discipline = 'dualpi2'", Discipline::DualPi2(DualPi2Spec::default())),
             ("discipline = { dualpi2 = { coupling = 1 } }", Discipline::DualPi2(dual)),
+            ("discipline = 'sfq'", Discipline::Sfq(SfqSpec::default())),
+            ("discipline = { sfq = { flows = 8 } }", Discipline::Sfq(SfqSpec { flows: 8 })),
+            ("discipline = 'drr'", Discipline::Drr(DrrSpec::default())),
+            (
+                "discipline = { drr = { quantum = '500B' } }",
+                Discipline::Drr(DrrSpec { quantum: ByteCount(500) }),
+            ),
         ] {
             let link: Link = toml::from_str(text).unwrap();
             assert_eq!(link.discipline, discipline);

@@ -304,6 +304,21 @@ mod tests {
         assert_eq!(read(head), Ok(expected));
     }
 
+    /// MP-Traces (Aydin, Fund and Panwar 2023) have seconds and octets per second, and no header.
+    #[test]
+    fn octets_per_second_need_a_header() {
+        let rows = "1,1516808\n2,0\n3,3667470\n";
+        let problem = read(rows).unwrap_err();
+        assert!(problem.contains("time_s,rate_B for MP-Traces"), "{problem}");
+        let expected = vec![
+            (0, bits("12134464bit"), None),
+            (2000, bits("0bit"), None),
+            (3000, bits("29339760bit"), None),
+        ];
+        assert_eq!(read(&format!("time_s,rate_B\n{rows}")), Ok(expected));
+        assert_eq!(read("time_s,rate_kB\n0,1.5\n"), Ok(vec![(0, bits("12kbit"), None)]));
+    }
+
     /// Each line is a packet of 1500 octets and a header of 14: ten in a tenth of a second are 1.2112 Mbit/s,
     /// and in a gap nothing passes. <https://github.com/ravinet/mahimahi>: the trace begins
     /// again at its end.
@@ -592,7 +607,7 @@ mod tests {
     fn two_columns_beyond_100_gigabits_ask_for_a_unit() {
         let problem = read("0 1250000\n1 800000\n").unwrap_err();
         let words = "line 1: 1250000 Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put a \
-            header with the right unit before the first line, such as time_s,rate_bit";
+            header with the right unit before the first line, such as time_s,rate_bit, or time_s,rate_B for MP-Traces";
         assert!(problem.starts_with(words), "{problem}");
         assert!(read("0 5\n1 100001\n").unwrap_err().starts_with("line 2: 100001 Mbit/s"));
         assert!(read("0 100000\n1 5\n").is_ok());

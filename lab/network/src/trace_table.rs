@@ -60,7 +60,7 @@ fn read_two_columns(text: &str) -> Result<Vec<TraceStep>, TraceError> {
         if step.rate.is_some_and(|rate| rate.bits_per_second() > MAX_RATE_WITHOUT_UNIT) {
             let problem = format!(
                 "{} Mbit/s is more than 100 Gbit/s, and a file without a header has rates in Mbit/s; put a \
-                 header with the right unit before the first line, such as time_s,rate_bit",
+                 header with the right unit before the first line, such as time_s,rate_bit, or time_s,rate_B for MP-Traces",
                 cells[1]
             );
             return Err(trace_error(line, &problem));
@@ -320,6 +320,19 @@ fn is_gap(steps: &[TraceStep], gap: Duration) -> bool {
     steps.len() >= MIN_ROWS && gap.as_nanos() > mean.saturating_mul(100)
 }
 
+/// Returns a rate with its unit, in bits: octets count eight.
+fn bits_per_second(number: &str, unit: &str) -> String {
+    let Some(bits) = unit.strip_suffix('B').map(|prefix| format!("{prefix}bit")) else {
+        return format!("{number}{unit}");
+    };
+    match number.parse::<u64>() {
+        Ok(whole) => format!("{}{bits}", u128::from(whole) * 8),
+        Err(_) => {
+            number.parse().map_or(format!("{number}{unit}"), |octets: f64| format!("{}{bits}", octets * 8.0))
+        }
+    }
+}
+
 /// Refuses a row with more or fewer cells than the header.
 fn check_cells(line: usize, found: usize, expected: usize) -> Result<(), TraceError> {
     let cure = match found.cmp(&expected) {
@@ -346,6 +359,7 @@ fn parse_row(line: usize, cells: &[Cow<'_, str>], columns: &[Heading<'_>]) -> Re
         };
         let quantity = match seconds_of(cell).filter(|_| is_time) {
             Some(seconds) => format!("{seconds}s"),
+            None if is_bare && heading.column == Column::Rate => bits_per_second(cell, unit),
             None if is_bare => format!("{cell}{unit}"),
             None => cell.to_string(),
         };

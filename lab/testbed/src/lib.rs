@@ -23,6 +23,7 @@ mod agent_commands;
 mod agents;
 mod application;
 mod attributes;
+mod buckets;
 mod defaults;
 mod emulab;
 mod emulab_tables;

@@ -150,7 +150,6 @@ fn file_of_another_tool_is_named_wherever_it_is_given() {
     for (name, words) in [
         ("net.py", "is a script of Mininet"),
         ("a.json", "is a result of iperf3"),
-        ("a.gz", "gunzip"),
         ("a.bz2", "bzip2 -d"),
         ("a.xz", "xz -d"),
     ] {
@@ -160,9 +159,20 @@ fn file_of_another_tool_is_named_wherever_it_is_given() {
             assert!(code == 2 && message.contains(words) && message.contains(name), "{command:?}: {message}");
         }
     }
+    for command in [&["topology", "a.gz"][..], &["run", "a.gz"]] {
+        let (code, message) = failure(dir.path(), command);
+        assert!(
+            code == 2 && message.contains("a.gz: is compressed by gzip; decompress it with `gunzip`"),
+            "{message}"
+        );
+    }
+    // Files that an experiment names are decompressed.
     fs::write(dir.path().join("t.toml"), "transports = ['tcp']\n[network]\ntrace = 'a.gz'\n").unwrap();
     let (_, message) = failure(dir.path(), &["run", "t.toml"]);
-    assert!(message.contains("a.gz is compressed by gzip; decompress it with `gunzip`"), "{message}");
+    assert!(
+        message.contains("cannot read ") && message.contains("a.gz: the compressed file ends too early"),
+        "{message}"
+    );
 }
 
 /// What `hol path tc` prints for a line can be written as tc lines again.

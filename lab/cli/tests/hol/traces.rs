@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::program::{failure, ok};
 
@@ -192,4 +193,15 @@ fn invalid_trace_is_refused_with_its_line() {
         let (code, message) = failure(dir.path(), &["run", "a.toml"]);
         assert!(code == 2 && message.contains(words), "{words}: {message}");
     }
+}
+
+/// The magic number of a file decides, not its name.
+#[test]
+fn compressed_trace_equals_the_plain_one() {
+    let dir = tempfile::tempdir().unwrap();
+    experiment(dir.path(), "'lte.csv'", "time,rate,delay\n0s,2Mbit,40ms\n1s,4Mbit,15ms\n", "");
+    let plain = mean(dir.path(), "plain");
+    let compressed = Command::new("gzip").args(["-c", "lte.csv"]).current_dir(dir.path()).output().unwrap();
+    fs::write(dir.path().join("lte.csv"), compressed.stdout).unwrap();
+    assert_eq!(mean(dir.path(), "compressed"), plain);
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use super::capture_clock::measured_delay;
-use super::parsed_packet::{HandshakePacket, SequenceFields};
+use super::parsed_packet::{HandshakePacket, QuicHeader, SequenceFields};
 use super::sender_trace::{SenderTrace, SentData};
+use super::spin_bit::SpinBits;
 
 /// A conversation; side 0 opened it, or sent the first captured packet. Times are in ns.
 #[derive(Debug)]
@@ -32,8 +33,10 @@ pub(crate) struct Conversation {
     pub mss: Option<u16>,
     /// Whether the capture contains the handshake.
     pub is_whole: bool,
-    /// Whether the conversation uses QUIC. Only the handshake of QUIC is visible.
+    /// Whether the conversation uses QUIC. Only its handshake and spin bit are visible.
     pub is_quic: bool,
+    /// The spin bits of QUIC.
+    pub spin_bits: SpinBits,
 }
 
 /// The time in ns within which datagrams of a handshake are one flight.
@@ -62,6 +65,7 @@ impl Conversation {
             mss: None,
             is_whole: false,
             is_quic: false,
+            spin_bits: SpinBits::default(),
         }
     }
 
@@ -120,9 +124,13 @@ impl Conversation {
         }
     }
 
-    /// Handles a datagram of QUIC's handshake: the first of the opener, the first reply, and the opener's next one. RFC 9000 section 7.
-    pub fn handle_quic_handshake(&mut self, at: u64, side: usize) {
+    /// Handles a datagram of QUIC: its spin bit or, in the handshake, the first of the opener, the first reply, and the opener's next one.
+    /// RFC 9000 sections 7 and 17.4.
+    pub fn handle_quic(&mut self, at: u64, side: usize, header: Option<QuicHeader>) {
         self.is_quic = true;
+        if let Some(QuicHeader::Short(bit)) = header {
+            self.spin_bits.handle_packet(at, side, bit);
+        }
         self.packets[0][side] += 1;
         match (side, self.handshake_times) {
             (0, [None, ..]) => (self.handshake_times[0], self.is_whole) = (Some(at), true),
@@ -184,7 +192,8 @@ impl Conversation {
     pub fn shortest_reply_time(&self, side: usize, path: usize) -> Option<u64> {
         let echo_time = self.shortest_echo_times[side].filter(|_| path == 0);
         let ack_delay = self.traces[side].shortest_ack_delay(path);
-        [self.handshake_reply_time(side, path), ack_delay, echo_time].into_iter().flatten().min()
+        let spin = self.spin_bits.shortest_reply_time(side).filter(|_| path == 0);
+        [self.handshake_reply_time(side, path), ack_delay, echo_time, spin].into_iter().flatten().min()
     }
 
     /// Returns the shortest round trip over the path with the longest one.

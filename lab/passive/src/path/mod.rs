@@ -18,6 +18,7 @@ mod parsed_packet;
 mod path_estimate;
 mod rate;
 mod sender_trace;
+mod spin_bit;
 mod unknown_delay;
 
 use std::cmp::Reverse;
@@ -31,6 +32,7 @@ pub(crate) use conversation::Conversation;
 use conversation::MAX_PATHS;
 pub use loss::{Bursts, LossEstimate, Reordering};
 pub(crate) use packet_decoder::{DecodedPacket, PacketDecoder};
+use parsed_packet::QuicHeader;
 pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
 use path_estimate::MIN_SAMPLES;
 pub use path_estimate::{Mtu, PathEstimate, RoundTrip};
@@ -93,22 +95,22 @@ impl PathEstimator {
                 conversation.handle_packet(measured, side, path, packet.length, fields);
             }
             TransportContent::Datagram(_) => {
-                self.handle_quic_handshake(measured, sockets, packet.is_long_quic);
+                self.handle_quic(measured, sockets, packet.quic);
             }
             TransportContent::Nothing => {}
         }
     }
 
-    /// Handles a datagram that may belong to QUIC, whose handshake shows a round trip: RFC 9000 section 17.2.
-    fn handle_quic_handshake(&mut self, at: u64, sockets: [SocketAddr; 2], is_long: bool) {
+    /// Handles a datagram that may belong to QUIC, whose handshake and spin bit show round trips: RFC 9000 sections 17.2 and 17.4.
+    fn handle_quic(&mut self, at: u64, sockets: [SocketAddr; 2], header: Option<QuicHeader>) {
         let known = self.by_sockets.get(&ascending(sockets)).copied();
-        if known.is_none() && !is_long {
+        if known.is_none() && header != Some(QuicHeader::Long) {
             return;
         }
         let index = known.unwrap_or_else(|| self.find(sockets, &parsed_packet::SequenceFields::default()));
         let conversation = &mut self.conversations[index];
         let side = usize::from(conversation.sides[0] != sockets[0]);
-        conversation.handle_quic_handshake(at, side);
+        conversation.handle_quic(at, side, header);
     }
 
     fn find(&mut self, sockets: [SocketAddr; 2], fields: &parsed_packet::SequenceFields) -> usize {
@@ -178,6 +180,7 @@ impl PathEstimator {
             duplicates: self.decoder.duplicates(),
             clock_steps: self.decoder.clock_steps(),
             is_quic: conversations.iter().all(|(conversation, _)| conversation.is_quic),
+            spins: conversations.iter().map(|(conversation, _)| conversation.spin_bits.delays(1).len()).sum(),
             conversations: conversations.len(),
             is_whole: conversations.iter().all(|(conversation, _)| conversation.is_whole),
             duration_ns: span[1] - span[0],

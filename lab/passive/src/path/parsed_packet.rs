@@ -20,10 +20,19 @@ pub(crate) struct ParsedPacket {
     pub content: TransportContent,
     /// Whether the capture contains too few octets of the transport header.
     pub is_cut: bool,
-    /// Whether the packet may belong to QUIC and has a long header.
-    pub is_long_quic: bool,
+    /// The header of QUIC that the packet may have.
+    pub quic: Option<QuicHeader>,
     /// The verification tag in an SCTP header, and the tag that the packet's sender announces.
     pub tags: Option<(u32, Option<u32>)>,
+}
+
+/// The first header of QUIC in a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QuicHeader {
+    /// That of the handshake.
+    Long,
+    /// That of later packets, with its spin bit.
+    Short(bool),
 }
 
 /// The content of a transport header.
@@ -90,9 +99,19 @@ impl ParsedPacket {
         };
         let is_cut = matches!(protocol, 6 | 17 | 132) && content.is_none() && rest.len() < payload;
         let (content, ports) = (content.unwrap_or(TransportContent::Nothing), ports.unwrap_or_default());
-        let is_long_quic = protocol == 17 && is_long_quic(rest.get(8..).unwrap_or_default());
+        let quic = rest.get(8..).filter(|_| protocol == 17).and_then(quic_header);
         let tags = if protocol == 132 { tags(rest) } else { None };
-        Some(Self { hosts, ports, length, content, is_cut, is_long_quic, tags })
+        Some(Self { hosts, ports, length, content, is_cut, quic, tags })
+    }
+}
+
+/// Returns the header of QUIC that a datagram may begin with. RFC 9000 section 17.3.1: the highest bit of a short header is 0, and the third
+/// one spins; the second one may be random (RFC 9287 section 3).
+fn quic_header(datagram: &[u8]) -> Option<QuicHeader> {
+    const SPIN_BIT: u8 = 0x20;
+    match datagram.first()? {
+        first if first & 0x80 == 0 => Some(QuicHeader::Short(first & SPIN_BIT != 0)),
+        _ => is_long_quic(datagram).then_some(QuicHeader::Long),
     }
 }
 

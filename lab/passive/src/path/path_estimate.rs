@@ -23,8 +23,10 @@ pub struct PathEstimate {
     pub unread: u64,
     /// Packets that were captured twice.
     pub duplicates: u64,
-    /// Whether all conversations use QUIC. Only the handshake of QUIC is visible.
+    /// Whether all conversations use QUIC. Only the handshake and the spin bit of QUIC are visible.
     pub is_quic: bool,
+    /// Number of round trips to the second host that spin bits show.
+    pub spins: usize,
     /// Number of TCP connections and SCTP associations between the hosts.
     pub conversations: usize,
     /// Whether the capture contains all their handshakes.
@@ -150,7 +152,11 @@ impl PathEstimate {
             )?;
         }
         if self.is_quic {
-            writeln!(f, "# QUIC encrypts its acknowledgements, so only its handshakes are used.")?;
+            let spins = match self.spins {
+                0 => "its handshakes are used; its spin bits show no round trips".to_owned(),
+                spins => format!("its handshakes and {spins} round trips of its spin bits are used"),
+            };
+            writeln!(f, "# QUIC encrypts its acknowledgements, so only {spins}.")?;
         }
         if !self.is_whole {
             writeln!(f, "# Some connections began before the capture.")?;

@@ -193,6 +193,32 @@ fn quic_handshake_gives_the_round_trip() {
     assert!(text.contains("\ndelay = \"12500us\"") && text.contains("QUIC encrypts"), "{text}");
 }
 
+/// RFC 9000 section 17.4: the handshake was lost and repeated, so only the spin bit shows the round trip of 25 ms.
+#[test]
+fn spin_bit_gives_the_round_trip() {
+    let long = [&[0xc3, 0, 0, 0, 1, 8][..], &[1; 8], &[4], &[2; 4], &[0; 20]].concat();
+    let short = |spin: u64| [[0x03 | (spin as u8 & 1) << 5].as_slice(), &[0; 29]].concat();
+    let mut packets = vec![
+        (0, datagram(1, 1, &long)),
+        (1000 * MS, datagram(1, 2, &long)),
+        (1024 * MS, datagram(2, 1, &long)),
+        (1025 * MS, datagram(1, 3, &long)),
+    ];
+    assert_eq!(learn(&packets).round_trip, Err(UnknownDelay::AmbiguousHandshake));
+    for k in 0..20 {
+        let at = (1100 + 25 * k) * MS;
+        packets.push((at, datagram(1, 10 + k as u8, &short(k))));
+        packets.push((at + 24 * MS, datagram(2, 10 + k as u8, &short(k))));
+    }
+    let learned = learn(&packets);
+    assert_eq!(learned.round_trip.clone().unwrap().halves, [24 * MS, MS]);
+    let text = learned.to_string();
+    assert!(
+        text.contains("\ndelay = \"12500us\"") && text.contains("18 round trips of its spin bits"),
+        "{text}"
+    );
+}
+
 #[test]
 fn datagrams_alone_give_no_path_estimate() {
     let mut learner = PathEstimator::default();

@@ -352,6 +352,10 @@ fn sources_that_share_random_numbers_are_listed() {
         (format!("{source}{model}$e use-rng [new RNG]\n"), false),
         (format!("{model}{red}set c [over [ends UDP Null] Traffic/CBR]\n$ns at 0 \"$c start\"\n"), false),
     ] {
-        assert_eq!(ignored(&script).contains("draw from the same random generator"), is_listed, "{script}");
+        assert_eq!(
+            ignored(&script).contains("draw from this source's random generator"),
+            is_listed,
+            "{script}"
+        );
     }
 }
