@@ -16,6 +16,7 @@ use crate::background::Background;
 use crate::onward::Onward;
 use crate::repetitions::Repetitions;
 use crate::resolved_transport;
+use crate::transport_options::is_transport_option;
 use crate::worlds::WorldName;
 
 /// A hash of everything that determines the results of a point's runs, including the version of this program.
@@ -250,6 +251,18 @@ impl Point {
             programs: self.programs.clone(),
             root: self.root.clone(),
         }
+    }
+
+    /// Returns whether another point of the experiment has the same swept values, apart from options that only one of
+    /// both transports has.
+    pub fn has_conditions_of(&self, other: &Self) -> bool {
+        let agrees = |(key, value): &(String, String)| {
+            other.axis_value(key).map_or_else(|| is_transport_option(key), |known| known == value)
+        };
+        let is_option = |(key, _): &&(String, String)| self.axis_value(key).is_none();
+        self.experiment == other.experiment
+            && self.axes.iter().all(agrees)
+            && other.axes.iter().filter(is_option).all(|(key, _)| is_transport_option(key))
     }
 
     /// Returns the value of a swept key, as written.
