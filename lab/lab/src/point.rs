@@ -100,8 +100,24 @@ impl Point {
     pub(crate) fn with_defaults(mut self) -> Self {
         self.workload = self.workload.with_defaults();
         self.background = self.background.into_iter().map(Background::with_defaults).collect();
+        self.timeline = self.timeline.or_else(|| self.timeline_of_disruptions());
         self.id = self.identity();
         self
+    }
+
+    /// Returns the intervals in which deliveries are counted to draw the goodput around a disruption of the path; `None`
+    /// without disruptions. An interval is a fiftieth of the time before the first one, with five messages or more.
+    fn timeline_of_disruptions(&self) -> Option<Duration> {
+        const MESSAGES: f64 = 5.0;
+        let disruptions = self.network.disruptions();
+        let first =
+            disruptions.iter().map(|one| one.at.as_secs_f64()).filter(|at| *at > 0.0).reduce(f64::min)?;
+        let rate = self.offered_rate();
+        let of_messages = if rate > 0.0 { MESSAGES / rate } else { 0.0 };
+        let interval = (first / 50.0).max(of_messages).clamp(0.01, 10.0);
+        let power = 10f64.powf(interval.log10().floor());
+        let round = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+        round.into_iter().find(|step| *step >= interval * 0.999).map(Duration::from_secs_f64)
     }
 
     /// Returns the point with the full name and the provenance of `world`. Fails if that world is missing or

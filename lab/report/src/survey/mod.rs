@@ -11,8 +11,8 @@ mod figures;
 mod halves;
 mod headline;
 mod map;
-mod outage_curves;
 mod outages;
+mod over_time;
 mod quantiles;
 mod size;
 mod size_classes;
@@ -211,7 +211,7 @@ impl<'d> Survey<'d> {
                 [Some(wish.over.as_str()), wish.panels.as_deref()].into_iter().flatten().collect();
             figures::metric_figures(&self.with_axes_first(&keys, data), self.metric(&wish.metric))
         });
-        let around = outage_curves::outage_curves(self).into_iter();
+        let around = over_time::figures_over_time(self).into_iter();
         figures::number_figures(
             around.chain(drawn).chain(figures::distribution_figures(self)).collect(),
             first,
