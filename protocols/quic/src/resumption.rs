@@ -45,7 +45,7 @@ fn open_connection(tls: &Tls, config: Arc<Config>) {
         Endpoint::client(Arc::clone(&config), mapping, tls, ENDS[1], rng("client")),
         Endpoint::server(config, mapping, tls, rng("server")),
     ];
-    ends[0].tell(Time::ZERO, Command::Connect);
+    ends[0].handle_command(Time::ZERO, Command::Connect);
     while pass_datagrams(&mut ends, ENDS) {}
 }
 

@@ -111,7 +111,7 @@ impl<'s, 'd> Condition<'s, 'd> {
             Metric::Throughput => ("Goodput", goodput_axis(max)),
             _ => {
                 let scale = Scale::Linear { min: 0.0, max: (max * 1.06).max(1e-9) };
-                ("Mean response time", Axis::new(scale, &metric.axis_title()).in_unit_of(max))
+                ("Mean response time", Axis::new(scale, &metric.axis_title()).with_unit_for(max))
             }
         };
         let x = Axis::new(Scale::Linear { min: 0.0, max: end }, "s since the start of the run");
@@ -199,7 +199,7 @@ fn recovery(cell: &Cell, style: SeriesStyle) -> Option<Recovery> {
 }
 
 fn goodput_axis(max: f64) -> Axis {
-    Axis::new(Scale::Linear { min: 0.0, max: (max * 1.06).max(1e-9) }, "goodput (kbit/s)").in_unit_of(max)
+    Axis::new(Scale::Linear { min: 0.0, max: (max * 1.06).max(1e-9) }, "goodput (kbit/s)").with_unit_for(max)
 }
 
 #[cfg(test)]
