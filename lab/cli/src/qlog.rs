@@ -210,6 +210,7 @@ fn packet_fields(packet: &CleartextPacket<'_>) -> Value {
     let packet_type = match packet.space {
         PacketNumberSpace::Initial => "initial",
         PacketNumberSpace::Handshake => "handshake",
+        PacketNumberSpace::Data if packet.is_zero_rtt => "0RTT",
         PacketNumberSpace::Data => "1RTT",
     };
     json!({

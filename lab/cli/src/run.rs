@@ -334,18 +334,20 @@ fn format_points(results: &Results) -> String {
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
     /// Number of points that fit on a screen.
     const MAX_POINTS: usize = 24;
-    let mut conditions: Vec<_> = Vec::new();
-    let mut taken = 0;
-    let of = |result: &PointResult| (result.point.experiment.clone(), result.point.axes.clone());
-    for condition in points.iter().map(of) {
-        if conditions.contains(&condition) {
+    let mut shown = vec![false; points.len()];
+    for first in 0..points.len() {
+        if shown[first] {
             continue;
         }
-        taken += points.iter().filter(|result| of(result) == condition).count();
-        if taken > MAX_POINTS && !conditions.is_empty() {
+        let mut extended = shown.clone();
+        for (at, result) in points.iter().enumerate() {
+            extended[at] |= points[first].point.has_conditions_of(&result.point);
+        }
+        let count = extended.iter().filter(|is_shown| **is_shown).count();
+        if count > MAX_POINTS && shown.contains(&true) {
             break;
         }
-        conditions.push(condition);
+        shown = extended;
     }
-    points.iter().filter(|result| conditions.contains(&of(result))).cloned().collect()
+    points.iter().zip(shown).filter(|(_, is_shown)| *is_shown).map(|(result, _)| result.clone()).collect()
 }

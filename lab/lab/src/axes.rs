@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use hol_stack::ProtocolKind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -20,6 +21,8 @@ const MAX_POINTS: usize = 100_000;
 pub(crate) struct Assignment<'s> {
     /// The dotted key as written.
     pub key: String,
+    /// Index of the axis, in the order of the file.
+    axis: usize,
     path: Vec<String>,
     span: Range<usize>,
     value: Spanned<DeValue<'s>>,
@@ -32,6 +35,11 @@ impl Assignment<'_> {
     /// Returns whether the key is the top-level `key`.
     pub fn sets(&self, key: &str) -> bool {
         self.path == [key]
+    }
+
+    /// Returns the name of the transport of which the key is an option; `None` if it is another key.
+    fn transport(&self) -> Option<&str> {
+        transport_options::is_option(&self.path).then(|| self.path[0].as_str())
     }
 
     /// Returns the value as the user wrote it, without quotes; tables and lists in a normalised layout.
@@ -53,6 +61,17 @@ impl<'s> Assignment<'s> {
         assign(table, &self.path, &self.span, self.value.clone())
             .map_err(|problem| source.error(&self.span, problem))
     }
+}
+
+/// Returns the keys of a combination, with their values as written, that matter to a transport: an axis of options of
+/// other transports does not.
+pub(crate) fn keys_of_transport(step: &[Assignment<'_>], transport: ProtocolKind) -> Vec<(String, String)> {
+    let matters = |axis: usize| {
+        let mut keys = step.iter().filter(|set| set.axis == axis);
+        keys.any(|set| set.transport().is_none_or(|name| name == transport.name()))
+    };
+    let of_transport = step.iter().filter(|set| matters(set.axis));
+    of_transport.map(|set| (set.key.clone(), set.text())).collect()
 }
 
 /// Removes `sweep` and `zip` from `table`; returns every combination of their values, the last axis changing fastest.
@@ -96,6 +115,9 @@ fn axes<'s>(table: &mut DeTable<'s>, source: &Source) -> Result<Vec<Axis<'s>>, I
         }
     }
     axes.sort_by_key(|axis| axis[0][0].span.start);
+    for (index, axis) in axes.iter_mut().enumerate() {
+        axis.iter_mut().flatten().for_each(|assignment| assignment.axis = index);
+    }
     Ok(axes)
 }
 
@@ -157,7 +179,13 @@ fn zipped<'s>(
             ));
         }
         for (step, value) in axis.iter_mut().zip(values) {
-            step.push(Assignment { key: name.clone(), path: path.clone(), span: span.clone(), value });
+            step.push(Assignment {
+                key: name.clone(),
+                axis: 0,
+                path: path.clone(),
+                span: span.clone(),
+                value,
+            });
         }
     }
     let mut seen = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! Reads an experiment file and resolves it to points.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use hol_base::{Duration, rewrite_parse_error};
@@ -8,7 +8,7 @@ use hol_workloads::WorkloadKind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::axes::{Assignment, take_combinations};
+use crate::axes::{Assignment, keys_of_transport, take_combinations};
 use crate::combination::{apply_and_resolve, apply_combination, resolve_table};
 use crate::dotted_key::span_of_named_key;
 use crate::error::InputError;
@@ -49,11 +49,12 @@ impl Experiment {
     /// Parses an experiment called `name`, and checks that this machine can run every point.
     pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
         let (mut experiment, places) = Self::read(name, source)?;
-        for (index, (point, place)) in experiment.points.iter_mut().zip(places).enumerate() {
+        for (point, place) in experiment.points.iter_mut().zip(places) {
             let in_named_world = point.clone().in_named_world(&point.world);
             *point = in_named_world.map_err(|problem| {
                 let problem = problem.to_string();
-                source.error(&span_of_problem(index, &problem, source).unwrap_or(place), problem)
+                let span = span_of_problem(place.combination, &problem, source).unwrap_or(place.world);
+                source.error(&span, problem)
             })?;
         }
         Ok(experiment)
@@ -71,9 +72,8 @@ impl Experiment {
         in_named_world.filter_map(Result::err).map(|problem| problem.to_string()).next()
     }
 
-    /// Parses an experiment called `name` without checking its worlds; returns for each point where the file
-    /// names its world.
-    pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
+    /// Parses an experiment called `name` without checking its worlds; returns for each point its place in the file.
+    pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Place>), InputError> {
         let mut table = source.table()?;
         let combinations = take_combinations(&mut table, source)?;
         // Each combination has at least one transport, so too many are refused before any of them is read.
@@ -100,15 +100,20 @@ impl Experiment {
         let (mut points, mut places) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for (index, twin) in first.duplicate_indexes().into_iter().enumerate() {
             let own_table = merge_workload(&table, index, &combinations[0], source)?;
-            for (file, step) in files.iter().zip(&combinations) {
+            let kind = first.transports.get_ref()[index].spec.kind();
+            let mut seen = BTreeSet::new();
+            for (combination, (file, step)) in files.iter().zip(&combinations).enumerate() {
+                let axes = keys_of_transport(step, kind);
+                if !seen.insert(axes.clone()) {
+                    continue;
+                }
                 let own =
                     own_table.as_ref().map(|table| read_combination(table, step, source)).transpose()?;
                 let (file, table) = (own.as_ref().unwrap_or(file), own_table.as_ref().unwrap_or(&table));
-                let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
                 let point = file.point(name, index, twin, axes);
                 point.scenario(0).check().map_err(|e| file.why_unsupported(&e, table, step, source))?;
                 points.push(point.with_defaults());
-                places.push(file.world.span());
+                places.push(Place { combination, world: file.world.span() });
             }
         }
         let swept: Vec<&str> =
@@ -152,6 +157,15 @@ impl Experiment {
         }
         self
     }
+}
+
+/// The place of a point in an experiment file.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// Index of the first combination of axis values that gives the point.
+    combination: usize,
+    /// The span of its world.
+    world: Range<usize>,
 }
 
 /// Reads the file with the values of one combination of the axes.
@@ -208,11 +222,11 @@ fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
     source.error(&list.span(), "this must be a table, not a list; write { key = … } or [key]")
 }
 
-/// Returns the span of the key that the world's `problem` with a point names.
-fn span_of_problem(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
+/// Returns the span of the key that the world's `problem` with a combination of axis values names.
+fn span_of_problem(combination: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
     let mut table = source.table().ok()?;
     let combinations = take_combinations(&mut table, source).ok()?;
-    let table = apply_and_resolve(&table, &combinations[point % combinations.len()], source).ok()?;
+    let table = apply_and_resolve(&table, &combinations[combination], source).ok()?;
     let own = ["workload", "network"].into_iter().find_map(|at| span_of_named_key(&table, at, problem));
     own.or_else(|| programs::command_span(&table, problem))
 }

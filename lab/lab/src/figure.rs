@@ -105,8 +105,11 @@ fn advance_together(one: &str, other: &str, points: &[Point]) -> bool {
     let value = |point: &Point, key: &str| {
         point.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone())
     };
+    // A point without one of the keys shows nothing: the key is an option of another transport.
+    let with_both =
+        || points.iter().filter(|point| value(point, one).is_some() && value(point, other).is_some());
     let distinct = |keys: &[&str]| {
-        let values = points.iter().map(|point| keys.iter().map(|key| value(point, key)).collect::<Vec<_>>());
+        let values = with_both().map(|point| keys.iter().map(|key| value(point, key)).collect::<Vec<_>>());
         values.collect::<BTreeSet<_>>().len()
     };
     distinct(&[one, other]) < distinct(&[one]) * distinct(&[other])

@@ -109,6 +109,7 @@ pub use stopwatch::Stopwatch;
 pub use store::Store;
 pub use study::Study;
 pub use sweep::{EndedRun, Progress, execute};
+pub use transport_options::is_transport_option;
 pub use validate::BothWorlds;
 pub use verify::{Difference, check_repeatable, verify};
 pub use worlds::WorldName;

@@ -16,6 +16,7 @@ use crate::background::Background;
 use crate::onward::Onward;
 use crate::repetitions::Repetitions;
 use crate::resolved_transport;
+use crate::transport_options::is_transport_option;
 use crate::worlds::WorldName;
 
 /// A hash of everything that determines the results of a point's runs, including the version of this program.
@@ -99,8 +100,24 @@ impl Point {
     pub(crate) fn with_defaults(mut self) -> Self {
         self.workload = self.workload.with_defaults();
         self.background = self.background.into_iter().map(Background::with_defaults).collect();
+        self.timeline = self.timeline.or_else(|| self.timeline_of_disruptions());
         self.id = self.identity();
         self
+    }
+
+    /// Returns the intervals in which deliveries are counted to draw the goodput around a disruption of the path; `None`
+    /// without disruptions. An interval is a fiftieth of the time before the first one, with five messages or more.
+    fn timeline_of_disruptions(&self) -> Option<Duration> {
+        const MESSAGES: f64 = 5.0;
+        let disruptions = self.network.disruptions();
+        let first =
+            disruptions.iter().map(|one| one.at.as_secs_f64()).filter(|at| *at > 0.0).reduce(f64::min)?;
+        let rate = self.offered_rate();
+        let of_messages = if rate > 0.0 { MESSAGES / rate } else { 0.0 };
+        let interval = (first / 50.0).max(of_messages).clamp(0.01, 10.0);
+        let power = 10f64.powf(interval.log10().floor());
+        let round = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+        round.into_iter().find(|step| *step >= interval * 0.999).map(Duration::from_secs_f64)
     }
 
     /// Returns the point with the full name and the provenance of `world`. Fails if that world is missing or
@@ -250,6 +267,18 @@ impl Point {
             programs: self.programs.clone(),
             root: self.root.clone(),
         }
+    }
+
+    /// Returns whether another point of the experiment has the same swept values, apart from options that only one of
+    /// both transports has.
+    pub fn has_conditions_of(&self, other: &Self) -> bool {
+        let agrees = |(key, value): &(String, String)| {
+            other.axis_value(key).map_or_else(|| is_transport_option(key), |known| known == value)
+        };
+        let is_option = |(key, _): &&(String, String)| self.axis_value(key).is_none();
+        self.experiment == other.experiment
+            && self.axes.iter().all(agrees)
+            && other.axes.iter().filter(is_option).all(|(key, _)| is_transport_option(key))
     }
 
     /// Returns the value of a swept key, as written.

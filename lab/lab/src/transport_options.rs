@@ -1,5 +1,5 @@
 //! Options of transports as keys: `sctp.rto_min` sets that option of every `sctp` in `transports`; names of
-//! transports do not change.
+//! transports do not change. Points of other transports do not have the key.
 
 use std::ops::Range;
 
@@ -10,6 +10,12 @@ use toml::de::{DeTable, DeValue};
 use crate::error::InputError;
 use crate::source::Source;
 use crate::value_label::label;
+
+/// Returns whether a dotted key such as `sctp.rto_min` is an option of a transport: points of other transports do not
+/// have the key.
+pub fn is_transport_option(key: &str) -> bool {
+    is_option(&key.split('.').map(str::to_owned).collect::<Vec<_>>())
+}
 
 /// Returns whether a key is an option of a transport.
 pub(crate) fn is_option(path: &[String]) -> bool {
@@ -128,8 +134,7 @@ mod tests {
         let text = "transports = ['tcp', 'sctp:streams=8', { spec = 'sctp', label = 'one' }]\n\
                     [sweep]\n'sctp.rto_min' = ['100ms', '1s']";
         let expected = [
-            "a: tcp sctp.rto_min=100ms is tcp",
-            "a: tcp sctp.rto_min=1s is tcp",
+            "a: tcp is tcp",
             "a: sctp:streams=8 sctp.rto_min=100ms is sctp:streams=8,rto_min=100ms",
             "a: sctp:streams=8 sctp.rto_min=1s is sctp:streams=8,rto_min=1s",
             "a: one sctp.rto_min=100ms is sctp:rto_min=100ms",
@@ -139,11 +144,33 @@ mod tests {
     }
 
     #[test]
-    fn transports_without_the_option_are_measured_once() {
-        let text = "transports = ['tcp', 'sctp']\n[sweep]\n'sctp.rto_min' = ['100ms', '1s']";
-        let experiment = Experiment::parse("a", &Source::new("a", text)).unwrap();
-        let ids: Vec<_> = experiment.points.iter().map(|point| point.id).collect();
-        assert!(ids[0] == ids[1] && ids[2] != ids[3], "{ids:?}");
+    fn transports_without_the_option_have_only_the_other_keys() {
+        let text = "transports = ['tcp', 'sctp']\n[sweep]\n'network.loss' = ['0%', '1%']\n\
+                    'sctp.rto_min' = ['100ms', '1s']\n'tcp.cc' = ['reno']";
+        let expected = [
+            "a: tcp network.loss=0% tcp.cc=reno is tcp:cc=reno",
+            "a: tcp network.loss=1% tcp.cc=reno is tcp:cc=reno",
+            "a: sctp network.loss=0% sctp.rto_min=100ms is sctp:rto_min=100ms",
+            "a: sctp network.loss=0% sctp.rto_min=1s is sctp:rto_min=1s",
+            "a: sctp network.loss=1% sctp.rto_min=100ms is sctp:rto_min=100ms",
+            "a: sctp network.loss=1% sctp.rto_min=1s is sctp:rto_min=1s",
+        ];
+        assert_eq!(points(text).unwrap(), expected);
+    }
+
+    /// The lists of a zip are one axis, on which each transport has its own option.
+    #[test]
+    fn options_of_two_transports_in_a_zip_stay_together() {
+        let text = "transports = ['tcp', 'sctp', 'quic']\n[[zip]]\n'tcp.rto_min' = ['200ms', '1s']\n\
+                    'sctp.rto_min' = ['200ms', '1s']";
+        let expected = [
+            "a: tcp sctp.rto_min=200ms tcp.rto_min=200ms is tcp:rto_min=200ms",
+            "a: tcp sctp.rto_min=1s tcp.rto_min=1s is tcp:rto_min=1s",
+            "a: sctp sctp.rto_min=200ms tcp.rto_min=200ms is sctp:rto_min=200ms",
+            "a: sctp sctp.rto_min=1s tcp.rto_min=1s is sctp:rto_min=1s",
+            "a: quic is quic",
+        ];
+        assert_eq!(points(text).unwrap(), expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use hol_base::{Duration, Seed};
 use hol_scenario::{Scenario, Side};
 use hol_sockets::{EndAddresses, FlowParameters, flow_parameters};
-use hol_stack::ProtocolKind;
+use hol_stack::{Protocol, ProtocolKind, TransportSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::host_list::LOCAL_HOST;
@@ -66,6 +66,10 @@ impl Placement {
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         flows(scenario, Seed(0)).iter().try_for_each(|flow| match self.hosts(flow) {
             [client, server] if client == server => Err(same_host_error(flow)),
+            _ if needs_ticket(&flow.transport) => Err(format!(
+                "{}: a server on another host does not know the client's ticket; omit zero_rtt, or use --world model, kernel or live:namespaces",
+                flow.transport
+            )),
             _ => Ok(()),
         })
     }
@@ -108,6 +112,11 @@ impl Placement {
 /// Returns all flows without addresses, since an end's address depends on the other's.
 fn flows(scenario: &Scenario, seed: Seed) -> Vec<FlowParameters> {
     flow_parameters(scenario, seed, |_, _| EndAddresses { addresses: Vec::new(), port: 0 })
+}
+
+/// Returns whether clients need tickets of earlier connections.
+const fn needs_ticket(transport: &TransportSpec) -> bool {
+    matches!(transport.protocol(), Protocol::Quic { config, .. } if config.zero_rtt)
 }
 
 fn same_host_error(FlowParameters { workload, .. }: &FlowParameters) -> String {

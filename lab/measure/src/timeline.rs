@@ -11,6 +11,9 @@ const MAX_PARTS: usize = 1 << 16;
 /// The deliveries in each interval of a run, from the time at which its first message was due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
+    /// When the first message was due, since the start of the run; zero in results of older versions.
+    #[serde(default, rename = "begin_ns", with = "nanoseconds")]
+    pub begin: Duration,
     /// Length of an interval.
     #[serde(rename = "part_ns", with = "nanoseconds")]
     pub interval: Duration,
@@ -38,7 +41,7 @@ pub struct TimelineBuilder {
 impl TimelineBuilder {
     /// Creates a timeline with intervals of this length, which is not zero.
     pub const fn new(interval: Duration) -> Self {
-        Self { timeline: Timeline { interval, parts: Vec::new() }, times: None }
+        Self { timeline: Timeline { begin: Duration::ZERO, interval, parts: Vec::new() }, times: None }
     }
 
     /// Adds the next message, in the order of the schedule.
@@ -71,6 +74,7 @@ impl TimelineBuilder {
     /// Returns the complete intervals, without the last one, in which the run ended.
     pub fn finish(mut self) -> Timeline {
         let span = self.times.map_or(Duration::ZERO, |(begin, last)| last.since(begin));
+        self.timeline.begin = self.times.map_or(Duration::ZERO, |(begin, _)| begin.since(Time::ZERO));
         self.timeline.parts.truncate((span.as_nanos() / self.timeline.interval.as_nanos()) as usize);
         self.timeline
     }
@@ -80,6 +84,11 @@ impl Timeline {
     /// Returns the middle of an interval, in seconds since the first message was due.
     pub fn middle_s(&self, part: usize) -> f64 {
         (part as f64 + 0.5) * self.interval.as_secs_f64()
+    }
+
+    /// Returns the middle of an interval, in seconds since the start of the run.
+    pub fn middle_since_start_s(&self, part: usize) -> f64 {
+        self.begin.as_secs_f64() + self.middle_s(part)
     }
 
     /// Returns the mean latency of the messages delivered in an interval, in ms; `None` if there were none.

@@ -1,4 +1,4 @@
-//! Measures the time per packet as a scenario grows, one axis at a time. docs/scaling.md has the figures.
+//! Measures the time per packet as a scenario grows, one axis at a time. docs/measured.md has the figures.
 
 use std::hint::black_box;
 

@@ -26,7 +26,7 @@ fn megabytes(transport: &str, workload: &str, network: &str, messages: u64) -> f
     MEMORY.peak_usage_as_mb() - before
 }
 
-/// A single test, because it counts the allocations of the whole process. The figures are in docs/scaling.md.
+/// A single test, because it counts the allocations of the whole process. The figures are in docs/measured.md.
 #[test]
 fn memory_does_not_grow_with_messages() {
     for (transport, workload, network, messages, max) in [

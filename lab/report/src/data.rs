@@ -9,7 +9,7 @@ use hol_measure::{
 
 use crate::validation::ComparedPoint;
 use hol_base::Duration;
-use hol_lab::{CollapseRule, Metric, PointLoad};
+use hol_lab::{CollapseRule, Metric, PointLoad, is_transport_option};
 
 /// All points of all experiments.
 #[derive(Debug, Clone, Default)]
@@ -128,7 +128,8 @@ pub struct Filter {
     pub delay_ms: Option<f64>,
     /// The workload, as in `simco` or `echo 100B`.
     pub workload: Option<String>,
-    /// Values of swept keys, as written: `"workload.interval" = ["20ms", "30ms"]`.
+    /// Values of swept keys, as written: `"workload.interval" = ["20ms", "30ms"]`. An option of a transport does not
+    /// restrict the points of other transports.
     pub axes: BTreeMap<String, Vec<String>>,
 }
 
@@ -142,7 +143,9 @@ impl Filter {
     pub fn selects_conditions(&self, experiment: &String, conditions: &Conditions) -> bool {
         let Conditions { loss, rate, delay_ms, ref workload, .. } = *conditions;
         let on_axis = |(key, values): (&String, &Vec<String>)| {
-            conditions.axis_value(key).is_some_and(|value| values.iter().any(|wanted| wanted == value))
+            conditions
+                .axis_value(key)
+                .map_or_else(|| is_transport_option(key), |value| values.iter().any(|wanted| wanted == value))
         };
         let inside = |range: Option<[f64; 2]>, value: f64| {
             range.is_none_or(|[min, max]| value >= min * (1.0 - 1e-9) && value <= max * (1.0 + 1e-9))
@@ -157,10 +160,18 @@ impl Filter {
 }
 
 impl Conditions {
-    /// Returns whether the conditions are the same, apart from workload keys that a transport sets for itself.
+    /// Returns whether the conditions are the same, apart from workload keys that a transport sets for itself, and from
+    /// options that only one of the transports has.
     pub fn same_conditions_as(&self, other: &Self) -> bool {
         let of = |it: &Self| (it.loss, it.rate, it.delay_ms);
-        of(self) == of(other) && self.axes == other.axes
+        of(self) == of(other) && self.has_axes_of(other) && other.has_axes_of(self)
+    }
+
+    /// Returns whether all keys have the values that they have in `other`, if they have one.
+    fn has_axes_of(&self, other: &Self) -> bool {
+        self.axes.iter().all(|(key, value)| {
+            other.axis_value(key).map_or_else(|| is_transport_option(key), |known| known == value)
+        })
     }
 
     /// Returns the round-trip time of the path without queues, in ms.

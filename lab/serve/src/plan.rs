@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_lab::{Experiment, Point};
-use hol_report::survey::{Axis, axes};
+use hol_report::survey::{Axis, axes, combine};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -16,7 +16,8 @@ const TRANSPORT_AXIS: &str = "transport";
 pub struct Plan {
     /// Axes with more than one value: the transports, then the axes of the file in its order.
     pub axes: Vec<PlanAxis>,
-    /// Points in the order of their indices.
+    /// Points in the order of their indices. A point that lacks the key of an axis, because it is an option of another
+    /// transport, is listed with each value of the axis.
     pub points: Vec<PlanPoint>,
 }
 
@@ -60,12 +61,16 @@ impl Plan {
         let settings: Vec<Vec<(String, String)>> = experiment.points.iter().map(settings).collect();
         let axes = axes(&settings.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let steps: Vec<BTreeMap<Vec<&str>, usize>> = axes.iter().map(indices_of_steps).collect();
-        let points = experiment.points.iter().zip(&settings).enumerate().map(|(index, (point, settings))| {
-            let values =
-                axes.iter().zip(&steps).map(|(axis, steps)| steps[&values_on_axis(axis, settings)]).collect();
-            PlanPoint { index, values, repetitions: point.repetitions.max }
+        let points = experiment.points.iter().zip(&settings).enumerate();
+        let listed = points.flat_map(|(index, (point, settings))| {
+            let steps = axes.iter().zip(&steps).map(|(axis, steps)| {
+                let own = steps.get(&values_on_axis(axis, settings));
+                own.map_or_else(|| (0..axis.steps.len()).collect(), |step| vec![*step])
+            });
+            let repetitions = point.repetitions.max;
+            combine(steps).into_iter().map(move |values| PlanPoint { index, values, repetitions })
         });
-        Self { points: points.collect(), axes: named_axes(&axes) }
+        Self { points: listed.collect(), axes: named_axes(&axes) }
     }
 }
 
@@ -166,6 +171,14 @@ mod tests {
         assert!(
             plan.points.iter().enumerate().all(|(at, point)| (point.index, point.repetitions) == (at, 2))
         );
+    }
+
+    #[test]
+    fn a_point_without_the_option_is_listed_with_each_of_its_values() {
+        let plan = plan("transports = ['tcp', 'sctp']\n[sweep]\n'sctp.rto_min' = ['100ms', '1s']\n");
+        assert_eq!(names(&plan)[1], ("sctp.rto_min", "s", vec!["100ms", "1s"]));
+        let points: Vec<_> = plan.points.iter().map(|point| (point.index, point.values.clone())).collect();
+        assert_eq!(points, [(0, vec![0, 0]), (0, vec![0, 1]), (1, vec![1, 0]), (2, vec![1, 1])]);
     }
 
     #[test]

@@ -77,15 +77,18 @@ impl Endpoint {
         self.form.secrets.get_or_insert(Secrets { sender: Side::Server, ..secrets });
         let octets = payload.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
         let ecn = if self.form.ecn { ecn } else { Ecn::NotCapable };
+        let is_early = packets(&octets).flatten().any(|packet| packet.is_zero_rtt);
         if self.accept_datagram(now, (source, source_port), ecn, octets) {
-            self.note_arrival(now, &carried);
+            self.note_arrival(now, &carried, is_early);
         }
     }
 
-    /// Notes the arrival of user data. Before the end of the handshake quinn-proto does not accept any.
-    fn note_arrival(&mut self, now: Time, carried: &[TimedData]) {
+    /// Notes the arrival of user data. Before the end of the handshake quinn-proto accepts only early data, if the server
+    /// accepts 0-RTT.
+    fn note_arrival(&mut self, now: Time, carried: &[TimedData], is_early: bool) {
         let Some((_, connection)) = &mut self.connection else { return };
-        if connection.is_handshaking() || carried.is_empty() {
+        let is_accepted = if is_early { connection.has_0rtt() } else { !connection.is_handshaking() };
+        if !is_accepted || carried.is_empty() {
             return;
         }
         for TimedData { stream, start, end, stamp } in carried {

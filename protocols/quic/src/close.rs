@@ -28,6 +28,11 @@ pub(crate) struct CloseState {
 }
 
 impl CloseState {
+    /// Forgets which streams of ours have ended: the server has rejected all of them with the early data.
+    pub(crate) fn forget_ended_streams(&mut self) {
+        (self.finished, self.control_ended) = (false, false);
+    }
+
     /// Returns whether both sides have announced that they send no more data.
     pub(crate) fn both_sides_ended(&self) -> bool {
         self.control_ended && self.peer_ended

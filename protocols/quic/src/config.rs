@@ -56,6 +56,10 @@ pub struct Config {
     pub keep_alive: Duration,
     /// Time from the arrival of data until the application has read it.
     pub wakeup: Duration,
+    /// Whether the client has a ticket of an earlier connection and sends its first data with it, before the end of the
+    /// handshake: 0-RTT, RFC 9001 section 4.6. The application decides about it, so no stack sets it.
+    #[serde(skip)]
+    pub zero_rtt: bool,
 }
 
 /// The congestion controllers of quinn-proto that need no randomness.

@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_transport::{Event, Failure, Violation};
-use quinn_proto::{ConnectionError, Event as QuinnEvent, StreamEvent};
+use quinn_proto::{ConnectionError, Event as QuinnEvent, Side, StreamEvent};
 
 use crate::packet_form::PacketForm;
 use crate::socket_address::socket_address;
@@ -15,6 +15,16 @@ impl<S: PacketForm> Endpoint<S> {
         let (Some(settings), Some(remote)) = (self.settings.take(), self.remote) else { return };
         let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), SERVER_NAME);
         self.connection = Some(opened.expect("the settings of a client are complete"));
+        self.open_early();
+    }
+
+    /// Opens the streams before the end of the handshake, if 0-RTT permits it: the client sends with its first packets,
+    /// and the server reads and answers them. RFC 9001 sections 4.6 and 5.7.
+    pub(crate) fn open_early(&mut self) {
+        if self.connection.as_ref().is_some_and(|(_, connection)| connection.has_0rtt()) {
+            self.open_streams();
+            self.reader.push_event(Event::Connected);
+        }
     }
 
     /// Lets quinn-proto's endpoint and connection exchange events, such as connection IDs; returns whether
@@ -37,6 +47,7 @@ impl<S: PacketForm> Endpoint<S> {
         while let Some(told) = self.connection.as_mut().and_then(|(_, connection)| connection.poll()) {
             has_any = true;
             match told {
+                QuinnEvent::Connected if self.outgoing.is_open() => self.end_early_data(),
                 QuinnEvent::Connected => {
                     self.open_streams();
                     self.reader.push_event(Event::Connected);
@@ -55,6 +66,20 @@ impl<S: PacketForm> Endpoint<S> {
             }
         }
         has_any
+    }
+
+    /// Ends 0-RTT when the handshake is complete. If the server has rejected the early data, they are sent again. RFC
+    /// 9001 section 4.6.2.
+    fn end_early_data(&mut self) {
+        let early = std::mem::take(&mut self.outgoing.early_messages);
+        let Some((_, connection)) = &self.connection else { return };
+        if connection.side() == Side::Client && !connection.accepted_0rtt() {
+            self.closing.forget_ended_streams();
+            self.outgoing.waiting_messages.clear();
+            self.open_streams();
+            early.into_iter().for_each(|message| self.queue(message));
+            self.write();
+        }
     }
 
     fn lost(&mut self, reason: &ConnectionError) {

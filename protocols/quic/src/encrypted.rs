@@ -51,7 +51,7 @@ impl Endpoint<EncryptedPackets> {
     ) -> Self {
         let origin = rng.next_u64().to_be_bytes();
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), None, false, None);
-        let settings = settings::client(&config, tls.client(), origin);
+        let settings = settings::client(&config, tls.client(&config), origin);
         let sealed = EncryptedPackets::new(&config);
         let sealed = Self::new(config, mapping, quinn, Duration::ZERO, sealed);
         Self { remote: Some(remote), settings: Some(settings), ..sealed }

@@ -60,6 +60,11 @@ pub(crate) fn packet_keys(generation: u64) -> KeyPair<Box<dyn PacketKey>> {
     KeyPair { local: key(), remote: key() }
 }
 
+/// Returns the keys of 0-RTT packets.
+pub(crate) fn early_keys() -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {
+    (Box::new(ClearHeader), Box::new(CleartextPacket { generation: 0 }))
+}
+
 /// Returns the keys of a packet number space.
 pub(crate) fn keys() -> Keys {
     Keys {

@@ -29,6 +29,7 @@ mod in_flight;
 mod keys;
 mod packet_form;
 mod receive;
+mod resumption;
 mod send;
 mod session;
 mod settings;

@@ -62,6 +62,7 @@ impl<S: PacketForm> Endpoint<S> {
             }
             Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
                 self.connection = self.quinn.accept(incoming, at, &mut self.buffer, None).ok();
+                self.open_early();
             }
             // Packets of other connections are not answered.
             _ => return false,

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use hol_base::Time;
 use hol_transport::{Event, Message};
-use quinn_proto::{Connection, Dir, SendDatagramError, StreamId};
+use quinn_proto::{Connection, Dir, SendDatagramError, Side, StreamId};
 
 use crate::packet_form::PacketForm;
 use crate::{Endpoint, MessageMapping, clock};
@@ -19,6 +19,10 @@ pub(crate) struct OutgoingStreams {
     pub(crate) streams: Vec<StreamId>,
     /// Messages that wait for room. While any message waits, no new messages are accepted.
     pub(crate) waiting_messages: VecDeque<WaitingMessage>,
+    /// Messages of the client's 0-RTT, until the server has accepted or rejected them.
+    pub(crate) early_messages: Vec<Message>,
+    /// Octets written to streams and datagrams before the end of the handshake.
+    early_octets: usize,
 }
 
 /// A message, or the unsent part of a message, that waits for room.
@@ -48,21 +52,45 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Queues a message and writes as much as the streams take.
     pub(crate) fn send(&mut self, message: Message) {
+        if self.sends_early() {
+            self.outgoing.early_messages.push(message.clone());
+        }
+        self.queue(message);
+        self.write();
+    }
+
+    /// Returns whether the client sends before the end of the handshake.
+    fn sends_early(&self) -> bool {
+        let connection = self.connection.as_ref().map(|(_, connection)| connection);
+        connection.is_some_and(|connection| connection.is_handshaking() && connection.side() == Side::Client)
+    }
+
+    /// Returns the number of octets that may be written now. Early data fill at most half of the first congestion window:
+    /// quinn-proto needs room in the window for the end of its handshake, and has no timer for lost early data.
+    fn room(&self) -> usize {
+        let early = (self.config.initial_window.0 / 2) as usize;
+        if self.sends_early() { early.saturating_sub(self.outgoing.early_octets) } else { usize::MAX }
+    }
+
+    /// Adds a message to those that wait for room.
+    pub(crate) fn queue(&mut self, message: Message) {
         let stream = match self.mapping {
             MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
             MessageMapping::PerMessage | MessageMapping::Datagrams => None,
         };
         self.outgoing.waiting_messages.push_back(WaitingMessage { stream, octets: message.payload });
-        self.write();
     }
 
     /// Writes waiting messages while there is room.
     pub(crate) fn write(&mut self) {
+        let mut room = self.room();
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(waiting) = self.outgoing.waiting_messages.front_mut() {
+            let length = waiting.octets.len();
             let written = match self.mapping {
-                MessageMapping::Streams => write(connection, waiting),
-                MessageMapping::PerMessage => write_alone(connection, waiting),
+                _ if room == 0 => false,
+                MessageMapping::Streams => write(connection, waiting, room),
+                MessageMapping::PerMessage => write_alone(connection, waiting, room),
                 MessageMapping::Datagrams => match write_datagram(connection, waiting) {
                     Err(TooLarge) => {
                         self.reader.push_event(Event::Abandoned { stream: 0 });
@@ -71,6 +99,13 @@ impl<S: PacketForm> Endpoint<S> {
                     Ok(written) => written,
                 },
             };
+            let octets = if self.mapping == MessageMapping::Datagrams {
+                length
+            } else {
+                length - waiting.octets.len()
+            };
+            room = room.saturating_sub(octets);
+            self.outgoing.early_octets += octets;
             if !written {
                 return;
             }
@@ -107,20 +142,23 @@ impl<S: PacketForm> Endpoint<S> {
     }
 }
 
-/// Writes a message to its stream; returns false if there is no room for all of it.
-fn write(connection: &mut Connection, waiting: &mut WaitingMessage) -> bool {
+/// Writes at most `room` octets of a message to its stream; returns false if there is no room for all of it.
+fn write(connection: &mut Connection, waiting: &mut WaitingMessage, room: usize) -> bool {
     let Some(id) = waiting.stream else { return true };
+    let mut part = waiting.octets.slice(..room.min(waiting.octets.len()));
+    let length = part.len();
     // Streams are never stopped or reset, so a write fails only for lack of room or at the end of the
     // connection.
-    let _ = connection.send_stream(id).write_chunks(std::slice::from_mut(&mut waiting.octets));
+    let _ = connection.send_stream(id).write_chunks(std::slice::from_mut(&mut part));
+    waiting.octets.advance(length - part.len());
     waiting.octets.is_empty()
 }
 
 /// Writes a message to its own stream, which ends with the message.
-fn write_alone(connection: &mut Connection, waiting: &mut WaitingMessage) -> bool {
+fn write_alone(connection: &mut Connection, waiting: &mut WaitingMessage, room: usize) -> bool {
     waiting.stream = waiting.stream.or_else(|| connection.streams().open(Dir::Uni));
     let Some(id) = waiting.stream else { return false };
-    let written = write(connection, waiting);
+    let written = write(connection, waiting, room);
     if written {
         connection.send_stream(id).finish().expect("a stream is finished only once");
     }

@@ -1,5 +1,8 @@
 //! A TLS session that negotiates only transport parameters: messages of the right form, size and order,
 //! without keys. RFC 9001 section 4, RFC 8446 section 4.
+//!
+//! With 0-RTT both ends remember an earlier connection: the client knows the server's transport parameters, which are
+//! its own because both ends have one configuration, and the server sends no certificate.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -13,7 +16,7 @@ use quinn_proto::crypto::{
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectError, ConnectionId, TransportError, TransportErrorCode};
 
-use crate::keys::{keys, packet_keys};
+use crate::keys::{early_keys, keys, packet_keys};
 
 /// HandshakeType, RFC 8446 section 4.
 mod message {
@@ -27,7 +30,10 @@ mod message {
 mod extension {
     pub const SUPPORTED_GROUPS: u16 = 10;
     pub const SIGNATURE_ALGORITHMS: u16 = 13;
+    pub const PRE_SHARED_KEY: u16 = 41;
+    pub const EARLY_DATA: u16 = 42;
     pub const SUPPORTED_VERSIONS: u16 = 43;
+    pub const PSK_KEY_EXCHANGE_MODES: u16 = 45;
     pub const KEY_SHARE: u16 = 51;
     pub const QUIC_TRANSPORT_PARAMETERS: u16 = 57;
     pub const GREASE: u16 = 0x0a0a;
@@ -37,6 +43,8 @@ mod extension {
 pub(crate) struct SessionFactory {
     /// Octets of the server's flight after its ServerHello.
     pub(crate) flight: usize,
+    /// Whether both ends remember an earlier connection, whose ticket permits 0-RTT.
+    pub(crate) zero_rtt: bool,
     /// Destination Connection ID of the first Initial; the client's random is derived from it.
     pub(crate) origin: [u8; CONNECTION_ID_OCTETS],
 }
@@ -46,7 +54,11 @@ struct Session {
     side: Side,
     sessions: Arc<SessionFactory>,
     parameters: Vec<u8>,
+    /// The peer's parameters in the earlier connection; `None` without 0-RTT, and at the server.
+    remembered: Option<TransportParameters>,
     peer: Option<TransportParameters>,
+    /// Whether the peer has sent the extension `early_data`: the client offers early data, the server accepts it.
+    peer_has_early_data: bool,
     /// Octets of incomplete messages.
     inbox: Vec<u8>,
     /// Number of completed steps of this side.
@@ -63,11 +75,14 @@ impl SessionFactory {
     fn start(self: Arc<Self>, side: Side, parameters: &TransportParameters) -> Box<dyn crypto::Session> {
         let mut ours = Vec::new();
         parameters.write(&mut ours);
+        let remembered = (self.zero_rtt && side == Side::Client).then_some(*parameters);
         Box::new(Session {
             side,
             sessions: self,
             parameters: ours,
+            remembered,
             peer: None,
+            peer_has_early_data: false,
             inbox: Vec::new(),
             steps_done: 0,
             last_message: 0,
@@ -116,11 +131,15 @@ impl crypto::Session for Session {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        None
+        let is_early = match self.side {
+            Side::Client => self.remembered.is_some(),
+            Side::Server => self.resumes(),
+        };
+        is_early.then(early_keys)
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
-        None
+        self.remembered.map(|_| self.peer_has_early_data)
     }
 
     fn is_handshaking(&self) -> bool {
@@ -139,7 +158,7 @@ impl crypto::Session for Session {
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        Ok(self.peer)
+        Ok(self.peer.or(self.remembered))
     }
 
     /// Writes the next messages, and returns the keys of the next space when available.
@@ -163,7 +182,7 @@ impl crypto::Session for Session {
             }
             (Side::Client, 2) => {}
             (Side::Client, _) => put_finished(out),
-            (Side::Server, 1) => put_server_hello(out),
+            (Side::Server, 1) => put_server_hello(out, self.resumes()),
             (Side::Server, _) => self.write_server_flight(out),
         }
         Some(keys())
@@ -200,18 +219,23 @@ impl Session {
         Some((kind, message[HEADER_LENGTH..].to_vec()))
     }
 
+    /// Returns whether this server continues an earlier connection of the client.
+    fn resumes(&self) -> bool {
+        self.sessions.zero_rtt && self.peer_has_early_data
+    }
+
     /// Handles a message of the peer; the transport parameters are its first extension.
     fn handle_message(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
         self.last_message = kind;
-        let parameters = match kind {
+        let extensions = match kind {
             message::CLIENT_HELLO => body.get(CLIENT_HELLO_EXTENSIONS_OFFSET..),
             message::ENCRYPTED_EXTENSIONS => body.get(2..),
             _ => return Ok(()),
         };
-        let parameters = parameters.and_then(|extension| {
-            let [_, _, a, b] = *extension.first_chunk::<4>()?;
-            extension.get(4..4 + usize::from(u16::from_be_bytes([a, b])))
-        });
+        let mut extensions = extensions.unwrap_or_default();
+        let parameters = next_extension(&mut extensions).map(|(_, content)| content);
+        self.peer_has_early_data = std::iter::from_fn(|| next_extension(&mut extensions))
+            .any(|(kind, _)| kind == extension::EARLY_DATA);
         let side = match self.side {
             Side::Client => quinn_proto::Side::Client,
             Side::Server => quinn_proto::Side::Server,
@@ -237,11 +261,17 @@ impl Session {
                 put_extension(extensions, extension::SUPPORTED_GROUPS, &[0, 2, 0, X25519]);
                 put_extension(extensions, extension::SIGNATURE_ALGORITHMS, &[0, 2, 8, 4]);
                 put_extension(extensions, extension::KEY_SHARE, &[&[0, 36][..], &key_share()].concat());
+                if self.remembered.is_some() {
+                    put_extension(extensions, extension::PSK_KEY_EXCHANGE_MODES, &[1, 1]);
+                    put_extension(extensions, extension::EARLY_DATA, &[]);
+                    put_extension(extensions, extension::PRE_SHARED_KEY, &ticket());
+                }
             });
         });
     }
 
-    /// Writes the server's extensions and Finished, padded to replace certificates and their signature.
+    /// Writes the server's extensions and Finished, padded to replace certificates and their signature, which a
+    /// resumed session does not have.
     fn write_server_flight(&self, out: &mut Vec<u8>) {
         const EXTENSIONS_OVERHEAD: usize = 4 + 2 + 4 + 4;
         let filling =
@@ -249,7 +279,10 @@ impl Session {
         put_message(out, message::ENCRYPTED_EXTENSIONS, |body| {
             put_vector(body, |extensions| {
                 put_extension(extensions, extension::QUIC_TRANSPORT_PARAMETERS, &self.parameters);
-                put_extension(extensions, extension::GREASE, &vec![0; filling]);
+                match self.resumes() {
+                    true => put_extension(extensions, extension::EARLY_DATA, &[]),
+                    false => put_extension(extensions, extension::GREASE, &vec![0; filling]),
+                }
             });
         });
         put_finished(out);
@@ -263,7 +296,7 @@ const CLIENT_HELLO_EXTENSIONS_OFFSET: usize = 2 + 32 + 1 + 4 + 2 + 2;
 /// Octets of a Finished with SHA-256.
 const FINISHED: usize = 4 + 32;
 
-fn put_server_hello(out: &mut Vec<u8>) {
+fn put_server_hello(out: &mut Vec<u8>, resumes: bool) {
     put_message(out, message::SERVER_HELLO, |body| {
         body.put_u16(TLS_1_2);
         body.put_slice(&[1; 32]);
@@ -271,6 +304,9 @@ fn put_server_hello(out: &mut Vec<u8>) {
         put_vector(body, |extensions| {
             put_extension(extensions, extension::SUPPORTED_VERSIONS, &[3, 4]);
             put_extension(extensions, extension::KEY_SHARE, &key_share());
+            if resumes {
+                put_extension(extensions, extension::PRE_SHARED_KEY, &[0, 0]);
+            }
         });
     });
 }
@@ -284,6 +320,22 @@ fn key_share() -> [u8; 36] {
     let mut share = [9; 36];
     share[..4].copy_from_slice(&[0, X25519, 0, 32]);
     share
+}
+
+/// Returns the client's pre-shared keys: one ticket of 32 octets, as rustls issues them, its age and its binder. RFC 8446
+/// section 4.2.11.
+fn ticket() -> Vec<u8> {
+    const TICKET: usize = 32;
+    let identity = [&[0, TICKET as u8][..], &[8; TICKET], &[0; 4]].concat();
+    let binder = [&[32][..], &[0; 32]].concat();
+    [&[0, identity.len() as u8][..], &identity, &[0, binder.len() as u8], &binder].concat()
+}
+
+/// Removes the first extension; returns its type and its content.
+fn next_extension<'e>(extensions: &mut &'e [u8]) -> Option<(u16, &'e [u8])> {
+    let [kind @ .., a, b] = *extensions.split_off(..4)?.first_chunk::<4>()?;
+    let content = extensions.split_off(..usize::from(u16::from_be_bytes([a, b])))?;
+    Some((u16::from_be_bytes(kind), content))
 }
 
 fn put_message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {

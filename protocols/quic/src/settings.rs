@@ -50,7 +50,7 @@ pub(crate) fn server(config: &Config, sessions: Arc<dyn crypto::ServerConfig>) -
 
 /// Returns the factory of sessions without keys.
 pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID_OCTETS]) -> Arc<SessionFactory> {
-    Arc::new(SessionFactory { flight: config.handshake_flight.0 as usize, origin })
+    Arc::new(SessionFactory { flight: config.handshake_flight.0 as usize, zero_rtt: config.zero_rtt, origin })
 }
 
 /// A constant time of day, which only tokens use.

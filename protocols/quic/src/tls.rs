@@ -2,8 +2,9 @@
 //!
 //! The certificate is padded so that the server's flight has the configured length, whatever the random length of its
 //! transport parameters. The certificate is always valid, because the clock of an emulated machine may show any time.
-//! There is one cipher suite, whose limits also apply to the simulator's packets, but no session tickets and no 0-RTT:
-//! apart from the cryptography, the handshake is the same as in the simulator.
+//! There is one cipher suite, whose limits also apply to the simulator's packets. Without 0-RTT there are no session
+//! tickets; with it, clients have tickets of earlier connections (`resumption`). Apart from the cryptography, the
+//! handshake is the same as in the simulator.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,11 +16,14 @@ use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::crypto::{ClientConfig, Keys, ServerConfig, Session, UnsupportedVersion};
 use quinn_proto::transport_parameters::TransportParameters;
 use rcgen::{Certificate, CertificateParams, CustomExtension, KeyPair, PKCS_ED25519, SerialNumber};
+use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::server::ServerSessionMemoryCache;
 use rustls::{CipherSuite, RootCertStore, version};
 
 use crate::Config;
+use crate::resumption::{TICKET_COUNT, Tickets};
 
 /// The name in the certificate.
 pub(crate) const SERVER_NAME: &str = "headofline";
@@ -29,13 +33,19 @@ pub(crate) const SERVER_NAME: &str = "headofline";
 pub struct Tls {
     client: Arc<QuicClientConfig>,
     server: Arc<PaddedServer>,
+    /// The clients' tickets, and the configuration of the earlier connections that issue them; `None` without 0-RTT.
+    earlier: Option<(Arc<Tickets>, Arc<Self>)>,
 }
 
 /// A server whose certificates compensate for the length of its transport parameters. All its certificates
 /// have one key and one name, so a client that trusts one trusts the others.
 struct PaddedServer {
-    key: KeyPair,
+    key: Arc<KeyPair>,
     flight: ByteCount,
+    /// The sessions that the server has issued tickets for, if it accepts 0-RTT.
+    sessions: Option<Arc<ServerSessionMemoryCache>>,
+    /// Number of tickets that the server issues on each connection.
+    ticket_count: usize,
     /// Configurations by the length of the transport parameters in octets.
     configurations: Mutex<BTreeMap<usize, Arc<QuicServerConfig>>>,
 }
@@ -77,15 +87,36 @@ impl Tls {
             .expect("ring has TLS 1.3")
             .with_root_certificates(trusted)
             .with_no_client_auth();
+        let key = Arc::new(key);
+        let server = |sessions, ticket_count| PaddedServer {
+            key: Arc::clone(&key),
+            flight: config.handshake_flight,
+            sessions,
+            ticket_count,
+            configurations: Mutex::default(),
+        };
+        if !config.zero_rtt {
+            client.key_log = Arc::new(log);
+            return Self { client: quic_client(client), server: Arc::new(server(None, 0)), earlier: None };
+        }
+        let (tickets, sessions) = (Arc::new(Tickets::default()), ServerSessionMemoryCache::new(MAX_SESSIONS));
+        client.resumption = Resumption::store(tickets.clone());
+        client.enable_early_data = true;
+        let issuer = server(Some(Arc::clone(&sessions)), TICKET_COUNT);
+        let issuer = Self { client: quic_client(client.clone()), server: Arc::new(issuer), earlier: None };
         client.key_log = Arc::new(log);
-        let client =
-            QuicClientConfig::try_from(client).expect("the provider has the cipher suite of Initial packets");
-        let server = PaddedServer { key, flight: config.handshake_flight, configurations: Mutex::default() };
-        Self { client: Arc::new(client), server: Arc::new(server) }
+        Self {
+            client: quic_client(client),
+            server: Arc::new(server(Some(sessions), 0)),
+            earlier: Some((tickets, Arc::new(issuer))),
+        }
     }
 
-    /// Returns the TLS configuration of the clients.
-    pub(crate) fn client(&self) -> Arc<dyn ClientConfig> {
+    /// Returns the TLS configuration of a client with this configuration, which has a ticket if it may use 0-RTT.
+    pub(crate) fn client(&self, config: &Config) -> Arc<dyn ClientConfig> {
+        if let Some((tickets, issuer)) = &self.earlier {
+            tickets.ensure_one(issuer, config);
+        }
         self.client.clone()
     }
 
@@ -111,7 +142,12 @@ impl PaddedServer {
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key.into())
             .expect("the key belongs to the certificate");
-        server.send_tls13_tickets = 0;
+        server.send_tls13_tickets = self.ticket_count;
+        if let Some(sessions) = &self.sessions {
+            server.session_storage = sessions.clone();
+            // RFC 9001 section 4.6.1: QUIC has no limit of its own in a ticket.
+            server.max_early_data_size = u32::MAX;
+        }
         QuicServerConfig::try_from(server).expect("the provider has the cipher suite of Initial packets")
     }
 }
@@ -130,6 +166,15 @@ impl ServerConfig for PaddedServer {
         parameters.write(&mut octets);
         self.of_parameters(octets.len()).start_session(version, parameters)
     }
+}
+
+/// Number of sessions that a server remembers; more clients than have a ticket at any time.
+const MAX_SESSIONS: usize = 1 << 14;
+
+fn quic_client(client: rustls::ClientConfig) -> Arc<QuicClientConfig> {
+    Arc::new(
+        QuicClientConfig::try_from(client).expect("the provider has the cipher suite of Initial packets"),
+    )
 }
 
 fn provider() -> CryptoProvider {

@@ -49,10 +49,14 @@ const SCTP_APPLICATION_OPTIONS: [(&str, &str); 7] = [
     ),
 ];
 
-const QUIC_APPLICATION_OPTIONS: [(&str, &str); 3] = [
+const QUIC_APPLICATION_OPTIONS: [(&str, &str); 4] = [
     ("connections", "parallel connections, 1 to 1024"),
     ("per_message", "send each message on a stream of its own"),
     ("datagrams", "send each message in a DATAGRAM frame, which is not retransmitted (RFC 9221)"),
+    (
+        "zero_rtt",
+        "send the first messages before the end of the handshake (0-RTT, RFC 9001 section 4.6), with a ticket of an earlier connection",
+    ),
 ];
 
 impl ProtocolKind {

@@ -263,7 +263,9 @@ fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
 fn quic(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
     let mapping = options.mapping()?;
+    let zero_rtt = options.flag("zero_rtt")?;
     let config: hol_quic::Config = options.into_config(ProtocolKind::Quic, values)?;
+    let config = hol_quic::Config { zero_rtt, ..config };
     check_values(config.check(), values)?;
     let refused = |problem: String| Err(bad_value("streams", &values["streams"], problem));
     if config.streams.checked_mul(connections).is_none() {
@@ -356,6 +358,17 @@ mod tests {
         assert_eq!((spec.streams(), spec.stack()), (4, "linux-2.6.16"));
         let spec: TransportSpec = "sctp:streams=8,associations=3".parse().unwrap();
         assert_eq!((spec.streams(), spec.connections()), (24, 3));
+    }
+
+    #[test]
+    fn early_data_are_an_option_of_the_application() {
+        for (text, expected) in [("quic", false), ("quic:zero_rtt", true), ("quic:zero_rtt=false", false)] {
+            let spec: TransportSpec = text.parse().unwrap();
+            let Protocol::Quic { config, .. } = spec.protocol() else { panic!("not quic") };
+            assert_eq!((config.zero_rtt, spec.to_string().as_str()), (expected, text));
+            assert!(!spec.option_values().contains_key("zero_rtt"), "no stack sets it");
+        }
+        assert!(error("tcp:zero_rtt").contains("tcp has no option \"zero_rtt\""));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hol_base::Ratio;
-use hol_lab::{Experiment, InputError, Source};
+use hol_lab::{Experiment, InputError, Point, Source};
 use hol_report::survey::{Axis, axes};
 use serde::Serialize;
 
@@ -106,16 +106,14 @@ impl Advise {
             finished: hol_lab::RunResults::default(),
         };
         let mut lines = Vec::new();
-        for others in other_axis_values(&experiment, &axis) {
-            for challenger in challengers {
-                let line = sampler.search_line(&others, challenger, reference)?;
-                if self.json {
-                    print(&json(&line));
-                } else {
-                    print(&format!("{}\n", line.sentence));
-                }
-                lines.push(line);
+        for (others, challenger) in searches(&experiment, &axis, reference, challengers) {
+            let line = sampler.search_line(&others, challenger, reference)?;
+            if self.json {
+                print(&json(&line));
+            } else {
+                print(&format!("{}\n", line.sentence));
             }
+            lines.push(line);
         }
         warn_of_engine(&sampler.finished);
         if !self.json {
@@ -207,15 +205,35 @@ fn transport_labels(experiment: &Experiment) -> Vec<String> {
     labels
 }
 
-/// Returns every combination of values of the other axes.
-fn other_axis_values(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
-    let mut all: Vec<Vec<(String, String)>> = Vec::new();
-    for point in &experiment.points {
-        let others = without_axis(&point.axes, axis);
-        if !all.contains(&others) {
-            all.push(others);
+fn pairs<'p>(ones: &[&'p Point], others: &[&'p Point]) -> Vec<(&'p Point, &'p Point)> {
+    ones.iter().flat_map(|one| others.iter().map(|other| (*one, *other))).collect()
+}
+
+/// Returns each combination of values of the other axes with each challenger that it concerns. Options of a third
+/// transport do not concern it.
+fn searches<'c>(
+    experiment: &Experiment,
+    axis: &Axis,
+    reference: &str,
+    challengers: &'c [String],
+) -> Vec<(Vec<(String, String)>, &'c str)> {
+    let of = |label: &str| -> Vec<&Point> {
+        experiment.points.iter().filter(|point| point.label == label).collect()
+    };
+    let mut all: Vec<(Vec<(String, String)>, &str)> = Vec::new();
+    for challenger in challengers {
+        for (one, other) in pairs(&of(reference), &of(challenger)) {
+            let own = other.axes.iter().filter(|(key, _)| one.axis_value(key).is_none());
+            let both: Vec<_> = one.axes.iter().chain(own).cloned().collect();
+            let search = (without_axis(&both, axis), challenger.as_str());
+            if one.has_conditions_of(other) && !all.contains(&search) {
+                all.push(search);
+            }
         }
     }
+    // All challengers under the first conditions come first.
+    let conditions: Vec<_> = all.iter().map(|(others, _)| others.clone()).collect();
+    all.sort_by_key(|(others, _)| conditions.iter().position(|known| known == others));
     all
 }
 

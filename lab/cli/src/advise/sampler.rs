@@ -156,7 +156,8 @@ impl Sampler<'_> {
         source.set(&format!("{key} = {text}"), key, text)?;
         let mut points = Experiment::parse(&self.source.stem(), &source)?.points;
         points.retain(|point| {
-            without_axis(&point.axes, self.axis) == *compared.other_values
+            let others = without_axis(&point.axes, self.axis);
+            others.iter().all(|value| compared.other_values.contains(value))
                 && [compared.transport, compared.reference].contains(&point.label.as_str())
         });
         Ok(points)

@@ -187,6 +187,9 @@ fn a_page_over_quic_takes_a_round_trip_for_the_handshake() {
         ("quic", "way = 'multiplexed'", 3),
         ("quic:streams=4", "way = 'keepalive'", 3),
         ("quic:per_message", "way = 'multiplexed'", 3),
+        // RFC 9001 section 4.6: the request for the document is in the first flight.
+        ("quic:per_message,zero_rtt", "way = 'multiplexed'", 2),
+        ("quic:streams=8,zero_rtt", "way = 'pipelined'", 2),
         // The flight is more than three times what the client has sent. RFC 9000 section 8.1.
         ("quic:streams=8,handshake_flight=5000B", "way = 'pipelined'", 4),
     ] {

@@ -23,7 +23,8 @@ pub struct ReportedValues {
     metric: Metric,
     /// The swept key along which values are reported.
     along: String,
-    /// The reported values by the values of that key, in the unit of the metric.
+    /// The reported values by the values of that key, in the unit of the metric. The value of an empty name is that of a
+    /// transport without the key.
     values: BTreeMap<String, Value>,
     /// Permitted deviation, as a fraction of the reported value.
     #[serde(rename = "within")]
@@ -75,7 +76,7 @@ impl ReportedValues {
     fn judge(&self, cell: &Cell) -> (Option<bool>, String) {
         let unit = self.metric.info().unit;
         let point = format!("{} at {}", self.transport, cell.describe_conditions());
-        let reported = cell.conditions.axis_value(&self.along).and_then(|value| self.values.get(value));
+        let reported = self.values.get(cell.conditions.axis_value(&self.along).unwrap_or_default());
         let Some(reported) = reported.map(|value| value.ends()) else {
             return (None, format!("{point}: no reported value"));
         };

@@ -240,7 +240,11 @@ mod tests {
                 messages: LatencySum { count: 2, nanos: u128::from(2_000_000 * ms) },
                 octets: 500,
             };
-            Timeline { interval: Duration::from_secs(2), parts: ms.iter().map(part).collect() }
+            Timeline {
+                begin: Duration::ZERO,
+                interval: Duration::from_secs(2),
+                parts: ms.iter().map(part).collect(),
+            }
         };
         let mut tcp = cell("TCP", 1.0, 100.0, &[6.0, 6.0]);
         tcp.timelines = vec![run(&[5, 7, 9]), run(&[6, 8])];

@@ -196,7 +196,7 @@ fn names_width(panel: &PanelData) -> f64 {
     let letters = match &panel.curves {
         Curves::Means(series) => series.iter().map(|one| one.label.len()).max(),
         Curves::Ccdfs(curves) => curves.iter().map(|one| one.label.len() + 5).max(),
-        Curves::OutageCurves { curves, .. } => curves.iter().map(|one| one.label.len()).max(),
+        Curves::OverTime { curves, .. } => curves.iter().map(|one| one.label.len()).max(),
     };
     letters.map_or(NAMES_WIDTH, |letters| (LEADER_WIDTH + LETTER_WIDTH * letters as f64).max(NAMES_WIDTH))
 }
@@ -218,8 +218,9 @@ fn draw_curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
         }
         Curves::Means(series) => plot::draw_curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
-        Curves::OutageCurves { curves, events } => {
+        Curves::OverTime { curves, events, recoveries } => {
             plot::draw_event_lines(svg, panel, events);
+            plot::draw_recoveries(svg, panel, recoveries);
             curves.iter().for_each(|one| one.draw(svg, panel));
         }
     }
@@ -228,7 +229,7 @@ fn draw_curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 fn label_curve_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     let ends: Vec<_> = match &data.curves {
         Curves::Means(series) => series.iter().filter_map(|one| curve_end(panel, one)).collect(),
-        Curves::OutageCurves { curves, .. } => {
+        Curves::OverTime { curves, .. } => {
             curves.iter().filter_map(|one| Some((one.label.clone(), one.style, one.end(panel)?))).collect()
         }
         Curves::Ccdfs(_) => return,
@@ -249,7 +250,7 @@ fn curve_end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f6
 fn draw_shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
     let dashed = |panel: &PanelData| match &panel.curves {
         Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
-        Curves::Means(_) | Curves::OutageCurves { .. } => false,
+        Curves::Means(_) | Curves::OverTime { .. } => false,
     };
     draw_key(svg, (left, TOP_MARGIN + 10.0), &legend_entries(figure), figure.panels.iter().any(dashed));
 }
@@ -261,7 +262,7 @@ pub(super) fn legend_entries(figure: &Figure) -> Vec<(String, SeriesStyle)> {
         let named: Vec<(&String, SeriesStyle)> = match &panel.curves {
             Curves::Means(series) => series.iter().map(|one| (&one.label, one.style)).collect(),
             Curves::Ccdfs(curves) => curves.iter().map(|one| (&one.label, one.style)).collect(),
-            Curves::OutageCurves { curves, .. } => curves.iter().map(|one| (&one.label, one.style)).collect(),
+            Curves::OverTime { curves, .. } => curves.iter().map(|one| (&one.label, one.style)).collect(),
         };
         for (label, style) in named {
             if !entries.iter().any(|(known, _)| known == label) {

@@ -8,7 +8,7 @@ mod spec;
 mod table;
 
 use crate::data::Dataset;
-use crate::plot::{Axis, Ccdf, OutageCurve, Series, SeriesStyle, Svg, escape};
+use crate::plot::{Axis, Ccdf, Recovery, Series, SeriesStyle, Svg, TimeCurve, escape};
 use hol_lab::Metric;
 
 pub use spec::{FigureKind, FigureSpec, StackView, StudyFigures};
@@ -58,12 +58,14 @@ pub enum Curves {
     Means(Vec<Series>),
     /// Distributions.
     Ccdfs(Vec<Ccdf>),
-    /// The response times of messages around an event.
-    OutageCurves {
-        /// The curve of a run of each transport.
-        curves: Vec<OutageCurve>,
+    /// Values over time, around an event if there is one.
+    OverTime {
+        /// The curve of each transport.
+        curves: Vec<TimeCurve>,
         /// The times of events in s since the first event, with descriptions.
         events: Vec<(f64, String)>,
+        /// The recovery of each transport from the first event.
+        recoveries: Vec<Recovery>,
     },
 }
 
@@ -95,7 +97,7 @@ impl Figure {
         let drawn = |panel: &PanelData| match &panel.curves {
             Curves::Means(series) => series.iter().any(|one| !one.theory.is_empty()),
             Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
-            Curves::OutageCurves { .. } => false,
+            Curves::OverTime { .. } => false,
         };
         self.metric.info().theory.map(|[_, about]| about).filter(|_| self.panels.iter().any(drawn))
     }
@@ -122,7 +124,7 @@ impl Curves {
         match self {
             Self::Means(series) => series.iter().all(|s| s.points.is_empty()),
             Self::Ccdfs(curves) => curves.iter().all(|c| c.points.is_empty()),
-            Self::OutageCurves { curves, .. } => curves.iter().all(|c| c.points.is_empty()),
+            Self::OverTime { curves, .. } => curves.iter().all(|c| c.points.is_empty()),
         }
     }
 }

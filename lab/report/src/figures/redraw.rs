@@ -20,7 +20,7 @@ pub fn python(figure: &Figure) -> String {
         .collect();
     let is_of = |is_kind: fn(&Curves) -> bool| figure.panels.iter().any(|panel| is_kind(&panel.curves));
     let kind = match () {
-        () if is_of(|curves| matches!(curves, Curves::OutageCurves { .. })) => "courses",
+        () if is_of(|curves| matches!(curves, Curves::OverTime { .. })) => "courses",
         () if figure.is_ccdf => "ccdf",
         () => "means",
     };

@@ -23,11 +23,11 @@ pub fn csv(figure: &Figure) -> String {
                         .for_each(|point| write(&mean_cells(title, &figure.x.scale, one, point)));
                 }
             }
-            Curves::OutageCurves { curves, .. } => {
+            Curves::OverTime { curves, .. } => {
                 for curve in curves {
-                    for (at, took) in &curve.points {
-                        let took = took.map_or(String::new(), |ms| format!("{ms:.4}"));
-                        write(&[title.clone(), curve.label.clone(), format!("{at:.4}"), took]);
+                    for (at, value) in &curve.points {
+                        let value = value.map_or(String::new(), |value| format!("{value:.4}"));
+                        write(&[title.clone(), curve.label.clone(), format!("{at:.4}"), value]);
                     }
                 }
             }
@@ -47,8 +47,15 @@ pub fn csv(figure: &Figure) -> String {
 }
 
 fn header(figure: &Figure) -> Vec<&'static str> {
-    if figure.panels.iter().any(|panel| matches!(panel.curves, Curves::OutageCurves { .. })) {
-        return vec!["panel", "series", "s_since_event", "response_ms"];
+    let over_time = figure.panels.iter().find_map(|panel| match &panel.curves {
+        Curves::OverTime { events, .. } => {
+            Some(if events.is_empty() { "s_since_start" } else { "s_since_event" })
+        }
+        Curves::Means(_) | Curves::Ccdfs(_) => None,
+    });
+    if let Some(time) = over_time {
+        let value = if figure.metric == Metric::Throughput { "goodput_kbps" } else { "response_ms" };
+        return vec!["panel", "series", time, value];
     }
     if figure.is_ccdf {
         return vec!["panel", "series", "response_ms", "share_longer", "low95", "high95"];

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use hol_lab::is_transport_option;
+
 use super::axis_numbers::AxisNumbers;
-use crate::data::last_key_part;
+use crate::data::{Cell, last_key_part};
 
 /// An axis of an experiment: keys that change together and have more than one value.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,22 +21,26 @@ pub struct Axis {
 /// Reconstructs the axes from points, each a list of keys and values. The axes form a grid; an axis may consist of
 /// several zipped keys.
 ///
-/// Keys belong to the same axis if not every combination of their values exists.
+/// Keys belong to the same axis if not every combination of their values exists. A point lacks the keys of an axis that
+/// has no effect on it, such as an option of another transport.
 pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
-    let Some(first) = points.first() else { return Vec::new() };
-    let keys: Vec<&str> = first.iter().map(|(key, _)| key.as_str()).collect();
-    let value = |point: &[(String, String)], key: usize| {
-        point.get(key).map_or("", |(_, value)| value.as_str()).to_owned()
+    let keys = all_keys(points);
+    // The values of these keys at each point that has all of them.
+    let values = |wanted: &[usize]| {
+        let value = |point: &&[(String, String)], key: &usize| {
+            point.iter().find(|(own, _)| own == keys[*key]).map(|(_, value)| value.clone())
+        };
+        let of = |point| wanted.iter().map(|key| value(point, key)).collect::<Option<Vec<String>>>();
+        points.iter().filter_map(of).collect::<Vec<_>>()
     };
-    let distinct = |keys: &[usize]| {
-        let values = points.iter().map(|point| keys.iter().map(|key| value(point, *key)).collect::<Vec<_>>());
-        values.collect::<BTreeSet<_>>().len()
-    };
+    let count = |values: &mut dyn Iterator<Item = &[String]>| values.collect::<BTreeSet<_>>().len();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for key in 0..keys.len() {
         let is_tied = |group: &Vec<usize>| {
-            let together: Vec<usize> = group.iter().copied().chain([key]).collect();
-            distinct(&together) < distinct(group) * distinct(&[key])
+            let together = values(&[&group[..], &[key]].concat());
+            let of_group = count(&mut together.iter().map(|step| &step[..group.len()]));
+            let of_key = count(&mut together.iter().map(|step| &step[group.len()..]));
+            count(&mut together.iter().map(Vec::as_slice)) < of_group * of_key
         };
         // A key may connect groups, like the third list of a zip whose first two lists happen to form a grid.
         let (tied, mut free): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_tied);
@@ -44,12 +50,29 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
     }
     let axis = |group: Vec<usize>| {
         let mut seen = BTreeSet::new();
-        let steps = points.iter().map(|point| group.iter().map(|key| value(point, *key)).collect());
-        let steps: Vec<Vec<String>> = steps.filter(|step: &Vec<String>| seen.insert(step.clone())).collect();
+        let steps: Vec<Vec<String>> =
+            values(&group).into_iter().filter(|step| seen.insert(step.clone())).collect();
         let numbers = scale(group.len(), &steps);
         Axis { keys: group.iter().map(|key| keys[*key].to_owned()).collect(), steps, numbers }
     };
     groups.into_iter().map(axis).filter(|axis| axis.steps.len() > 1).collect()
+}
+
+/// Returns the keys of all points; a key that the first points lack is before the key that follows it elsewhere.
+fn all_keys<'p>(points: &[&'p [(String, String)]]) -> Vec<&'p str> {
+    let mut keys: Vec<&str> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for point in points {
+        let own: Vec<&str> = point.iter().map(|(key, _)| key.as_str()).collect();
+        if !seen.insert(own.clone()) {
+            continue;
+        }
+        for (at, key) in own.iter().enumerate().filter(|(_, key)| !keys.contains(key)).collect::<Vec<_>>() {
+            let next = own[at..].iter().find_map(|later| keys.iter().position(|known| known == later));
+            keys.insert(next.unwrap_or(keys.len()), key);
+        }
+    }
+    keys
 }
 
 /// Returns the first key whose numbers distinguish the steps, if all other keys advance with it. `None`: the steps have
@@ -77,6 +100,11 @@ impl Axis {
         let others = others.collect::<Vec<_>>().join(", ");
         let others = if others.is_empty() { others } else { format!(", together with {others}") };
         format!("{}{unit}{others}", key_name(&self.keys[*key]))
+    }
+
+    /// Returns whether the point has the keys of the axis: an option of another transport has no effect on it.
+    pub fn affects(&self, cell: &Cell) -> bool {
+        self.keys.iter().any(|key| cell.conditions.axis_value(key).is_some())
     }
 
     /// Returns the name of the axis in a sentence: `loss`.
@@ -154,6 +182,8 @@ fn key_name(key: &str) -> String {
         "workload.rate" => "message rate".to_owned(),
         "workload.size" => "message size".to_owned(),
         "background.count" => last.to_owned(),
+        // Several transports have an option of this name.
+        _ if is_transport_option(key) => key.to_owned(),
         _ if key.contains(".up.") => format!("{last} up"),
         _ if key.contains(".down.") => format!("{last} down"),
         _ if key.starts_with("background") => format!("background {last}"),
@@ -257,6 +287,22 @@ mod tests {
             ["network.ip", "network.rtt", "network.handover.changes"].map(key_name),
             ["IP version", "RTT", "handover"]
         );
+    }
+
+    #[test]
+    fn points_of_other_transports_lack_the_key_of_an_option() {
+        let axes = of(&[
+            "network.loss=0% tcp.cc=reno network.delay=1ms",
+            "network.loss=0% tcp.cc=bbr network.delay=1ms",
+            "network.loss=0% sctp.rto_min=1s network.delay=1ms",
+            "network.loss=1% sctp.rto_min=1s network.delay=1ms",
+            "network.loss=0% sctp.rto_min=2s network.delay=1ms",
+            "network.loss=1% sctp.rto_min=2s network.delay=1ms",
+            "network.loss=0% network.delay=1ms",
+        ]);
+        let steps: Vec<String> = axes.iter().map(|axis| axis.describe_step(1)).collect();
+        assert_eq!(steps, ["loss 1%", "tcp.cc bbr", "sctp.rto_min 2s"]);
+        assert!(axes.iter().all(|axis| axis.steps.len() == 2), "{axes:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The figures of a survey: means over the first axis, then the distributions of each point.
 
 use super::Survey;
-use super::outage_curves::outage_curves;
+use super::over_time::figures_over_time;
 use super::size_classes;
 use crate::data::Cell;
 use crate::figures::series::{basis, ccdf, means};
@@ -19,7 +19,7 @@ pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| metric_figures(survey, metric));
     let by_class = size_classes::figures(survey);
     number_figures(
-        outage_curves(survey)
+        figures_over_time(survey)
             .into_iter()
             .chain(means)
             .chain(by_class)

@@ -22,8 +22,8 @@ pub struct Headline {
 
 /// A transport compared with the reference along the horizontal axis, everything else being equal.
 struct Line<'s, 'd> {
+    /// The survey of the reference and this transport.
     survey: &'s Survey<'d>,
-    challenger: usize,
     /// The steps of the other axes.
     other_steps: Vec<usize>,
     /// The comparisons at the steps of the horizontal axis, ascending.
@@ -33,20 +33,21 @@ struct Line<'s, 'd> {
 impl Headline {
     /// Returns the headline of a survey; empty with fewer than two transports.
     pub fn of(survey: &Survey<'_>) -> Self {
-        let lines = lines(survey);
+        let pairs: Vec<Survey<'_>> =
+            (1..survey.transports.len()).map(|challenger| survey.pair(challenger)).collect();
+        let lines = lines(&pairs);
         let mut headline = Self { outages: outages::describe_outages(survey), ..Self::default() };
-        for challenger in 1..survey.transports.len() {
-            let mine: Vec<&Line<'_, '_>> = lines
-                .iter()
-                .filter(|line| line.challenger == challenger && !line.contests.is_empty())
-                .collect();
+        for pair in &pairs {
+            let is_of_pair =
+                |line: &&Line<'_, '_>| std::ptr::eq(line.survey, pair) && !line.contests.is_empty();
+            let mine: Vec<&Line<'_, '_>> = lines.iter().filter(is_of_pair).collect();
             match mine.as_slice() {
                 [] => {}
                 [only] => headline.main_sentences.push(only.sentence() + "."),
                 several => {
                     headline.main_sentences.push(tally(several));
                     headline.lines.extend(several.iter().map(|line| {
-                        format!("{}: {}.", survey.describe_steps(1, &line.other_steps), line.sentence())
+                        format!("{}: {}.", pair.describe_steps(1, &line.other_steps), line.sentence())
                     }));
                 }
             }
@@ -55,29 +56,10 @@ impl Headline {
     }
 }
 
-/// Compares every transport with the first transport. The p-values are adjusted for the family of all tests: of the
-/// stated differences at most one in twenty is due to chance.
-fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
-    let steps = survey
-        .axes
-        .first()
-        .map_or(vec![Vec::new()], |axis| axis.ascending().into_iter().map(|step| vec![step]).collect());
-    let mut lines = Vec::new();
-    for challenger in 1..survey.transports.len() {
-        for others in survey.combinations(1) {
-            let contest = |step: &Vec<usize>| {
-                let at = [step.clone(), others.clone()].concat();
-                let cells = [challenger, 0].map(|transport| survey.at(transport, &at));
-                let [Some(cell), Some(reference)] = cells else { return None };
-                Some((
-                    step.first().copied().unwrap_or(0),
-                    TransportComparison::with_margin(survey.main_metric(), cell, reference),
-                ))
-            };
-            let contests = steps.iter().filter_map(contest).collect();
-            lines.push(Line { survey, challenger, other_steps: others, contests });
-        }
-    }
+/// Compares the transports of each pair. The p-values are adjusted for the family of all tests: of the stated
+/// differences at most one in twenty is due to chance.
+fn lines<'s, 'd>(pairs: &'s [Survey<'d>]) -> Vec<Line<'s, 'd>> {
+    let mut lines: Vec<Line<'s, 'd>> = pairs.iter().flat_map(lines_of_pair).collect();
     let family = |lines: &[Line<'_, '_>]| -> Vec<f64> {
         lines.iter().flat_map(|line| &line.contests).filter_map(|(_, contest)| contest.p_value()).collect()
     };
@@ -88,6 +70,27 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
         }
     }
     lines
+}
+
+fn lines_of_pair<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
+    let steps = survey
+        .axes
+        .first()
+        .map_or(vec![Vec::new()], |axis| axis.ascending().into_iter().map(|step| vec![step]).collect());
+    let line = |others: Vec<usize>| {
+        let contest = |step: &Vec<usize>| {
+            let at = [step.clone(), others.clone()].concat();
+            let cells = [1, 0].map(|transport| survey.at(transport, &at));
+            let [Some(cell), Some(reference)] = cells else { return None };
+            Some((
+                step.first().copied().unwrap_or(0),
+                TransportComparison::with_margin(survey.main_metric(), cell, reference),
+            ))
+        };
+        let contests = steps.iter().filter_map(contest).collect();
+        Line { survey, other_steps: others, contests }
+    };
+    survey.combinations(1).into_iter().map(line).collect()
 }
 
 /// Describes the results at the points of several lines.
@@ -140,7 +143,7 @@ fn compare_losses(a: &&TransportComparison<'_>, b: &&TransportComparison<'_>) ->
 
 impl Line<'_, '_> {
     fn names(&self) -> [&str; 2] {
-        [self.challenger, 0].map(|transport| self.survey.transports[transport])
+        [1, 0].map(|transport| self.survey.transports[transport])
     }
 
     /// Returns the horizontal axis.
@@ -492,6 +495,29 @@ mod tests {
             text.contains(", slower at loss 2% (by") && text.contains("; no clear difference at loss 1%"),
             "{text}"
         );
+    }
+
+    /// SCTP's option changes only SCTP, so QUIC and TCP are compared once.
+    #[test]
+    fn option_of_one_transport_is_no_condition_of_the_others() {
+        let mut points = vec![cell("TCP", 0.0, 100.0, &means(30.0)), cell("QUIC", 0.0, 100.0, &means(25.0))];
+        points.extend([20.0, 40.0].map(|ms| cell("SCTP", 0.0, 100.0, &means(ms))));
+        points.iter_mut().for_each(|point| point.conditions.axes.clear());
+        points[0].runs.rotate_left(1);
+        for (point, rto) in points[2..].iter_mut().zip(["100ms", "1s"]) {
+            point.conditions.axes = vec![("sctp.rto_min".to_owned(), rto.to_owned())];
+        }
+        let data = dataset(points);
+        let headline = Headline::of(&swept(&data));
+        let [quic, sctp] = &headline.main_sentences[..] else { panic!("{headline:?}") };
+        assert!(quic.starts_with("QUIC is faster than TCP, by ") && !quic.contains("rto_min"), "{quic}");
+        assert!(sctp.starts_with("SCTP is faster than TCP at sctp.rto_min 100ms (by "), "{sctp}");
+        assert!(sctp.contains(", slower at sctp.rto_min 1s (by "), "{sctp}");
+        assert_eq!(headline.lines, Vec::<String>::new());
+        let survey = swept(&data);
+        let [tcp, other] = [0, 1].map(|step| survey.at(0, &[step]).unwrap());
+        assert!(std::ptr::eq(tcp, other), "TCP's curve is a level line");
+        assert_eq!(survey.cells().count(), 4);
     }
 
     #[test]

@@ -11,14 +11,14 @@ mod figures;
 mod halves;
 mod headline;
 mod map;
-mod outage_curves;
 mod outages;
+mod over_time;
 mod quantiles;
 mod size;
 mod size_classes;
 mod transport_comparison;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hol_lab::{DefinedMetric, FigureRequest};
 
@@ -46,7 +46,10 @@ pub struct Survey<'d> {
     pub transports: Vec<&'d str>,
     /// The axes, the horizontal one first.
     pub axes: Vec<Axis>,
+    /// The point of each transport at each combination of steps. A point is at all steps of an axis that has no effect
+    /// on it.
     cells: BTreeMap<(usize, Vec<usize>), &'d Cell>,
+    main_metric: Metric,
 }
 
 /// The results of a survey, for the report.
@@ -72,7 +75,7 @@ impl<'d> Survey<'d> {
         if let Some(index) = axes.iter().position(|axis| axis.numbers.is_some()) {
             axes[..=index].rotate_right(1);
         }
-        Self::over(experiment, axes, data)
+        Self::over(experiment, axes, &data.cells)
     }
 
     /// Returns the survey with the axes of these keys first, in this order.
@@ -80,19 +83,33 @@ impl<'d> Survey<'d> {
         let mut axes = self.axes.clone();
         let place = |axis: &Axis| keys.iter().position(|key| axis.keys.iter().any(|known| known == key));
         axes.sort_by_key(|axis| place(axis).unwrap_or(keys.len()));
-        Self::over(&self.experiment, axes, data)
+        Self::over(&self.experiment, axes, &data.cells)
     }
 
-    fn over(experiment: &str, axes: Vec<Axis>, data: &'d Dataset) -> Self {
-        let mut survey =
-            Self { experiment: experiment.to_owned(), transports: Vec::new(), axes, cells: BTreeMap::new() };
-        for cell in data.cells.iter().filter(|cell| cell.experiment == experiment) {
+    fn over(experiment: &str, axes: Vec<Axis>, cells: impl IntoIterator<Item = &'d Cell>) -> Self {
+        let mut survey = Self {
+            experiment: experiment.to_owned(),
+            transports: Vec::new(),
+            axes,
+            cells: BTreeMap::new(),
+            main_metric: Metric::ResponseTime,
+        };
+        for cell in cells.into_iter().filter(|cell| cell.experiment == experiment) {
             let transport = survey.transport(&cell.transport);
-            if let Some(steps) = survey.steps(cell) {
-                survey.cells.insert((transport, steps), cell);
-            }
+            let steps = survey.steps(cell);
+            survey.cells.extend(steps.into_iter().map(|steps| ((transport, steps), cell)));
         }
+        survey.main_metric = main_metric(survey.cells());
         survey
+    }
+
+    /// Returns the survey of the reference and a challenger, over the axes that have an effect on one of them.
+    fn pair(&self, challenger: usize) -> Self {
+        let of = |wanted: usize| self.cells.iter().filter(move |((transport, _), _)| *transport == wanted);
+        let cells: Vec<&Cell> = of(0).chain(of(challenger)).map(|(_, cell)| *cell).collect();
+        let is_seen = |axis: &&Axis| cells.iter().any(|cell| axis.affects(cell));
+        let axes = self.axes.iter().filter(is_seen).cloned().collect();
+        Self { main_metric: self.main_metric, ..Self::over(&self.experiment, axes, cells) }
     }
 
     fn transport(&mut self, label: &'d str) -> usize {
@@ -103,14 +120,18 @@ impl<'d> Survey<'d> {
         })
     }
 
-    fn steps(&self, cell: &Cell) -> Option<Vec<usize>> {
-        let step = |axis: &Axis| {
+    /// Returns the combinations of steps at which a point is.
+    fn steps(&self, cell: &Cell) -> Vec<Vec<usize>> {
+        let steps_of = |axis: &Axis| {
+            if !axis.affects(cell) {
+                return (0..axis.steps.len()).collect();
+            }
             let is_at = |step: &Vec<String>| {
                 axis.keys.iter().zip(step).all(|(key, value)| cell.conditions.axis_value(key) == Some(value))
             };
-            axis.steps.iter().position(is_at)
+            axis.steps.iter().position(is_at).into_iter().collect::<Vec<usize>>()
         };
-        self.axes.iter().map(step).collect()
+        combine(self.axes.iter().map(steps_of))
     }
 
     /// Returns the point of a transport at a step of each axis.
@@ -120,13 +141,7 @@ impl<'d> Survey<'d> {
 
     /// Returns every combination of steps of the axes from the `from`-th on, the last axis changing fastest.
     pub fn combinations(&self, from: usize) -> Vec<Vec<usize>> {
-        let extend = |done: Vec<Vec<usize>>, axis: &Axis| {
-            let steps = axis.ascending();
-            done.iter()
-                .flat_map(|done| steps.iter().map(move |step| [done.clone(), vec![*step]].concat()))
-                .collect()
-        };
-        self.axes.iter().skip(from).fold(vec![Vec::new()], extend)
+        combine(self.axes.iter().skip(from).map(Axis::ascending))
     }
 
     /// Describes a combination of steps of the axes from the `from`-th on.
@@ -137,7 +152,8 @@ impl<'d> Survey<'d> {
 
     /// Returns all points, transport by transport.
     pub fn cells(&self) -> impl Iterator<Item = &'d Cell> {
-        self.cells.values().copied()
+        let mut seen = BTreeSet::new();
+        self.cells.values().copied().filter(move |cell| seen.insert(std::ptr::from_ref::<Cell>(cell)))
     }
 
     /// Returns the looks of the transports.
@@ -146,8 +162,8 @@ impl<'d> Survey<'d> {
     }
 
     /// Returns the metric of the headline.
-    pub fn main_metric(&self) -> Metric {
-        main_metric(self.cells())
+    pub const fn main_metric(&self) -> Metric {
+        self.main_metric
     }
 
     /// Returns the results apart from the figures.
@@ -195,12 +211,21 @@ impl<'d> Survey<'d> {
                 [Some(wish.over.as_str()), wish.panels.as_deref()].into_iter().flatten().collect();
             figures::metric_figures(&self.with_axes_first(&keys, data), self.metric(&wish.metric))
         });
-        let around = outage_curves::outage_curves(self).into_iter();
+        let around = over_time::figures_over_time(self).into_iter();
         figures::number_figures(
             around.chain(drawn).chain(figures::distribution_figures(self)).collect(),
             first,
         )
     }
+}
+
+/// Returns every combination of one step of each axis, the last axis changing fastest.
+pub fn combine(axes: impl Iterator<Item = Vec<usize>>) -> Vec<Vec<usize>> {
+    let extend = |done: Vec<Vec<usize>>, steps: Vec<usize>| {
+        let with = |done: &Vec<usize>| steps.iter().map(|step| [&done[..], &[*step]].concat()).collect();
+        done.iter().flat_map::<Vec<Vec<usize>>, _>(with).collect()
+    };
+    axes.fold(vec![Vec::new()], extend)
 }
 
 /// Returns the metrics that programs report at these points.

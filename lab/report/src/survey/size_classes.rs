@@ -24,7 +24,7 @@ fn classes(survey: &Survey<'_>) -> Vec<(String, Dataset)> {
 /// Returns the answer for each class: `200 kB replies: quic is faster …`.
 pub fn describe_classes(survey: &Survey<'_>) -> Vec<String> {
     let of_class = |(name, data): &(String, Dataset)| {
-        let headline = Headline::of(&Survey::over(&survey.experiment, survey.axes.clone(), data));
+        let headline = Headline::of(&Survey::over(&survey.experiment, survey.axes.clone(), &data.cells));
         headline.main_sentences.iter().map(|line| prefix_with_class(name, line)).collect::<Vec<_>>()
     };
     classes(survey).iter().flat_map(of_class).collect()
@@ -41,7 +41,7 @@ pub fn prefix_with_class(class: &str, sentence: &str) -> String {
 /// Returns the mean and the 99th percentile of each class over the horizontal axis.
 pub fn figures(survey: &Survey<'_>) -> Vec<Figure> {
     let of_class = |(name, data): &(String, Dataset)| {
-        let own = Survey::over(&survey.experiment, survey.axes.clone(), data);
+        let own = Survey::over(&survey.experiment, survey.axes.clone(), &data.cells);
         let figures =
             [Metric::ResponseTime, Metric::Tail].map(|metric| metric_figures(&own, metric)).concat();
         let named = |figure: Figure| Figure { caption: format!("{name}: {}", figure.caption), ..figure };

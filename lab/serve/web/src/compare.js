@@ -2,7 +2,8 @@
 
 import { $, embeddedData } from "./dom.js";
 import { get } from "./api.js";
-import { axes, Curves } from "./curves.js";
+import { Curves } from "./curves.js";
+import { axes } from "./swept_keys.js";
 import { Points } from "./table.js";
 
 const experiments = embeddedData("experiments");

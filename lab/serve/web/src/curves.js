@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import { h, s, debounce } from "./dom.js";
+import { axes, isAt, valuesOf } from "./swept_keys.js";
 import { magnitude, formatNumber } from "./words.js";
 
 // Colours of Okabe and Ito, as in reports. Curves differ in their dashes, too, for readers who cannot distinguish the colours.
@@ -20,14 +21,6 @@ export const METRICS = [
 const QUANTILES = [["p50_ms", 0.5], ["p90_ms", 0.1], ["p99_ms", 0.01], ["p999_ms", 0.001]];
 const styleOf = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[index % DASHES.length] });
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-// Returns the columns of the points that are axes: dotted keys with more than one value.
-export function axes(rows) {
-  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => /^(network|workload|hosts|background|onward|program)\./.test(key) || ["messages", "seed", "world", "timeline"].includes(key));
-  // A value with a unit has its number in another column: network.loss_percent in addition to network.loss.
-  const isNumberOf = (key) => keys.some((other) => key.startsWith(`${other}_`));
-  return keys.filter((key) => !isNumberOf(key) && new Set(rows.map((row) => row[key])).size > 1);
-}
 
 // Returns half the width of the 95 % confidence interval of a metric; null if it has none.
 function intervalHalfWidth(row, metric) {
@@ -99,13 +92,13 @@ export class Curves {
 
   drawOverAxis(key, keys) {
     const series = this.curvesOfPart(this.series(keys.filter((other) => other !== key), key));
-    const values = [...new Set(this.rows.map((row) => row[key]))];
+    const values = valuesOf(this.rows, key);
     const sizes = values.map(magnitude);
     const numeric = sizes.every((size) => size !== null);
     const order = values.map((value, at) => [numeric ? sizes[at] : at, value]).sort((one, other) => one[0] - other[0]);
     const xs = order.map(([x]) => x);
     const metric = this.metricSelect.value;
-    const at = (rows) => order.map(([, value]) => rows.find((row) => row[key] === value));
+    const at = (rows) => order.map(([, value]) => rows.find((row) => isAt(row, key, value)));
     const columns = series.map(([, rows]) => at(rows).map((row) => row?.[metric] ?? null));
     const label = new Map(order);
     this.plot(xs, columns, series.map(([name]) => name), {
@@ -114,7 +107,7 @@ export class Curves {
       xlabel: key,
       intervals: series.map(([, rows]) => at(rows).map((row) => intervalHalfWidth(row, metric))),
     });
-    const cells = (rows) => order.map(([, value]) => formatWithInterval(rows.find((row) => row[key] === value), metric));
+    const cells = (rows) => order.map(([, value]) => formatWithInterval(rows.find((row) => isAt(row, key, value)), metric));
     this.tabulate([key, ...order.map(([, value]) => value)], series.map(([name, rows]) => [name, ...cells(rows)]));
   }
 

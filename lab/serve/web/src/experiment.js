@@ -3,7 +3,8 @@
 import { $, $$, embeddedData, h, say, debounce } from "./dom.js";
 import { request, get, post, watch } from "./api.js";
 import { showAnswer, showStages } from "./answer.js";
-import { axes, Curves } from "./curves.js";
+import { Curves } from "./curves.js";
+import { axes } from "./swept_keys.js";
 import { PointChoice } from "./point_choice.js";
 import { Points } from "./table.js";
 import { Shell } from "./shell.js";

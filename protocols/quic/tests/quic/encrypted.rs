@@ -300,3 +300,47 @@ fn secrets_are_logged_once_by_the_client() {
         assert_eq!(lines.lines().filter(|line| line.starts_with(label)).count(), 1, "{lines}");
     }
 }
+
+/// Returns how long after the client opens the connection a request's reply arrives.
+fn reply_time(mut ends: Ends) -> Time {
+    let (mut is_sent, mut is_answered) = (false, false);
+    while ends.now < Time::from_millis(5000) {
+        is_sent = is_sent || (ends.events[0].contains(&Event::Connected) && ends.offer(0, 0, vec![1; 100]));
+        is_answered = is_answered || (ends.received(1).len() == 1 && ends.offer(1, 0, vec![2; 100]));
+        if !ends.received(0).is_empty() {
+            return ends.now;
+        }
+        ends.run(Duration::from_millis(1));
+    }
+    panic!("no reply: {:?}", ends.events)
+}
+
+/// RFC 9001 section 4.6: with the ticket of an earlier connection the reply arrives after one round trip of 20 ms instead
+/// of two. Each client has a ticket of its own.
+#[test]
+fn zero_rtt_saves_a_round_trip() {
+    let reply = |zero_rtt: bool, flight: &str| {
+        let plain = config("quinn-0.11", &format!("handshake_flight = '{flight}'"));
+        reply_time(Ends::new(&Config { zero_rtt, ..plain }, MessageMapping::Streams, |_| false))
+    };
+    assert_eq!(reply(false, "2500B"), Time::from_millis(40));
+    assert_eq!([reply(true, "2500B"), reply(true, "12000B")], [Time::from_millis(20); 2]);
+    let config = Config { zero_rtt: true, ..config("quinn-0.11", "") };
+    let log = KeyLog::default();
+    let tls = Tls::new(&config, log.clone());
+    for number in 0..40 {
+        let ends = Ends::that_have([&tls, &tls], log.clone(), &config, MessageMapping::Streams, |_| false);
+        assert_eq!(reply_time(ends), Time::from_millis(20), "connection {number}");
+    }
+}
+
+/// RFC 9001 section 4.6.2: a server that does not know the ticket, such as another host, rejects the early data, and the
+/// client sends them again.
+#[test]
+fn a_server_that_does_not_know_the_ticket_rejects_early_data() {
+    let config = Config { zero_rtt: true, ..config("quinn-0.11", "") };
+    let log = KeyLog::default();
+    let [own, other] = [(); 2].map(|()| Tls::shared(&[7; 32], &config, log.clone()));
+    let ends = Ends::that_have([&own, &other], log, &config, MessageMapping::Streams, |_| false);
+    assert_eq!(reply_time(ends), Time::from_millis(40));
+}

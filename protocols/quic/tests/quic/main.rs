@@ -5,3 +5,4 @@ mod pipe;
 mod rules;
 mod transfer;
 mod tshark;
+mod zero_rtt;

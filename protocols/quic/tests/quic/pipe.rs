@@ -68,11 +68,16 @@ pub struct Pipe {
 
 impl Pipe {
     pub fn new(config: &Config, mapping: MessageMapping, path: Path, seed: Seed) -> Self {
+        Self::between([config, config], mapping, path, seed)
+    }
+
+    /// Returns a pipe between a client and a server with different configurations.
+    pub fn between(configs: [&Config; 2], mapping: MessageMapping, path: Path, seed: Seed) -> Self {
         let rng = |name: &str| seed.derive(name).rng();
         let side =
             |endpoint| Side { endpoint, deadline: None, events: vec![], received: vec![], sent: vec![] };
-        let client = Endpoint::connect(config.clone(), mapping, CLIENT, SERVER, rng("client"));
-        let server = Endpoint::listen(config.clone(), mapping, SERVER, rng("server"));
+        let client = Endpoint::connect(configs[0].clone(), mapping, CLIENT, SERVER, rng("client"));
+        let server = Endpoint::listen(configs[1].clone(), mapping, SERVER, rng("server"));
         Self {
             now: Time::ZERO,
             sides: [side(client), side(server)],

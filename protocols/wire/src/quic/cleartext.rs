@@ -9,6 +9,9 @@ use crate::ParseError;
 pub struct CleartextPacket<'a> {
     /// The packet number space, which determines the keys.
     pub space: PacketNumberSpace,
+    /// Whether it is a 0-RTT packet: in the space of 1-RTT packets, but with a long header and keys of its own. RFC 9000
+    /// section 17.2.3.
+    pub is_zero_rtt: bool,
     /// The packet number and the key generation, which the tag contains.
     pub number: PacketNumber,
     /// Offset of the packet number in the packet.
@@ -26,7 +29,7 @@ pub enum PacketNumberSpace {
     Initial,
     /// Handshake packets.
     Handshake,
-    /// 1-RTT packets, with a short header.
+    /// 0-RTT packets, and 1-RTT packets, which have a short header.
     Data,
 }
 
@@ -71,18 +74,17 @@ impl<'a> CleartextPacket<'a> {
     fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
         const LONG_HEADER_BIT: u8 = 0x80;
         let first = *datagram.first().ok_or(ParseError::Truncated)?;
-        let (space, number_at, length) = if first & LONG_HEADER_BIT == 0 {
-            parse_short_header(datagram)
-        } else {
-            parse_long_header(first, datagram)?
-        };
+        let is_long = first & LONG_HEADER_BIT != 0;
+        let (space, number_at, length) =
+            if !is_long { parse_short_header(datagram) } else { parse_long_header(first, datagram)? };
         let header = number_at + 1 + usize::from(first & 3);
         if length < header + PacketNumber::TAG_OCTETS {
             return Err(ParseError::Length);
         }
         let octets = datagram.split_off(..length).ok_or(ParseError::Truncated)?;
         let tag = octets.last_chunk().ok_or(ParseError::Truncated)?;
-        Ok(Self { space, number: PacketNumber::from_tag(*tag), number_at, header, octets })
+        let is_zero_rtt = is_long && space == PacketNumberSpace::Data;
+        Ok(Self { space, is_zero_rtt, number: PacketNumber::from_tag(*tag), number_at, header, octets })
     }
 }
 
@@ -104,6 +106,7 @@ fn parse_long_header(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, u
     }
     let space = match first >> 4 & 3 {
         0 => PacketNumberSpace::Initial,
+        1 => PacketNumberSpace::Data,
         2 => PacketNumberSpace::Handshake,
         _ => return Err(ParseError::Value),
     };

@@ -25,6 +25,7 @@ impl fmt::Display for CleartextPacket<'_> {
         let space = match self.space {
             PacketNumberSpace::Initial => "initial",
             PacketNumberSpace::Handshake => "handshake",
+            PacketNumberSpace::Data if self.is_zero_rtt => "0rtt",
             PacketNumberSpace::Data => "1rtt",
         };
         write!(f, "{space} {} [", self.number.number)?;

@@ -49,34 +49,46 @@ impl Secrets {
     /// Returns the key log of the connection: draft-ietf-tls-keylogfile, one secret per line.
     pub fn key_log(self) -> String {
         let mut log = String::new();
-        for (space, words) in [
-            (PacketNumberSpace::Handshake, "HANDSHAKE_TRAFFIC_SECRET"),
-            (PacketNumberSpace::Data, "TRAFFIC_SECRET_0"),
+        for (name, label) in [
+            ("CLIENT_EARLY_TRAFFIC_SECRET", EARLY_LABEL),
+            ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", label(PacketNumberSpace::Handshake, Side::Client)),
+            ("SERVER_HANDSHAKE_TRAFFIC_SECRET", label(PacketNumberSpace::Handshake, Side::Server)),
+            ("CLIENT_TRAFFIC_SECRET_0", label(PacketNumberSpace::Data, Side::Client)),
+            ("SERVER_TRAFFIC_SECRET_0", label(PacketNumberSpace::Data, Side::Server)),
         ] {
-            for (sender, side) in [(Side::Client, "CLIENT"), (Side::Server, "SERVER")] {
-                let secret = Self { sender, ..self }.secret(space);
-                let (random, secret) = (hexadecimal(&self.client_random()), hexadecimal(&secret));
-                writeln!(log, "{side}_{words} {random} {secret}").expect("writing to a string does not fail");
-            }
+            let (random, secret) = (hexadecimal(&self.client_random()), hexadecimal(&self.secret(label)));
+            writeln!(log, "{name} {random} {secret}").expect("writing to a string does not fail");
         }
         log
     }
 
-    /// Returns the traffic secret of a space. RFC 9001 section 5.2.
-    fn secret(self, space: PacketNumberSpace) -> Secret {
+    /// Returns the secret that protects a packet.
+    fn secret_of(self, packet: &CleartextPacket<'_>) -> Secret {
+        self.secret(if packet.is_zero_rtt { EARLY_LABEL } else { label(packet.space, self.sender) })
+    }
+
+    /// Returns the secret with this label. RFC 9001 section 5.2.
+    fn secret(self, label: &str) -> Secret {
         const INITIAL_SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
             0xcc, 0xbb, 0x7f, 0x0a,
         ];
-        let label = match (space, self.sender) {
-            (PacketNumberSpace::Initial, Side::Client) => "client in",
-            (PacketNumberSpace::Initial, Side::Server) => "server in",
-            (PacketNumberSpace::Handshake, Side::Client) => "c hs traffic",
-            (PacketNumberSpace::Handshake, Side::Server) => "s hs traffic",
-            (PacketNumberSpace::Data, Side::Client) => "c ap traffic",
-            (PacketNumberSpace::Data, Side::Server) => "s ap traffic",
-        };
         expand(&hmac(&INITIAL_SALT, &[&self.origin]), label)
+    }
+}
+
+/// The label of the secret of 0-RTT packets. RFC 8446 section 7.1.
+const EARLY_LABEL: &str = "c e traffic";
+
+/// Returns the label of the secret of a space. RFC 9001 section 5.2, RFC 8446 section 7.1.
+const fn label(space: PacketNumberSpace, sender: Side) -> &'static str {
+    match (space, sender) {
+        (PacketNumberSpace::Initial, Side::Client) => "client in",
+        (PacketNumberSpace::Initial, Side::Server) => "server in",
+        (PacketNumberSpace::Handshake, Side::Client) => "c hs traffic",
+        (PacketNumberSpace::Handshake, Side::Server) => "s hs traffic",
+        (PacketNumberSpace::Data, Side::Client) => "c ap traffic",
+        (PacketNumberSpace::Data, Side::Server) => "s ap traffic",
     }
 }
 
@@ -84,10 +96,10 @@ impl Secrets {
 pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut Vec<u8>) {
     const KEY_PHASE: u8 = 0x04;
     let PacketNumber { number, .. } = packet.number;
-    let secret = secrets.secret(packet.space);
+    let secret = secrets.secret_of(packet);
     let (header, body) = packet.octets.split_at(packet.header);
     let mut header = header.to_vec();
-    if packet.space == PacketNumberSpace::Data {
+    if packet.space == PacketNumberSpace::Data && !packet.is_zero_rtt {
         header[0] &= !KEY_PHASE;
     }
     let mut body = body[..body.len() - PacketNumber::TAG_OCTETS].to_vec();
@@ -172,7 +184,7 @@ mod tests {
                 "c206b8d9b9f0f37644430b490eeaa314",
             ),
         ] {
-            let own = secrets(sender).secret(PacketNumberSpace::Initial);
+            let own = secrets(sender).secret(label(PacketNumberSpace::Initial, sender));
             assert_eq!(own.to_vec(), octets(secret));
             assert_eq!(expand::<16>(&own, "quic key").to_vec(), octets(key));
             assert_eq!(expand::<12>(&own, "quic iv").to_vec(), octets(iv));
