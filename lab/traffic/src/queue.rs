@@ -129,6 +129,8 @@ fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
 }
 
 fn dualpi2(message: Message, spec: &DualPi2Spec, limit: u32) -> Message {
+    // linux/netlink.h: `nla_parse_nested`, which newer disciplines use, requires this flag.
+    const NLA_F_NESTED: u16 = 1 << 15;
     // linux/pkt_sched.h
     const TCA_DUALPI2_LIMIT: u16 = 1;
     const TCA_DUALPI2_MEMORY_LIMIT: u16 = 2;
@@ -139,9 +141,13 @@ fn dualpi2(message: Message, spec: &DualPi2Spec, limit: u32) -> Message {
     const TCA_DUALPI2_STEP_THRESH_US: u16 = 8;
     const TCA_DUALPI2_COUPLING: u16 = 10;
     const TCA_DUALPI2_C_PROTECTION: u16 = 13;
-    let DualPi2Spec { target, update, alpha, beta, step, coupling, classic_protection } = *spec;
+    const TCA_DUALPI2_ECN_MASK: u16 = 14;
+    const ECN_MASK_L4S_ECT: u8 = 1;
+    const ECN_MASK_ANY_ECT: u8 = 3;
+    let DualPi2Spec { target, update, alpha, beta, step, coupling, classic_protection, any_ect } = *spec;
+    let ecn_mask = if any_ect { ECN_MASK_ANY_ECT } else { ECN_MASK_L4S_ECT };
     let [alpha, beta] = [alpha, beta].map(|hertz| (hertz * 256.0).round() as u32);
-    message.with_nested(TCA_OPTIONS, &[], |options| {
+    message.with_nested(TCA_OPTIONS | NLA_F_NESTED, &[], |options| {
         // No memory limit, only the limit in packets.
         let options =
             options.with_number(TCA_DUALPI2_LIMIT, limit).with_number(TCA_DUALPI2_MEMORY_LIMIT, u32::MAX);
@@ -152,7 +158,10 @@ fn dualpi2(message: Message, spec: &DualPi2Spec, limit: u32) -> Message {
             .with_number(TCA_DUALPI2_ALPHA, alpha)
             .with_number(TCA_DUALPI2_BETA, beta)
             .with_number(TCA_DUALPI2_STEP_THRESH_US, micros(step));
-        options.with(TCA_DUALPI2_COUPLING, &[coupling]).with(TCA_DUALPI2_C_PROTECTION, &[classic_protection])
+        options
+            .with(TCA_DUALPI2_COUPLING, &[coupling])
+            .with(TCA_DUALPI2_C_PROTECTION, &[classic_protection])
+            .with(TCA_DUALPI2_ECN_MASK, &[ecn_mask])
     })
 }
 

@@ -69,14 +69,8 @@ impl<'a> CleartextPacket<'a> {
 
     /// Removes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
     fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
-        const LONG_HEADER_BIT: u8 = 0x80;
-        let first = *datagram.first().ok_or(ParseError::Truncated)?;
-        let (space, number_at, length) = if first & LONG_HEADER_BIT == 0 {
-            parse_short_header(datagram)
-        } else {
-            parse_long_header(first, datagram)?
-        };
-        let header = number_at + 1 + usize::from(first & 3);
+        let (space, number_at, length) = extent(datagram)?;
+        let header = number_at + 1 + usize::from(datagram[0] & 3);
         if length < header + PacketNumber::TAG_OCTETS {
             return Err(ParseError::Length);
         }
@@ -84,6 +78,19 @@ impl<'a> CleartextPacket<'a> {
         let tag = octets.last_chunk().ok_or(ParseError::Truncated)?;
         Ok(Self { space, number: PacketNumber::from_tag(*tag), number_at, header, octets })
     }
+}
+
+/// The bit of the first octet that a long header has. RFC 9000 section 17.2.
+pub(super) const LONG_HEADER_BIT: u8 = 0x80;
+
+/// Returns the space of the first packet of a datagram, the offset of its packet number, and its length. Header protection covers none
+/// of the octets that contain these values.
+pub(super) fn extent(datagram: &[u8]) -> Result<(PacketNumberSpace, usize, usize), ParseError> {
+    let first = *datagram.first().ok_or(ParseError::Truncated)?;
+    if first & LONG_HEADER_BIT == 0 {
+        return Ok(parse_short_header(datagram));
+    }
+    parse_long_header(first, datagram)
 }
 
 /// Parses a short header: the offset of its packet number, and the length of the packet, which ends with the

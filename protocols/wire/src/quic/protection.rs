@@ -15,6 +15,7 @@ use aes_gcm::aead::{AeadInOut, Nonce};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
+use super::cleartext::LONG_HEADER_BIT;
 use super::{CONNECTION_ID_OCTETS, CleartextPacket, PacketNumber, PacketNumberSpace};
 
 /// The values that determine the keys of a datagram.
@@ -35,7 +36,24 @@ pub enum Side {
     Server,
 }
 
-type Secret = [u8; 32];
+/// A traffic secret of a cipher suite with SHA-256.
+pub(super) type Secret = [u8; 32];
+
+/// The bit of a short header that changes with each key update. RFC 9001 section 6.
+pub(super) const KEY_PHASE: u8 = 0x04;
+
+impl Side {
+    /// Returns the label of the secret for packets of this sender in a key log, which has no secrets of Initial packets.
+    pub(super) fn log_label(self, space: PacketNumberSpace) -> &'static str {
+        match (self, space) {
+            (_, PacketNumberSpace::Initial) => "",
+            (Self::Client, PacketNumberSpace::Handshake) => "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+            (Self::Server, PacketNumberSpace::Handshake) => "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+            (Self::Client, PacketNumberSpace::Data) => "CLIENT_TRAFFIC_SECRET_0",
+            (Self::Server, PacketNumberSpace::Data) => "SERVER_TRAFFIC_SECRET_0",
+        }
+    }
+}
 
 impl Secrets {
     /// Returns the random of the ClientHello, which identifies a connection in a key log. RFC 8446 section
@@ -49,21 +67,19 @@ impl Secrets {
     /// Returns the key log of the connection: draft-ietf-tls-keylogfile, one secret per line.
     pub fn key_log(self) -> String {
         let mut log = String::new();
-        for (space, words) in [
-            (PacketNumberSpace::Handshake, "HANDSHAKE_TRAFFIC_SECRET"),
-            (PacketNumberSpace::Data, "TRAFFIC_SECRET_0"),
-        ] {
-            for (sender, side) in [(Side::Client, "CLIENT"), (Side::Server, "SERVER")] {
+        for space in [PacketNumberSpace::Handshake, PacketNumberSpace::Data] {
+            for sender in [Side::Client, Side::Server] {
                 let secret = Self { sender, ..self }.secret(space);
                 let (random, secret) = (hexadecimal(&self.client_random()), hexadecimal(&secret));
-                writeln!(log, "{side}_{words} {random} {secret}").expect("writing to a string does not fail");
+                let label = sender.log_label(space);
+                writeln!(log, "{label} {random} {secret}").expect("writing to a string does not fail");
             }
         }
         log
     }
 
     /// Returns the traffic secret of a space. RFC 9001 section 5.2.
-    fn secret(self, space: PacketNumberSpace) -> Secret {
+    pub(super) fn secret(self, space: PacketNumberSpace) -> Secret {
         const INITIAL_SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
             0xcc, 0xbb, 0x7f, 0x0a,
@@ -82,7 +98,6 @@ impl Secrets {
 
 /// Appends the encrypted packet to `out`, as it is on the wire. RFC 9001 sections 5.3 and 5.4.
 pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut Vec<u8>) {
-    const KEY_PHASE: u8 = 0x04;
     let PacketNumber { number, .. } = packet.number;
     let secret = secrets.secret(packet.space);
     let (header, body) = packet.octets.split_at(packet.header);
@@ -90,32 +105,52 @@ pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut 
     if packet.space == PacketNumberSpace::Data {
         header[0] &= !KEY_PHASE;
     }
-    let mut body = body[..body.len() - PacketNumber::TAG_OCTETS].to_vec();
-    let mut nonce: [u8; 12] = expand(&secret, "quic iv");
-    nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(nonce, number)| *nonce ^= number);
-    let key: [u8; 16] = expand(&secret, "quic key");
-    Aes128Gcm::new(&key.into())
-        .encrypt_in_place(&Nonce::<Aes128Gcm>::from(nonce), &header, &mut body)
-        .expect("a packet is shorter than the limit of AES-GCM");
-    let start = out.len();
-    out.extend_from_slice(&header);
-    out.extend_from_slice(&body);
-    mask_header(expand(&secret, "quic hp"), packet.number_at, &mut out[start..]);
+    let body = &body[..body.len() - PacketNumber::TAG_OCTETS];
+    seal(&secret, expand(&secret, "quic hp"), (&header, packet.number_at), body, number, out);
 }
 
-/// Masks the packet number and bits of the first octet with a sample of the ciphertext. RFC 9001 section 5.4.
-fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8]) {
-    const LONG_HEADER_BIT: u8 = 0x80;
-    let length = 1 + usize::from(packet[0] & 3);
+/// Encrypts a packet with the keys of `secret` and the key of header protection, which updates do not change, and appends it to `out`.
+pub(super) fn seal(
+    secret: &Secret,
+    header_key: [u8; 16],
+    (header, number_at): (&[u8], usize),
+    body: &[u8],
+    number: u64,
+    out: &mut Vec<u8>,
+) {
+    let mut body = body.to_vec();
+    let key: [u8; 16] = expand(secret, "quic key");
+    Aes128Gcm::new(&key.into())
+        .encrypt_in_place(&Nonce::<Aes128Gcm>::from(nonce(secret, number)), header, &mut body)
+        .expect("a packet is shorter than the limit of AES-GCM");
+    let start = out.len();
+    out.extend_from_slice(header);
+    out.extend_from_slice(&body);
+    mask_header(header_key, number_at, &mut out[start..], false);
+}
+
+/// Returns the nonce of a packet. RFC 9001 section 5.3.
+pub(super) fn nonce(secret: &Secret, number: u64) -> [u8; 12] {
+    let mut nonce: [u8; 12] = expand(secret, "quic iv");
+    nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(nonce, number)| *nonce ^= number);
+    nonce
+}
+
+/// Masks the packet number and bits of the first octet with a sample of the ciphertext, or removes the mask if the packet
+/// `is_masked`. RFC 9001 section 5.4.
+pub(super) fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8], is_masked: bool) {
     let Some(sample) = packet[number_at..].get(4..).and_then(|rest| rest.first_chunk::<16>()) else { return };
     let mut mask = (*sample).into();
     Aes128::new(&key.into()).encrypt_block(&mut mask);
+    let plain = packet[0];
     packet[0] ^= mask[0] & if packet[0] & LONG_HEADER_BIT == 0 { 0x1f } else { 0x0f };
+    // The octet without mask contains the length of the packet number.
+    let length = 1 + usize::from(if is_masked { packet[0] } else { plain } & 3);
     packet[number_at..number_at + length].iter_mut().zip(&mask[1..]).for_each(|(octet, mask)| *octet ^= mask);
 }
 
 /// Computes HKDF-Expand-Label with an empty context, to at most one block of SHA-256. RFC 8446 section 7.1.
-fn expand<const LENGTH: usize>(secret: &Secret, label: &str) -> [u8; LENGTH] {
+pub(super) fn expand<const LENGTH: usize>(secret: &Secret, label: &str) -> [u8; LENGTH] {
     let length = [(LENGTH >> 8) as u8, LENGTH as u8, (6 + label.len()) as u8];
     let block = hmac(secret, &[&length, b"tls13 ", label.as_bytes(), &[0, 1]]);
     *block.first_chunk().expect("a key is at most as long as a block")
