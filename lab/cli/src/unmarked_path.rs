@@ -55,7 +55,10 @@ mod tests {
             ("tcp:cc=dctcp", "discipline = 'pie'"),
         ] {
             let text = warning_for(transport, network).unwrap_or_else(|| panic!("{transport} {network}"));
-            assert!(text.contains("without ECN on the path") && text.contains("network.discipline="), "{text}");
+            assert!(
+                text.contains("without ECN on the path") && text.contains("network.discipline="),
+                "{text}"
+            );
         }
     }
 

@@ -325,7 +325,11 @@ fn add_l4s(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
             scenario.settings.retain(|(known, _)| known != key);
             scenario.settings.push((key.to_owned(), value));
         };
-        set("background", "[{ transport = \"tcp\", workload = { kind = \"bulk\", start = \"0.1s\" }, spread = \"0s\" }]".to_owned());
+        set(
+            "background",
+            "[{ transport = \"tcp\", workload = { kind = \"bulk\", start = \"0.1s\" }, spread = \"0s\" }]"
+                .to_owned(),
+        );
         set("network.rate", format!("\"{rate:.0}kbit\""));
     }
     let controls: [&[(&str, &str)]; 5] = [

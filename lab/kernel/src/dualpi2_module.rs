@@ -57,8 +57,7 @@ pub fn add_dualpi2(
     check_installed(&TOOLS)?;
     let work = scratch::create_directory(&cache_directory(), "module")?;
     let names = packages(release);
-    let choose =
-        |known: &[String]| names.iter().all(|name| known.contains(name)).then(|| names.to_vec());
+    let choose = |known: &[String]| names.iter().all(|name| known.contains(name)).then(|| names.to_vec());
     let version = |name: &str| name.strip_prefix("linux-headers-")?.strip_suffix("-amd64").map(str::to_owned);
     let what = format!("headers and source of {release}");
     let wanted = PackageQuery { what, cure: "", prefix: "linux-", choose: &choose, version: &version };
