@@ -65,7 +65,7 @@ pub fn add_dualpi2(
     report_step("compiling sch_dualpi2");
     let module = compile(&unpacked, release)?;
     let octets = fs::read(&module).map_err(|e| KernelError::file("read", &module, e))?;
-    atomic_replace::file(&image.modules().join(modules::file(modules::DUALPI2)), &octets)
+    atomic_replace::write_file(&image.modules().join(modules::file_name(modules::DUALPI2)), &octets)
 }
 
 /// Returns the packages with the headers, the programs of kbuild and the source of a release such as `7.3.4+deb13-amd64`.
@@ -108,7 +108,7 @@ fn compile(unpacked: &Path, release: &str) -> Result<PathBuf, KernelError> {
         "WARN_ON_UNUSED_TRACEPOINTS=",
     ];
     run(make.args(without), "make")?;
-    Ok(place.join(modules::file(modules::DUALPI2)))
+    Ok(place.join(modules::file_name(modules::DUALPI2)))
 }
 
 /// Extracts the module's source from the archive in the `unpacked` packages to `place`.

@@ -195,3 +195,28 @@ fn fifo(limit: QueueLimit) -> u32 {
         QueueLimit::Bytes(octets) => u32::try_from(octets).unwrap_or(u32::MAX),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hol_netlink::attributes;
+
+    use super::*;
+
+    /// Linux 7.3 refused DualPI2 without the flag: `dualpi2_change` uses `nla_parse_nested`.
+    #[test]
+    fn options_of_dualpi2_are_marked_as_nested() {
+        const HEADER: usize = 16;
+        for (any_ect, mask) in [(false, 1), (true, 3)] {
+            let spec = DualPi2Spec { any_ect, ..DualPi2Spec::default() };
+            let queue = ShaperQueue::DualPi2 { spec, limit: 99 };
+            let octets = with_queue_options(Message::new(0, 0, &[]), &queue).finish(0);
+            let kind = u16::from_ne_bytes([octets[HEADER + 2], octets[HEADER + 3]]);
+            assert_eq!(kind, 0x8000 | TCA_OPTIONS);
+            let options: Vec<(u16, &[u8])> = attributes(&octets[HEADER + 4..]).collect();
+            // TCA_DUALPI2_LIMIT, TCA_DUALPI2_ALPHA (41/256 Hz) and TCA_DUALPI2_ECN_MASK.
+            for expected in [(1, &99_u32.to_ne_bytes()[..]), (5, &41_u32.to_ne_bytes()), (14, &[mask])] {
+                assert!(options.contains(&expected), "{expected:?} in {options:?}");
+            }
+        }
+    }
+}
