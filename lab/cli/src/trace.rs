@@ -13,7 +13,7 @@ use hol_measure::{RecordKind, WaterfallBuilder};
 use hol_network::{Topology, node_of};
 use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
-use hol_stack::{Kind, TransportSpec};
+use hol_stack::{ProtocolKind, TransportSpec};
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID_OCTETS;
 
@@ -226,7 +226,7 @@ impl Trace {
         let world = point.world.open().map_err(LabError::from)?;
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let ends = [scenario.workload.client_node(), scenario.workload.server_node()];
-        let mut log = Qlog::between(ends, scenario.transport.kind() == Kind::Quic);
+        let mut log = Qlog::between(ends, scenario.transport.kind() == ProtocolKind::Quic);
         world.trace(&scenario, seed, &mut log).map_err(LabError::from)?;
         if point.world.is_default() {
             // Performs the same run again, for the samples. Observing a run of the model does not change it.

@@ -250,7 +250,7 @@ impl EcnState {
     /// Returns whether the receiver of DCTCP acknowledges at each change between marked and unmarked data. In Linux it also does
     /// if marks are counted: `tcp_data_ecn_check` (net/ipv4/tcp_input.c).
     fn echoes_each_change(&self) -> bool {
-        self.precise && self.are_agreed()
+        self.precise && self.is_negotiated()
     }
 }
 
@@ -324,9 +324,9 @@ mod tests {
     fn receiver(congestion: Algorithm) -> EcnState {
         let config = Config { congestion, accurate_ecn: true, ..Config::linux_7_3() };
         let [mut client, mut server] = [EcnState::new(&config), EcnState::new(&config)];
-        let syn = client.in_syn(Flags::SYN);
+        let syn = client.syn_flags(Flags::SYN);
         server.negotiate(syn, client.on_send(syn, false, false).1);
-        assert!(server.are_counted());
+        assert!(server.counts_marks());
         server
     }
 
@@ -352,7 +352,7 @@ mod tests {
             (Algorithm::Prague, true, Ecn::Capable1),
         ] {
             let mut state = EcnState::new(&Config { congestion, accurate_ecn, ..Config::linux_7_3() });
-            let syn = state.in_syn(Flags::SYN);
+            let syn = state.syn_flags(Flags::SYN);
             assert_eq!(state.on_send(syn, false, false).1, expected, "{congestion:?} {accurate_ecn}");
         }
     }
