@@ -23,6 +23,9 @@ enum Action {
         /// First part of the version, such as 7.3, 6.12 or 6.1
         #[arg(default_value = DEFAULT_SERIES)]
         version: String,
+        /// Also compile the queueing discipline DualPI2 (Linux 6.17 and later), which Debian's kernels lack; needs gcc and make
+        #[arg(long)]
+        dualpi2: bool,
         #[command(flatten)]
         from: PackageArgs,
     },
@@ -77,8 +80,12 @@ impl Kernel {
     /// Fetches, builds, selects or lists kernels.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.action {
-            Action::Fetch { version, from } => {
-                report_ready(&hol_kernel::fetch(version, &from.packages(), |step| note!("{step} ..."))?);
+            Action::Fetch { version, dualpi2, from } => {
+                let image = hol_kernel::fetch(version, &from.packages(), |step| note!("{step} ..."))?;
+                if *dualpi2 {
+                    hol_kernel::add_dualpi2(&image, &from.packages(), |step| note!("{step} ..."))?;
+                }
+                report_ready(&image);
             }
             Action::Build { series, from } => {
                 report_ready(&hol_kernel::build(series, &from.packages(), |step| note!("{step} ..."))?);

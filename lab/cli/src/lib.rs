@@ -52,6 +52,7 @@ mod topology;
 mod trace;
 mod transport_option;
 mod unknown_option;
+mod unmarked_path;
 mod validate;
 mod verify;
 mod waterfall;

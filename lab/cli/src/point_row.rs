@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 pub use crate::terminal::json;
 use crate::terminal::{group_digits, table};
+use crate::unmarked_path;
 
 /// The results of one transport under one set of conditions; unknown numbers are null.
 #[derive(Debug, Serialize)]
@@ -368,7 +369,8 @@ const MAX_WARNING_LINES: usize = 3;
 /// precise than requested. There is one line for each point, or one for all points if many have the same kind
 /// of warning.
 pub fn warnings(results: &[PointResult]) -> String {
-    let kinds: [fn(&PointResult) -> Vec<String>; 5] = [
+    let kinds: [fn(&PointResult) -> Vec<String>; 6] = [
+        |result| unmarked_path::warning(&result.point).into_iter().collect(),
         |result| ended_early(result).into_iter().collect(),
         |result| change_after_the_end(result).into_iter().collect(),
         |result| imprecise(result).into_iter().collect(),

@@ -1,7 +1,8 @@
 //! `hol trace --qlog`: writes a run in qlog, the log format of QUIC implementations, which qvis draws.
 //!
 //! The log has qlog_version 0.3 and the events of draft-ietf-quic-qlog-quic-events. This draft has no events for other
-//! transports, so their packets are generic events.
+//! transports, so their packets are generic events. Worlds with a kernel capture encrypted packets; the key log of the run
+//! decrypts them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,8 +14,8 @@ use hol_scenario::{
     FIRST_CLIENT_PORT, Observer, Packet, PacketEvent, PacketObserver, Sample, SampleValue, SenderSample,
     Side, flow_of,
 };
-use hol_wire::Transport;
-use hol_wire::quic::{CleartextPacket, Datagram, Frame, PacketNumberSpace, StreamKind, packets};
+use hol_wire::quic::{CleartextPacket, Frame, PacketNumberSpace, StreamKind, Unprotector, packets};
+use hol_wire::{Transport, quic};
 use serde_json::{Value, json};
 
 /// The interval at which congestion windows and round-trip times are read.
@@ -28,11 +29,15 @@ pub struct Qlog {
     traces: BTreeMap<(Side, ConnectionId), EndpointTrace>,
     /// The connections of the client (index 0) and of the server (1), in the order of their first packets at that host.
     connections: [Vec<ConnectionId>; 2],
+    /// Decrypts the captured packets of QUIC at the client (index 0) and at the server (1); `None` for other transports.
+    unprotectors: Option<[Unprotector; 2]>,
     /// Number of packets sent.
     pub packets: u64,
+    /// Number of captured packets of QUIC that could not be decrypted.
+    pub sealed: u64,
 }
 
-/// The client's first destination connection ID in QUIC, and its port in other protocols.
+/// The client's first destination connection ID in QUIC of the model, otherwise the client's port.
 type ConnectionId = u64;
 
 /// The packets and the state of one end of a connection.
@@ -45,13 +50,15 @@ struct EndpointTrace {
 }
 
 impl Qlog {
-    /// Creates a log of the flow between a client and a server.
-    pub fn between(hosts: [&str; 2]) -> Self {
+    /// Creates a log of the flow between a client and a server; `is_quic`: whether datagrams of UDP contain QUIC.
+    pub fn between(hosts: [&str; 2], is_quic: bool) -> Self {
         Self {
             hosts: hosts.map(str::to_owned),
             traces: BTreeMap::new(),
             connections: Default::default(),
+            unprotectors: is_quic.then(Default::default),
             packets: 0,
+            sealed: 0,
         }
     }
 
@@ -94,8 +101,24 @@ impl Qlog {
 }
 
 impl PacketObserver for Qlog {
+    fn add_secrets(&mut self, secrets: &str) {
+        self.unprotectors.iter_mut().flatten().for_each(|unprotector| unprotector.add_key_log(secrets));
+    }
+
     fn observe(&mut self, event: &PacketEvent<'_>) {
-        let Packet::Value(packet) = event.packet else { return };
+        match event.packet {
+            Packet::Value(packet) => self.add_packet(event, packet),
+            Packet::Octets(octets) => {
+                if let Ok(packet) = hol_wire::Packet::parse(octets.to_vec().into()) {
+                    self.add_packet(event, &packet);
+                }
+            }
+        }
+    }
+}
+
+impl Qlog {
+    fn add_packet(&mut self, event: &PacketEvent<'_>, packet: &hol_wire::Packet) {
         if flow_of(packet) != 0 {
             return;
         }
@@ -109,6 +132,7 @@ impl PacketObserver for Qlog {
             Transport::Quic(datagram) => ("QUIC", u64::from_be_bytes(datagram.secrets.origin)),
             Transport::Tcp(_) => ("TCP", port),
             Transport::Sctp(_) => ("SCTP", port),
+            Transport::Udp(_) if self.unprotectors.is_some() => ("QUIC", port),
             Transport::Udp(_) => ("UDP", port),
         };
         let node = node_of(event.point.name);
@@ -120,15 +144,34 @@ impl PacketObserver for Qlog {
             _ => return,
         };
         self.packets += u64::from(what == "sent");
+        let opened = match &packet.transport {
+            Transport::Udp(datagram) if !event.event.is_drop() => {
+                self.open((side, sender), connection, &datagram.payload)
+            }
+            _ => None,
+        };
         let trace = self.endpoint_trace(side, connection, protocol);
         match &packet.transport {
             _ if event.event.is_drop() => {
                 let data = json!({ "marker_type": "drop", "message": format!("{what} at {}: {packet}", event.point.name) });
                 trace.add(event.time, "generic:marker", &data);
             }
-            Transport::Quic(datagram) => trace.add_quic(event.time, what, datagram),
+            Transport::Quic(datagram) => trace.add_quic(event.time, what, &datagram.payload),
+            Transport::Udp(_) if opened.is_some() => {
+                trace.add_quic(event.time, what, &opened.unwrap_or_default());
+            }
             _ => trace.add(event.time, "generic:message", &json!({ "message": format!("{what} {packet}") })),
         }
+    }
+}
+
+impl Qlog {
+    /// Decrypts a datagram of QUIC that `sender` sent, as captured at `side`.
+    fn open(&mut self, (side, sender): (Side, Side), connection: u64, datagram: &[u8]) -> Option<Vec<u8>> {
+        let sender = if sender == Side::Client { quic::Side::Client } else { quic::Side::Server };
+        let opened = self.unprotectors.as_mut()?[side as usize].open(connection, sender, datagram);
+        self.sealed += u64::from(opened.len() < datagram.len());
+        Some(opened)
     }
 }
 
@@ -170,9 +213,9 @@ impl EndpointTrace {
     }
 
     /// Adds the QUIC packets of a UDP datagram.
-    fn add_quic(&mut self, time: Time, what: &str, datagram: &Datagram) {
+    fn add_quic(&mut self, time: Time, what: &str, datagram: &[u8]) {
         let name = format!("transport:packet_{what}");
-        for packet in packets(&datagram.payload).map_while(Result::ok) {
+        for packet in packets(datagram).map_while(Result::ok) {
             self.add(time, &name, &packet_fields(&packet));
         }
     }

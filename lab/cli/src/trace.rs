@@ -13,7 +13,7 @@ use hol_measure::{RecordKind, WaterfallBuilder};
 use hol_network::{Topology, node_of};
 use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
-use hol_stack::TransportSpec;
+use hol_stack::{ProtocolKind, TransportSpec};
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID_OCTETS;
 
@@ -80,7 +80,8 @@ pub struct Trace {
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
     ns2: Option<PathBuf>,
-    /// Write a qlog for qvis instead: packets, frames, congestion window and round-trip time; - is standard output
+    /// Write a qlog for qvis instead: packets, frames, in the model world also congestion window and round-trip time; - is
+    /// standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "svg", "ns2", "beside", "at"])]
     qlog: Option<PathBuf>,
 }
@@ -222,20 +223,19 @@ impl Trace {
     }
 
     fn write_qlog(&self, point: &Point, path: &Path) -> Result<(), Failure> {
-        if !point.world.is_default() {
-            return Err(Failure::Usage(format!(
-                "--qlog: only the model world writes a qlog, and this run takes place in world {}; use --pcap, or --world model if it \
-                 supports the experiment",
-                point.world
-            )));
-        }
         let world = point.world.open().map_err(LabError::from)?;
-        let mut out = open_output(path)?;
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
-        let mut log = Qlog::between([scenario.workload.client_node(), scenario.workload.server_node()]);
+        let ends = [scenario.workload.client_node(), scenario.workload.server_node()];
+        let mut log = Qlog::between(ends, scenario.transport.kind() == ProtocolKind::Quic);
         world.trace(&scenario, seed, &mut log).map_err(LabError::from)?;
-        // Performs the same run again, for the samples. Observing a run of the model does not change it.
-        world.follow(&scenario, seed, &mut log).map_err(LabError::from)?;
+        if point.world.is_default() {
+            // Performs the same run again, for the samples. Observing a run of the model does not change it.
+            world.follow(&scenario, seed, &mut log).map_err(LabError::from)?;
+        }
+        if log.sealed > 0 {
+            note!("warning: {} packets of QUIC could not be decrypted and are not in the qlog", log.sealed);
+        }
+        let mut out = open_output(path)?;
         let (packets, title) = (log.packets, self.describe_run(point));
         log.write(&mut out, &title).map_err(|error| cannot_write(path, &error))?;
         report_written(path, &format!("{packets} packets of {title}"));

@@ -18,8 +18,14 @@ const MAX_TRIES: usize = 12;
 /// Number of refused scenarios after which the generator reports that none is possible.
 const MAX_REFUSALS: usize = 1000;
 /// Conditions of the path to which `only` can restrict the scenarios, each with the key that it sets.
-const CONDITIONS: [(&str, &str); 3] =
-    [("discipline", "network.discipline"), ("events", "network.events"), ("background", "background")];
+const CONDITIONS: [(&str, &str); 4] = [
+    ("discipline", "network.discipline"),
+    ("events", "network.events"),
+    ("background", "background"),
+    (L4S, "network.discipline"),
+];
+/// The condition of TCP over DualPI2. It is drawn only if selected, because Linux has DualPI2 since 6.17.
+const L4S: &str = "l4s";
 /// The shortest outage of a path, in seconds.
 const MIN_OUTAGE_SECONDS: f64 = 0.1;
 /// The longest outage of a path, in seconds.
@@ -40,8 +46,9 @@ pub struct Generator<'w> {
 
 impl<'w> Generator<'w> {
     /// Creates a generator of scenarios that all `worlds` support. `only` is the name of the only transport
-    /// or workload, or one of three words: `discipline` for a queue that drops or marks early, `events` for a
-    /// path that changes during the run, `background` for other flows.
+    /// or workload, or one of four words: `discipline` for a queue that drops or marks early, `events` for a
+    /// path that changes during the run, `background` for other flows,
+    /// `l4s` for TCP over DualPI2.
     pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
         Self { space: KeySpace::new(), seed, only, worlds }
     }
@@ -69,6 +76,7 @@ impl<'w> Generator<'w> {
 
     fn is_in_family(&self, scenario: &RandomScenario) -> bool {
         self.only.as_deref().is_none_or(|only| match CONDITIONS.iter().find(|(name, _)| *name == only) {
+            Some((L4S, _)) => scenario.protocol == "tcp",
             Some((_, key)) => scenario.value(key).is_some(),
             None => scenario.family().split(' ').any(|word| word == only),
         })
@@ -193,6 +201,9 @@ impl<'w> Generator<'w> {
     /// Draws the condition of the path: none, loss of given packets, random loss, a queue that builds up, a change, or
     /// other flows; returns further keys and options that belong to it.
     fn draw_condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
+        if self.only.as_deref() == Some(L4S) {
+            return add_l4s(scenario, rng);
+        }
         let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
         match rng.below(27) {
             0..8 => {}
@@ -291,6 +302,50 @@ fn add_queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Ext
         4 => format!("{{ pie = {{ target = \"{target:.1}ms\", ecn = {marks} }} }}"),
         _ => format!("{{ red = {{ min = \"{min:.0}B\", max = \"{:.0}B\", ecn = {marks} }} }}", 3.0 * min),
     };
+    set_congested_discipline(scenario, discipline, rng);
+    if scenario.protocol != "tcp" || !marks {
+        return Vec::new();
+    }
+    let heeds = ["ecn", "accurate_ecn", "accurate_ecn"].map(|option| (option, "true"));
+    let heeds = heeds.into_iter().chain([("cc", "dctcp")]).collect::<Vec<_>>();
+    let option = pick(rng, &heeds).map(|(key, value)| Extra::Option((*key).to_owned(), (*value).to_owned()));
+    option.into_iter().collect()
+}
+
+/// Sets DualPI2 and a rate at which its queues build up, with a flow of CUBIC beside half of the flows; returns the options
+/// of the transport: with or without ECN, or DCTCP, whose packets take the low-latency queue if that accepts ECT(0).
+fn add_l4s(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
+    let (target, step) = (log_uniform(rng, 5.0, 25.0), log_uniform(rng, 0.3, 3.0));
+    let any_ect = rng.chance(0.5);
+    let delays = format!("target = \"{target:.1}ms\", step = \"{step:.2}ms\"");
+    set_congested_discipline(scenario, format!("{{ dualpi2 = {{ {delays}, any_ect = {any_ect} }} }}"), rng);
+    if rng.chance(0.5) {
+        let rate = log_uniform(rng, 1_000.0, MAX_SHARED_KBPS);
+        let mut set = |key: &str, value: String| {
+            scenario.settings.retain(|(known, _)| known != key);
+            scenario.settings.push((key.to_owned(), value));
+        };
+        set(
+            "background",
+            "[{ transport = \"tcp\", workload = { kind = \"bulk\", start = \"0.1s\" }, spread = \"0s\" }]"
+                .to_owned(),
+        );
+        set("network.rate", format!("\"{rate:.0}kbit\""));
+    }
+    let controls: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("ecn", "true")],
+        &[("accurate_ecn", "true")],
+        &[("cc", "dctcp")],
+        &[("cc", "dctcp"), ("accurate_ecn", "true")],
+    ];
+    let options = controls[rng.below(controls.len() as u64) as usize];
+    scenario.options.extend(options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+    Vec::new()
+}
+
+/// Sets a discipline, a rate near the offered load, so that packets queue, and the limit of the queue.
+fn set_congested_discipline(scenario: &mut RandomScenario, discipline: String, rng: &mut Rng) {
     let number = |key: &str, unit: &str| {
         scenario.value(key).and_then(|text| text.trim_matches('"').strip_suffix(unit)?.parse::<f64>().ok())
     };
@@ -304,13 +359,6 @@ fn add_queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Ext
     set("network.discipline", discipline);
     set("network.rate", format!("\"{rate:.0}kbit\""));
     set("network.queue", format!("\"{:.0}p\"", log_uniform(rng, 20.0, 1000.0)));
-    if scenario.protocol != "tcp" || !marks {
-        return Vec::new();
-    }
-    let heeds = ["ecn", "accurate_ecn", "accurate_ecn"].map(|option| (option, "true"));
-    let heeds = heeds.into_iter().chain([("cc", "dctcp")]).collect::<Vec<_>>();
-    let option = pick(rng, &heeds).map(|(key, value)| Extra::Option((*key).to_owned(), (*value).to_owned()));
-    option.into_iter().collect()
 }
 
 /// Adds events while messages are due: the path fails or stops for a time, or its delay, its rate or both change. An
@@ -481,6 +529,26 @@ mod tests {
             drawn.iter().filter(|scenario| scenario.value("network.path").is_some()).collect();
         assert!(!named.is_empty());
         assert!(named.iter().all(|scenario| scenario.has_randomness() && scenario.point().is_ok()));
+    }
+
+    #[test]
+    fn each_control_is_compared_over_both_queues_of_dualpi2() {
+        let draw = Generator::new(7, Some(L4S.to_owned()), Vec::new());
+        let all: Vec<_> = (0..150).map(|number| draw.scenario(number).unwrap().0).collect();
+        let has = |scenario: &RandomScenario, option: (&str, &str), any_ect: bool| {
+            let options = &scenario.options;
+            let discipline = scenario.value("network.discipline").unwrap_or_default();
+            options.iter().any(|(key, value)| (key.as_str(), value.as_str()) == option)
+                && discipline.starts_with("{ dualpi2")
+                && discipline.contains(&format!("any_ect = {any_ect}"))
+        };
+        for option in [("ecn", "true"), ("accurate_ecn", "true"), ("cc", "dctcp")] {
+            for any_ect in [false, true] {
+                let count = all.iter().filter(|scenario| has(scenario, option, any_ect)).count();
+                assert!(count >= 5, "{option:?} {any_ect}: {count}");
+            }
+        }
+        assert!(all.iter().any(|scenario| scenario.value("background").is_some()));
     }
 
     #[test]

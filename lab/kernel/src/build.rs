@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::KernelError;
+use crate::build_tools::check_installed;
 use crate::cache::cache_directory;
 use crate::image::Image;
-use crate::package_source::{PackageQuery, PackageSource, files, run};
+use crate::package_source::{PackageQuery, PackageSource, run, source_archive};
 use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
@@ -50,7 +51,7 @@ const SAME_FOR_ALL: [(&str, &str); 3] =
 
 /// Builds Linux of `series`, such as 6.12, from a package of `source`; passes a description of each step to `report_step` before the step.
 pub fn build(series: &str, source: &PackageSource, report_step: impl Fn(&str)) -> Result<Image, KernelError> {
-    look_for_tools()?;
+    check_installed(&TOOLS)?;
     let work = scratch::create_directory(&cache_directory(), "build")?;
     let package = format!("linux-source-{series}");
     let choose = |names: &[String]| names.contains(&package).then(|| vec![package.clone()]);
@@ -71,21 +72,9 @@ pub fn build(series: &str, source: &PackageSource, report_step: impl Fn(&str)) -
     Image::store_program(release.trim(), &source.join("linux"), &source.join("modules.builtin"))
 }
 
-fn look_for_tools() -> Result<(), KernelError> {
-    let places = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = |program: &str| std::env::split_paths(&places).any(|place| place.join(program).is_file());
-    let missing = TOOLS.into_iter().filter(|(program, _)| !is_there(program));
-    let (programs, packages): (Vec<_>, Vec<_>) = missing.unzip();
-    if programs.is_empty() { Ok(()) } else { Err(KernelError::ToolsMissing { programs, packages }) }
-}
-
 /// Extracts the source, an archive within the package that was `unpacked`.
 fn unpack(unpacked: &Path, source: &Path) -> Result<(), KernelError> {
-    let place = unpacked.join("usr/src");
-    let is_archive = |path: &PathBuf| path.to_string_lossy().ends_with(".tar.xz");
-    let archive = files(&place)?.into_iter().find(is_archive);
-    let archive =
-        archive.ok_or_else(|| KernelError::image(&place, "the package contains no linux-source-*.tar.xz"))?;
+    let archive = source_archive(unpacked)?;
     fs::create_dir(source).map_err(|e| KernelError::file("create", source, e))?;
     let mut tar = Command::new("tar");
     run(tar.arg("-xJf").arg(archive).arg("-C").arg(source).arg("--strip-components=1"), "tar").map(drop)

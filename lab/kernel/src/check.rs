@@ -49,7 +49,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::DUALPI2,
-            cure: "Debian's kernels do not contain this module; use the model world, or a kernel of your own (`hol kernel use PATH`)",
+            cure: "Debian's kernels do not contain this module; `hol kernel fetch 7.3 --dualpi2` builds it",
         });
     }
     engine::engine_for(image).check(scenario, image)?;
@@ -71,7 +71,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     }
     let plan = netem::plan(&scenario.network)?;
     if plan.has_dualpi2() && linux_version(kernel) < DUALPI2_VERSION {
-        let why = "Linux has DualPI2 since 6.17; use --world kernel:7.3 or the model world";
+        let why = "Linux has DualPI2 since 6.17; run `hol kernel fetch 7.3 --dualpi2`, then use --world kernel:7.3, or use the model world";
         return Err(unsupported("network.discipline", why.to_owned()));
     }
     let network = plan.network;
@@ -96,7 +96,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
 }
 
 /// The first version of Linux with `net/sched/sch_dualpi2.c`.
-const DUALPI2_VERSION: [u32; 2] = [6, 17];
+pub(crate) const DUALPI2_VERSION: [u32; 2] = [6, 17];
 
 /// Congestion controls of the model that no released Linux has.
 const NOT_IN_LINUX: [(&str, &str); 2] = [

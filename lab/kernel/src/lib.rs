@@ -8,7 +8,7 @@
 //! lower cost, with a clock that stands still while anything computes, and boots for each run.
 //! `local_kernel` is for the live world: the same network on this machine's own kernel, by the real clock.
 //!
-//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel from a `package_source` (`atomic_replace` installs its
+//! Host side: `image`, `modules`, `fetch`, `build` and `dualpi2_module` provide a kernel from a `package_source` (`atomic_replace` installs its
 //! files), `program`, `archive` and `initial_files` make its initial file system, `engine` has the trait of engines and
 //! its two implementations, `world` runs scenarios. `netem` and `check` refuse unsupported features. `cache_lock` keeps
 //! cache entries in use from being removed. Guest side: `guest`. Between them: `job` goes in; `mailbox`,
@@ -21,10 +21,12 @@
 mod archive;
 mod atomic_replace;
 mod build;
+mod build_tools;
 mod cache;
 mod cache_lock;
 mod captured_packet;
 mod check;
+mod dualpi2_module;
 mod engine;
 mod error;
 mod fetch;
@@ -54,6 +56,7 @@ mod world;
 
 pub use build::build;
 pub use cache::cache_directory;
+pub use dualpi2_module::add_dualpi2;
 pub use engine::{landlock_version, provenance, provenance_of};
 pub use error::{ConsoleOutput, KernelError, MachineFault};
 pub use fetch::{DEFAULT_SERIES, fetch};

@@ -334,6 +334,14 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
+/// Returns the archive in the `unpacked` package with a kernel's source.
+pub(crate) fn source_archive(unpacked: &Path) -> Result<PathBuf, KernelError> {
+    let place = unpacked.join("usr/src");
+    let is_archive = |path: &PathBuf| path.to_string_lossy().ends_with(".tar.xz");
+    let archive = files(&place)?.into_iter().find(is_archive);
+    archive.ok_or_else(|| KernelError::image(&place, "the package contains no linux-source-*.tar.xz"))
+}
+
 /// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
 fn last_lines(error_output: &str) -> &str {
     /// Number of last lines that are returned.

@@ -59,6 +59,18 @@ impl Discipline {
             Self::Drr(drr) => drr.problem(),
         }
     }
+
+    /// Returns whether packets of endpoints that support ECN may be marked. RFC 3168.
+    pub fn marks(&self) -> bool {
+        match self {
+            Self::DropTail | Self::Sfq(_) | Self::Drr(_) => false,
+            Self::Red(red) => red.ecn,
+            Self::Codel(codel) => codel.ecn || codel.ce_threshold.is_some(),
+            Self::FairCodel(fair) => fair.ecn || fair.ce_threshold.is_some(),
+            Self::Pie(pie) => pie.ecn,
+            Self::DualPi2(_) => true,
+        }
+    }
 }
 
 impl JsonSchema for Discipline {

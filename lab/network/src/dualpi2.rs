@@ -29,6 +29,8 @@ pub struct DualPi2Spec {
     pub coupling: u8,
     /// Minimum share of the link's rate for the classic queue while both queues hold packets, in percent. Default 10.
     pub classic_protection: u8,
+    /// Whether packets with ECT(0) take the low-latency queue too, as DCTCP needs (`tc`: `any_ect`). Default false.
+    pub any_ect: bool,
 }
 
 impl Default for DualPi2Spec {
@@ -41,6 +43,7 @@ impl Default for DualPi2Spec {
             step: Duration::from_millis(1),
             coupling: 2,
             classic_protection: 10,
+            any_ect: false,
         }
     }
 }
@@ -73,17 +76,18 @@ impl DualPi2Spec {
 /// Which of the two queues, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Packets with ECT(1) or CE: the low-latency queue.
+    /// Packets with ECT(1) or CE, and with ECT(0) if so configured: the low-latency queue.
     Low,
     /// All other packets.
     Classic,
 }
 
 impl Class {
-    /// Returns the queue for a codepoint. RFC 9332 section 2.3; `dualpi2_skb_classify`.
-    const fn from_ecn(ecn: Ecn) -> Self {
+    /// Returns the queue for a codepoint; with `any_ect`, ECT(0) is like ECT(1). RFC 9332 section 2.3; `dualpi2_skb_classify`.
+    const fn from_ecn(ecn: Ecn, any_ect: bool) -> Self {
         match ecn {
             Ecn::Capable1 | Ecn::Congested => Self::Low,
+            Ecn::Capable if any_ect => Self::Low,
             Ecn::NotCapable | Ecn::Capable => Self::Classic,
         }
     }
@@ -178,7 +182,7 @@ impl DualPi2Queue {
             // An idle link has polled both queues and found them empty.
             self.reset_credit();
         }
-        let class = Class::from_ecn(transit.packet.ecn) as usize;
+        let class = Class::from_ecn(transit.packet.ecn, self.spec.any_ect) as usize;
         self.queues.octets[class] += transit.length() + self.overhead;
         self.queues.packets[class].push_back(QueuedPacket { queued_at: now, transit });
     }
@@ -309,8 +313,11 @@ mod tests {
 
     #[test]
     fn rfc9332_2_3_ect1_and_ce_take_the_low_latency_queue() {
-        let classes = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(Class::from_ecn);
-        assert_eq!(classes, [Class::Classic, Class::Low, Class::Classic, Class::Low]);
+        let codepoints = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested];
+        let classes = |any_ect| codepoints.map(|ecn| Class::from_ecn(ecn, any_ect));
+        assert_eq!(classes(false), [Class::Classic, Class::Low, Class::Classic, Class::Low]);
+        // linux/pkt_sched.h, `TC_DUALPI2_ECN_MASK_ANY_ECT`.
+        assert_eq!(classes(true), [Class::Classic, Class::Low, Class::Low, Class::Low]);
     }
 
     #[test]

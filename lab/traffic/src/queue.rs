@@ -129,6 +129,8 @@ fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
 }
 
 fn dualpi2(message: Message, spec: &DualPi2Spec, limit: u32) -> Message {
+    // linux/netlink.h: `nla_parse_nested`, which newer disciplines use, requires this flag.
+    const NLA_F_NESTED: u16 = 1 << 15;
     // linux/pkt_sched.h
     const TCA_DUALPI2_LIMIT: u16 = 1;
     const TCA_DUALPI2_MEMORY_LIMIT: u16 = 2;
@@ -139,9 +141,13 @@ fn dualpi2(message: Message, spec: &DualPi2Spec, limit: u32) -> Message {
     const TCA_DUALPI2_STEP_THRESH_US: u16 = 8;
     const TCA_DUALPI2_COUPLING: u16 = 10;
     const TCA_DUALPI2_C_PROTECTION: u16 = 13;
-    let DualPi2Spec { target, update, alpha, beta, step, coupling, classic_protection } = *spec;
+    const TCA_DUALPI2_ECN_MASK: u16 = 14;
+    const ECN_MASK_L4S_ECT: u8 = 1;
+    const ECN_MASK_ANY_ECT: u8 = 3;
+    let DualPi2Spec { target, update, alpha, beta, step, coupling, classic_protection, any_ect } = *spec;
+    let ecn_mask = if any_ect { ECN_MASK_ANY_ECT } else { ECN_MASK_L4S_ECT };
     let [alpha, beta] = [alpha, beta].map(|hertz| (hertz * 256.0).round() as u32);
-    message.with_nested(TCA_OPTIONS, &[], |options| {
+    message.with_nested(TCA_OPTIONS | NLA_F_NESTED, &[], |options| {
         // No memory limit, only the limit in packets.
         let options =
             options.with_number(TCA_DUALPI2_LIMIT, limit).with_number(TCA_DUALPI2_MEMORY_LIMIT, u32::MAX);
@@ -152,7 +158,10 @@ fn dualpi2(message: Message, spec: &DualPi2Spec, limit: u32) -> Message {
             .with_number(TCA_DUALPI2_ALPHA, alpha)
             .with_number(TCA_DUALPI2_BETA, beta)
             .with_number(TCA_DUALPI2_STEP_THRESH_US, micros(step));
-        options.with(TCA_DUALPI2_COUPLING, &[coupling]).with(TCA_DUALPI2_C_PROTECTION, &[classic_protection])
+        options
+            .with(TCA_DUALPI2_COUPLING, &[coupling])
+            .with(TCA_DUALPI2_C_PROTECTION, &[classic_protection])
+            .with(TCA_DUALPI2_ECN_MASK, &[ecn_mask])
     })
 }
 
@@ -184,5 +193,30 @@ fn fifo(limit: QueueLimit) -> u32 {
     match limit {
         QueueLimit::Packets(packets) => queue_without_transmission(packets),
         QueueLimit::Bytes(octets) => u32::try_from(octets).unwrap_or(u32::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_netlink::attributes;
+
+    use super::*;
+
+    /// Linux 7.3 refused DualPI2 without the flag: `dualpi2_change` uses `nla_parse_nested`.
+    #[test]
+    fn options_of_dualpi2_are_marked_as_nested() {
+        const HEADER: usize = 16;
+        for (any_ect, mask) in [(false, 1), (true, 3)] {
+            let spec = DualPi2Spec { any_ect, ..DualPi2Spec::default() };
+            let queue = ShaperQueue::DualPi2 { spec, limit: 99 };
+            let octets = with_queue_options(Message::new(0, 0, &[]), &queue).finish(0);
+            let kind = u16::from_ne_bytes([octets[HEADER + 2], octets[HEADER + 3]]);
+            assert_eq!(kind, 0x8000 | TCA_OPTIONS);
+            let options: Vec<(u16, &[u8])> = attributes(&octets[HEADER + 4..]).collect();
+            // TCA_DUALPI2_LIMIT, TCA_DUALPI2_ALPHA (41/256 Hz) and TCA_DUALPI2_ECN_MASK.
+            for expected in [(1, &99_u32.to_ne_bytes()[..]), (5, &41_u32.to_ne_bytes()), (14, &[mask])] {
+                assert!(options.contains(&expected), "{expected:?} in {options:?}");
+            }
+        }
     }
 }

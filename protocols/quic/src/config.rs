@@ -62,10 +62,13 @@ pub struct Config {
     pub zero_rtt: bool,
 }
 
-/// The congestion controllers of quinn-proto that need no randomness.
+/// The congestion controllers of quinn-proto. None depends on random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Congestion {
+    /// BBR version 1, draft-cardwell-iccrg-bbr-congestion-control-00. Only its window has an effect: quinn-proto paces with
+    /// every controller at 1.25 windows per round trip, so the random gains of BBR's pacing rate have none.
+    Bbr,
     /// RFC 9438.
     Cubic,
     /// RFC 9002 section 7.

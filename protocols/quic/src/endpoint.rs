@@ -158,7 +158,8 @@ fn path_state(peer: Address, connection: &quinn::Connection) -> PathState {
         cwnd: Some(metrics.congestion_window),
         ssthresh: metrics.ssthresh.filter(|octets| *octets < u64::MAX),
         srtt: Some(Duration::from_nanos(connection.rtt().as_nanos() as u64)),
-        pacing_rate: metrics.pacing_rate.map(|bits| bits / 8),
+        // BBR of quinn-proto reports a rate with random gains, at which quinn-proto does not send.
+        pacing_rate: None,
         in_flight: in_flight(connection),
     }
 }

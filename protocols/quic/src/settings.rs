@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use hol_base::{Duration, Rng};
 use hol_wire::quic::CONNECTION_ID_OCTETS;
-use quinn_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
     ServerConfig, TimeSource, TransportConfig, VarInt, crypto,
@@ -93,6 +93,11 @@ fn transport(config: &Config) -> TransportConfig {
 fn congestion(config: &Config) -> Arc<dyn ControllerFactory + Send + Sync> {
     let window = config.initial_window.0;
     match config.congestion {
+        Congestion::Bbr => {
+            let mut bbr = BbrConfig::default();
+            bbr.initial_window(window);
+            Arc::new(bbr)
+        }
         Congestion::Cubic => {
             let mut cubic = CubicConfig::default();
             cubic.initial_window(window);

@@ -453,7 +453,7 @@ mod tests {
         );
         assert!(error("quic:pacing=off").contains("quic has no option \"pacing\""));
         assert!(error("quic:rto_min=1s").contains("quic has no option \"rto_min\""));
-        assert!(error("quic:cc=bbr").contains("congestion=bbr"));
+        assert!(error("quic:cc=bbr3").contains("congestion=bbr3"));
         assert!(error("quic:stack=linux-6.12").contains("stack linux-6.12 has no quic; use quinn-0.11, rfc"));
         assert!(error("tcp:stack=quinn-0.11").contains("stack quinn-0.11 has no tcp"));
         assert!(error("quic:per_message,datagrams").contains("per_message"));

@@ -89,7 +89,8 @@ impl AccurateEcn {
             accepted: config.accurate_ecn || config.accurate_ecn_if_offered || is_scalable,
             agreed: false,
             codepoint: if is_scalable { Ecn::Capable1 } else { Ecn::Capable },
-            marks_syn: is_scalable,
+            // Linux: `tcp_ca_needs_ecn` in `tcp_ecn_send_syn` (include/net/tcp_ecn.h).
+            marks_syn: is_scalable || config.congestion == Algorithm::Dctcp,
             handshake: Ecn::NotCapable,
             reflects: false,
             received_marks: 0,

@@ -352,8 +352,8 @@ mod tests {
                 "discipline={ fq_codel = { target = 10ms, flows = 64, ecn = false } }",
             ),
             (
-                "qdisc add dev eth0 root dualpi2 limit 500 step_thresh 500us coupling_factor 2 classic_protection 20%",
-                "queue=500p discipline={ dualpi2 = { step = 500us, coupling = 2, classic_protection = 20 } }",
+                "qdisc add dev eth0 root dualpi2 limit 500 step_thresh 500us coupling_factor 2 classic_protection 20% any_ect",
+                "queue=500p discipline={ dualpi2 = { step = 500us, coupling = 2, classic_protection = 20, any_ect = true } }",
             ),
             ("qdisc add dev eth0 root codel", "discipline=codel"),
         ] {

@@ -129,6 +129,7 @@ pub(super) fn parse_aqm(
                     words.parse_value(word, |text| parse_count(text.strip_suffix('%').unwrap_or(text)))?;
                 keys.push(format!("classic_protection = {percent}"));
             }
+            ("dualpi2", "any_ect") => keys.push("any_ect = true".to_owned()),
             // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
             ("pie" | "dualpi2", "tupdate") => {

@@ -239,11 +239,13 @@ fn discipline_arguments(discipline: &Discipline, packets: u64) -> String {
             step,
             coupling,
             classic_protection,
+            any_ect,
         }) => {
+            let any_ect = if *any_ect { " any_ect" } else { "" };
             let (target, update, step) = (format_time(*target), format_time(*update), format_time(*step));
             format!(
                 "dualpi2 limit {packets} target {target} tupdate {update} alpha {alpha} beta {beta} step_thresh {step} \
-                 coupling_factor {coupling} classic_protection {classic_protection}%"
+                 coupling_factor {coupling} classic_protection {classic_protection}%{any_ect}"
             )
         }
         Discipline::DropTail | Discipline::Red(_) | Discipline::Sfq(_) | Discipline::Drr(_) => {

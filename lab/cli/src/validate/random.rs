@@ -36,7 +36,8 @@ pub struct RandomArgs {
     #[arg(long, value_name = "S", default_value_t = 1, requires = "random", conflicts_with = "what")]
     seed: u64,
     /// Compare only scenarios of this transport or workload, such as sctp or bulk; `discipline` selects those with a
-    /// queue discipline, `events` those whose path changes or fails during the run, `background` those with other flows
+    /// queue discipline, `events` those whose path changes or fails during the run, `background` those with other flows, `l4s` TCP
+    /// over DualPI2, which needs --world kernel:7.3
     #[arg(long, value_name = "NAME", requires = "random", conflicts_with = "what")]
     only: Option<String>,
     /// First world of the comparison; if both worlds are kernels, scenarios include MPTCP, which the model does not support

@@ -627,7 +627,8 @@ fn qlog_has_packets_of_both_ends_and_congestion_windows() {
     let refused = program::hol(dir.path(), &elsewhere);
     let problem = String::from_utf8(refused.stderr).unwrap();
     assert!(
-        problem.contains("only the model world writes a qlog") && refused.status.code() == Some(2),
+        problem.contains("the live world cannot capture packets; use --world model or kernel")
+            && refused.status.code() == Some(2),
         "{problem}"
     );
 }

@@ -9,6 +9,7 @@ use hol_quic::{
 };
 use hol_transport::{Command, Event, Failure, Message, ReceivedData, Reliability, Violation};
 use hol_wire::Ecn;
+use hol_wire::quic::{Frame, Side, Unprotector, packets};
 
 use crate::pipe::{CLIENT, Path, Pipe, SERVER, config};
 
@@ -23,6 +24,8 @@ struct Ends {
     sent: usize,
     /// Octets of each datagram, by side.
     lengths: [Vec<usize>; 2],
+    /// All datagrams in the order of their transmission, with the sender.
+    datagrams: Vec<(usize, Vec<u8>)>,
     /// Returns whether a packet, by its number, is lost.
     lost: fn(usize) -> bool,
     /// Whether the path marks ECN-capable packets.
@@ -57,6 +60,7 @@ impl Ends {
             on_the_way: Vec::new(),
             sent: 0,
             lengths: [Vec::new(), Vec::new()],
+            datagrams: Vec::new(),
             lost,
             marks: false,
             events: [Vec::new(), Vec::new()],
@@ -72,6 +76,7 @@ impl Ends {
                 match self.sides[side].poll(self.now) {
                     EndpointOutput::Transmit(datagram) => {
                         self.lengths[side].push(datagram.octets.len());
+                        self.datagrams.push((side, datagram.octets.to_vec()));
                         if !(self.lost)(self.sent) {
                             self.on_the_way.push((self.now + Duration::from_millis(10), 1 - side, datagram));
                         }
@@ -343,4 +348,33 @@ fn a_server_that_does_not_know_the_ticket_rejects_early_data() {
     let [own, other] = [(); 2].map(|()| Tls::shared(&[7; 32], &config, log.clone()));
     let ends = Ends::that_have([&own, &other], log, &config, MessageMapping::Streams, |_| false);
     assert_eq!(reply_time(ends), Time::from_millis(40));
+}
+
+/// RFC 9001 sections 5 and 6: a capture with the key log shows all frames, also those of packets after key updates.
+#[test]
+fn the_key_log_opens_all_packets() {
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
+    ends.run(Duration::from_millis(500));
+    for number in 0..1500_u32 {
+        assert!(ends.offer(0, 0, number.to_be_bytes().repeat(20)));
+        ends.run(Duration::from_millis(2));
+    }
+    ends.run(Duration::from_secs(1));
+    let mut unprotector = Unprotector::default();
+    unprotector.add_key_log(&ends.log.lines());
+    let (mut octets, mut updates) = (0, 0);
+    for (side, datagram) in &ends.datagrams {
+        let sender = [Side::Client, Side::Server][*side];
+        let clear = unprotector.open(0, sender, datagram);
+        assert_eq!(clear.len(), datagram.len());
+        for packet in packets(&clear).map(Result::unwrap) {
+            updates = updates.max(packet.number.generation);
+            let lengths = packet.frames().map(|frame| match frame.unwrap() {
+                Frame::Stream { length, .. } if sender == Side::Client => length,
+                _ => 0,
+            });
+            octets += lengths.sum::<u64>();
+        }
+    }
+    assert!(octets >= 1500 * 80 && updates > 0, "{octets} octets, {updates} updates");
 }

@@ -262,3 +262,47 @@ fn initial_window_bounds_the_first_flight() {
     let octets: usize = own.map(|(_, packet)| payload(packet).len()).sum();
     assert!((10_000..=13_200).contains(&octets), "{octets}");
 }
+
+/// Returns the congestion windows before and after a loss in a transfer, each a second after the data was written.
+fn windows_around_a_loss(congestion: &str) -> [u64; 2] {
+    let mut pipe = connected(&config("quinn-0.11", &format!("congestion = '{congestion}'")));
+    let mut window_after = |drop: bool| {
+        let next = pipe.sides[0].sent.len() + 30;
+        pipe.drop[0].extend(drop.then_some(next));
+        pipe.send(0, 0, vec![0; 400_000]);
+        pipe.run(Duration::from_secs(1));
+        let mut window = None;
+        pipe.sides[0].endpoint.report_path(&mut |path| window = path.cwnd);
+        window.expect("the connection is open")
+    };
+    [window_after(false), window_after(true)]
+}
+
+/// draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.4: a lost packet limits BBR's window for a round trip
+/// only. RFC 9438 section 4.6: CUBIC multiplies it by 0.7.
+#[test]
+fn bbr_keeps_its_window_after_a_loss() {
+    let [before, after] = windows_around_a_loss("bbr");
+    assert!(after >= before, "{before} {after}");
+    let [before, after] = windows_around_a_loss("cubic");
+    assert!(after < before, "{before} {after}");
+}
+
+/// quinn-proto draws the gains of BBR's pacing rate from a generator with a seed of the operating system.
+#[test]
+fn random_numbers_of_bbr_change_no_packet() {
+    let digest = || {
+        let path = Path { loss: 0.01, ..Path::clean(DELAY) };
+        let config = config("quinn-0.11", "congestion = 'bbr'\nsend_window = '10MB'");
+        let mut pipe = Pipe::connected(&config, MessageMapping::Streams, path, Seed(3));
+        // Longer than the 10 s after which BBR enters ProbeRTT and then ProbeBW again.
+        for _ in 0..120 {
+            pipe.send(0, 0, vec![0; 20_000]);
+            pipe.run(Duration::from_millis(100));
+        }
+        assert_eq!(pipe.sides[1].stream(0).len(), 120 * 20_000);
+        pipe.digester.finish()
+    };
+    let first = digest();
+    assert!((0..4).all(|_| digest() == first));
+}

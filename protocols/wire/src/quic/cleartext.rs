@@ -72,30 +72,76 @@ impl<'a> CleartextPacket<'a> {
 
     /// Removes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
     fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
-        const LONG_HEADER_BIT: u8 = 0x80;
-        let first = *datagram.first().ok_or(ParseError::Truncated)?;
-        let is_long = first & LONG_HEADER_BIT != 0;
-        let (space, number_at, length) =
-            if !is_long { parse_short_header(datagram) } else { parse_long_header(first, datagram)? };
-        let header = number_at + 1 + usize::from(first & 3);
+        let (level, number_at, length) = extent(datagram)?;
+        let header = number_at + 1 + usize::from(datagram[0] & 3);
         if length < header + PacketNumber::TAG_OCTETS {
             return Err(ParseError::Length);
         }
         let octets = datagram.split_off(..length).ok_or(ParseError::Truncated)?;
         let tag = octets.last_chunk().ok_or(ParseError::Truncated)?;
-        let is_zero_rtt = is_long && space == PacketNumberSpace::Data;
-        Ok(Self { space, is_zero_rtt, number: PacketNumber::from_tag(*tag), number_at, header, octets })
+        let is_zero_rtt = level == EncryptionLevel::ZeroRtt;
+        Ok(Self {
+            space: level.space(),
+            is_zero_rtt,
+            number: PacketNumber::from_tag(*tag),
+            number_at,
+            header,
+            octets,
+        })
     }
+
+    /// Returns the level whose keys protect the packet.
+    pub(super) const fn level(&self) -> EncryptionLevel {
+        match self.space {
+            PacketNumberSpace::Initial => EncryptionLevel::Initial,
+            PacketNumberSpace::Handshake => EncryptionLevel::Handshake,
+            PacketNumberSpace::Data if self.is_zero_rtt => EncryptionLevel::ZeroRtt,
+            PacketNumberSpace::Data => EncryptionLevel::OneRtt,
+        }
+    }
+}
+
+/// The kinds of packets that have keys of their own. RFC 9001 section 2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EncryptionLevel {
+    Initial,
+    ZeroRtt,
+    Handshake,
+    OneRtt,
+}
+
+impl EncryptionLevel {
+    /// Returns the space of the packet numbers. RFC 9000 section 12.3.
+    pub(super) const fn space(self) -> PacketNumberSpace {
+        match self {
+            Self::Initial => PacketNumberSpace::Initial,
+            Self::Handshake => PacketNumberSpace::Handshake,
+            Self::ZeroRtt | Self::OneRtt => PacketNumberSpace::Data,
+        }
+    }
+}
+
+/// The bit of the first octet that a long header has. RFC 9000 section 17.2.
+pub(super) const LONG_HEADER_BIT: u8 = 0x80;
+
+/// Returns the encryption level of the first packet of a datagram, the offset of its packet number, and its length. Header protection covers none
+/// of the octets that contain these values.
+pub(super) fn extent(datagram: &[u8]) -> Result<(EncryptionLevel, usize, usize), ParseError> {
+    let first = *datagram.first().ok_or(ParseError::Truncated)?;
+    if first & LONG_HEADER_BIT == 0 {
+        return Ok(parse_short_header(datagram));
+    }
+    parse_long_header(first, datagram)
 }
 
 /// Parses a short header: the offset of its packet number, and the length of the packet, which ends with the
 /// datagram. RFC 9000 section 17.3.1.
-fn parse_short_header(datagram: &[u8]) -> (PacketNumberSpace, usize, usize) {
-    (PacketNumberSpace::Data, 1 + CONNECTION_ID_OCTETS, datagram.len())
+fn parse_short_header(datagram: &[u8]) -> (EncryptionLevel, usize, usize) {
+    (EncryptionLevel::OneRtt, 1 + CONNECTION_ID_OCTETS, datagram.len())
 }
 
-/// Parses a long header of version 1: space, offset of the packet number, and length of the packet. RFC 9000 section 17.2.
-fn parse_long_header(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, usize, usize), ParseError> {
+/// Parses a long header of version 1: encryption level, offset of the packet number, and length of the packet. RFC 9000 section 17.2.
+fn parse_long_header(first: u8, datagram: &[u8]) -> Result<(EncryptionLevel, usize, usize), ParseError> {
     let mut rest = &datagram[1..];
     if skip(&mut rest, 4)? != [0, 0, 0, 1] {
         return Err(ParseError::Value);
@@ -104,19 +150,19 @@ fn parse_long_header(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, u
         let length = skip(&mut rest, 1)?[0];
         skip(&mut rest, length.into())?;
     }
-    let space = match first >> 4 & 3 {
-        0 => PacketNumberSpace::Initial,
-        1 => PacketNumberSpace::Data,
-        2 => PacketNumberSpace::Handshake,
+    let level = match first >> 4 & 3 {
+        0 => EncryptionLevel::Initial,
+        1 => EncryptionLevel::ZeroRtt,
+        2 => EncryptionLevel::Handshake,
         _ => return Err(ParseError::Value),
     };
-    if space == PacketNumberSpace::Initial {
+    if level == EncryptionLevel::Initial {
         let token = take(&mut rest)?;
         skip(&mut rest, token)?;
     }
     let length = usize::try_from(take(&mut rest)?).map_err(|_| ParseError::Length)?;
     let number_at = datagram.len() - rest.len();
-    Ok((space, number_at, number_at.checked_add(length).ok_or(ParseError::Length)?))
+    Ok((level, number_at, number_at.checked_add(length).ok_or(ParseError::Length)?))
 }
 
 /// Returns the packets of a datagram, up to and including the error for the first malformed one.

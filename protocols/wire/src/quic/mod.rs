@@ -9,9 +9,11 @@ mod datagram;
 mod display;
 mod frame;
 mod protection;
+mod unprotect;
 mod varint;
 
 pub use cleartext::{CleartextPacket, PacketNumber, PacketNumberSpace, packets};
 pub use datagram::{CONNECTION_ID_OCTETS, Datagram, TimedData};
 pub use frame::{Frame, Frames, StreamKind};
 pub use protection::{Secrets, Side};
+pub use unprotect::Unprotector;

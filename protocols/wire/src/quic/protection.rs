@@ -15,7 +15,8 @@ use aes_gcm::aead::{AeadInOut, Nonce};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use super::{CONNECTION_ID_OCTETS, CleartextPacket, PacketNumber, PacketNumberSpace};
+use super::cleartext::{EncryptionLevel, LONG_HEADER_BIT};
+use super::{CONNECTION_ID_OCTETS, CleartextPacket, PacketNumber};
 
 /// The values that determine the keys of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,26 @@ pub enum Side {
     Server,
 }
 
-type Secret = [u8; 32];
+/// A traffic secret of a cipher suite with SHA-256.
+pub(super) type Secret = [u8; 32];
+
+/// The bit of a short header that changes with each key update. RFC 9001 section 6.
+pub(super) const KEY_PHASE: u8 = 0x04;
+
+impl Side {
+    /// Returns the label of the secret for packets of this sender in a key log; `None` if a key log has no such secret.
+    /// draft-ietf-tls-keylogfile.
+    pub(super) const fn log_label(self, level: EncryptionLevel) -> Option<&'static str> {
+        match (self, level) {
+            (_, EncryptionLevel::Initial) | (Self::Server, EncryptionLevel::ZeroRtt) => None,
+            (Self::Client, EncryptionLevel::ZeroRtt) => Some("CLIENT_EARLY_TRAFFIC_SECRET"),
+            (Self::Client, EncryptionLevel::Handshake) => Some("CLIENT_HANDSHAKE_TRAFFIC_SECRET"),
+            (Self::Server, EncryptionLevel::Handshake) => Some("SERVER_HANDSHAKE_TRAFFIC_SECRET"),
+            (Self::Client, EncryptionLevel::OneRtt) => Some("CLIENT_TRAFFIC_SECRET_0"),
+            (Self::Server, EncryptionLevel::OneRtt) => Some("SERVER_TRAFFIC_SECRET_0"),
+        }
+    }
+}
 
 impl Secrets {
     /// Returns the random of the ClientHello, which identifies a connection in a key log. RFC 8446 section
@@ -49,85 +69,91 @@ impl Secrets {
     /// Returns the key log of the connection: draft-ietf-tls-keylogfile, one secret per line.
     pub fn key_log(self) -> String {
         let mut log = String::new();
-        for (name, label) in [
-            ("CLIENT_EARLY_TRAFFIC_SECRET", EARLY_LABEL),
-            ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", label(PacketNumberSpace::Handshake, Side::Client)),
-            ("SERVER_HANDSHAKE_TRAFFIC_SECRET", label(PacketNumberSpace::Handshake, Side::Server)),
-            ("CLIENT_TRAFFIC_SECRET_0", label(PacketNumberSpace::Data, Side::Client)),
-            ("SERVER_TRAFFIC_SECRET_0", label(PacketNumberSpace::Data, Side::Server)),
-        ] {
-            let (random, secret) = (hexadecimal(&self.client_random()), hexadecimal(&self.secret(label)));
-            writeln!(log, "{name} {random} {secret}").expect("writing to a string does not fail");
+        for level in [EncryptionLevel::ZeroRtt, EncryptionLevel::Handshake, EncryptionLevel::OneRtt] {
+            for sender in [Side::Client, Side::Server] {
+                let Some(label) = sender.log_label(level) else { continue };
+                let secret = Self { sender, ..self }.secret(level);
+                let (random, secret) = (hexadecimal(&self.client_random()), hexadecimal(&secret));
+                writeln!(log, "{label} {random} {secret}").expect("writing to a string does not fail");
+            }
         }
         log
     }
 
-    /// Returns the secret that protects a packet.
-    fn secret_of(self, packet: &CleartextPacket<'_>) -> Secret {
-        self.secret(if packet.is_zero_rtt { EARLY_LABEL } else { label(packet.space, self.sender) })
-    }
-
-    /// Returns the secret with this label. RFC 9001 section 5.2.
-    fn secret(self, label: &str) -> Secret {
+    /// Returns the traffic secret of a level. RFC 9001 section 5.2, RFC 8446 section 7.1.
+    pub(super) fn secret(self, level: EncryptionLevel) -> Secret {
         const INITIAL_SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
             0xcc, 0xbb, 0x7f, 0x0a,
         ];
+        let label = match (level, self.sender) {
+            (EncryptionLevel::Initial, Side::Client) => "client in",
+            (EncryptionLevel::Initial, Side::Server) => "server in",
+            (EncryptionLevel::ZeroRtt, _) => "c e traffic",
+            (EncryptionLevel::Handshake, Side::Client) => "c hs traffic",
+            (EncryptionLevel::Handshake, Side::Server) => "s hs traffic",
+            (EncryptionLevel::OneRtt, Side::Client) => "c ap traffic",
+            (EncryptionLevel::OneRtt, Side::Server) => "s ap traffic",
+        };
         expand(&hmac(&INITIAL_SALT, &[&self.origin]), label)
-    }
-}
-
-/// The label of the secret of 0-RTT packets. RFC 8446 section 7.1.
-const EARLY_LABEL: &str = "c e traffic";
-
-/// Returns the label of the secret of a space. RFC 9001 section 5.2, RFC 8446 section 7.1.
-const fn label(space: PacketNumberSpace, sender: Side) -> &'static str {
-    match (space, sender) {
-        (PacketNumberSpace::Initial, Side::Client) => "client in",
-        (PacketNumberSpace::Initial, Side::Server) => "server in",
-        (PacketNumberSpace::Handshake, Side::Client) => "c hs traffic",
-        (PacketNumberSpace::Handshake, Side::Server) => "s hs traffic",
-        (PacketNumberSpace::Data, Side::Client) => "c ap traffic",
-        (PacketNumberSpace::Data, Side::Server) => "s ap traffic",
     }
 }
 
 /// Appends the encrypted packet to `out`, as it is on the wire. RFC 9001 sections 5.3 and 5.4.
 pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut Vec<u8>) {
-    const KEY_PHASE: u8 = 0x04;
     let PacketNumber { number, .. } = packet.number;
-    let secret = secrets.secret_of(packet);
+    let secret = secrets.secret(packet.level());
     let (header, body) = packet.octets.split_at(packet.header);
     let mut header = header.to_vec();
-    if packet.space == PacketNumberSpace::Data && !packet.is_zero_rtt {
+    if packet.level() == EncryptionLevel::OneRtt {
         header[0] &= !KEY_PHASE;
     }
-    let mut body = body[..body.len() - PacketNumber::TAG_OCTETS].to_vec();
-    let mut nonce: [u8; 12] = expand(&secret, "quic iv");
-    nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(nonce, number)| *nonce ^= number);
-    let key: [u8; 16] = expand(&secret, "quic key");
-    Aes128Gcm::new(&key.into())
-        .encrypt_in_place(&Nonce::<Aes128Gcm>::from(nonce), &header, &mut body)
-        .expect("a packet is shorter than the limit of AES-GCM");
-    let start = out.len();
-    out.extend_from_slice(&header);
-    out.extend_from_slice(&body);
-    mask_header(expand(&secret, "quic hp"), packet.number_at, &mut out[start..]);
+    let body = &body[..body.len() - PacketNumber::TAG_OCTETS];
+    seal(&secret, expand(&secret, "quic hp"), (&header, packet.number_at), body, number, out);
 }
 
-/// Masks the packet number and bits of the first octet with a sample of the ciphertext. RFC 9001 section 5.4.
-fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8]) {
-    const LONG_HEADER_BIT: u8 = 0x80;
-    let length = 1 + usize::from(packet[0] & 3);
+/// Encrypts a packet with the keys of `secret` and the key of header protection, which updates do not change, and appends it to `out`.
+pub(super) fn seal(
+    secret: &Secret,
+    header_key: [u8; 16],
+    (header, number_at): (&[u8], usize),
+    body: &[u8],
+    number: u64,
+    out: &mut Vec<u8>,
+) {
+    let mut body = body.to_vec();
+    let key: [u8; 16] = expand(secret, "quic key");
+    Aes128Gcm::new(&key.into())
+        .encrypt_in_place(&Nonce::<Aes128Gcm>::from(nonce(secret, number)), header, &mut body)
+        .expect("a packet is shorter than the limit of AES-GCM");
+    let start = out.len();
+    out.extend_from_slice(header);
+    out.extend_from_slice(&body);
+    mask_header(header_key, number_at, &mut out[start..], false);
+}
+
+/// Returns the nonce of a packet. RFC 9001 section 5.3.
+pub(super) fn nonce(secret: &Secret, number: u64) -> [u8; 12] {
+    let mut nonce: [u8; 12] = expand(secret, "quic iv");
+    nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(nonce, number)| *nonce ^= number);
+    nonce
+}
+
+/// Masks the packet number and bits of the first octet with a sample of the ciphertext, or removes the mask if the packet
+/// `is_masked`. RFC 9001 section 5.4.
+pub(super) fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8], is_masked: bool) {
     let Some(sample) = packet[number_at..].get(4..).and_then(|rest| rest.first_chunk::<16>()) else { return };
     let mut mask = (*sample).into();
     Aes128::new(&key.into()).encrypt_block(&mut mask);
+    let plain = packet[0];
     packet[0] ^= mask[0] & if packet[0] & LONG_HEADER_BIT == 0 { 0x1f } else { 0x0f };
+    // The octet without mask contains the length of the packet number.
+    let length = 1 + usize::from(if is_masked { packet[0] } else { plain } & 3);
     packet[number_at..number_at + length].iter_mut().zip(&mask[1..]).for_each(|(octet, mask)| *octet ^= mask);
 }
 
 /// Computes HKDF-Expand-Label with an empty context, to at most one block of SHA-256. RFC 8446 section 7.1.
-fn expand<const LENGTH: usize>(secret: &Secret, label: &str) -> [u8; LENGTH] {
+pub(super) fn expand<const LENGTH: usize>(secret: &Secret, label: &str) -> [u8; LENGTH] {
     let length = [(LENGTH >> 8) as u8, LENGTH as u8, (6 + label.len()) as u8];
     let block = hmac(secret, &[&length, b"tls13 ", label.as_bytes(), &[0, 1]]);
     *block.first_chunk().expect("a key is at most as long as a block")
@@ -184,7 +210,7 @@ mod tests {
                 "c206b8d9b9f0f37644430b490eeaa314",
             ),
         ] {
-            let own = secrets(sender).secret(label(PacketNumberSpace::Initial, sender));
+            let own = secrets(sender).secret(EncryptionLevel::Initial);
             assert_eq!(own.to_vec(), octets(secret));
             assert_eq!(expand::<16>(&own, "quic key").to_vec(), octets(key));
             assert_eq!(expand::<12>(&own, "quic iv").to_vec(), octets(iv));

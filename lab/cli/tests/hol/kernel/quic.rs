@@ -138,7 +138,6 @@ fn unsupported_settings_of_the_kernel_world_are_refused_by_name() {
 mod nightly {
     use super::*;
 
-    /// docs/quic.md has more points, and the reasons for omitted ones.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn quinn_in_the_guest_takes_as_long_as_in_the_model() {
