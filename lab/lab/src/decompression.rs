@@ -205,7 +205,7 @@ mod tests {
     fn parts_follow_each_other() {
         assert_eq!(read(&[gzip(b"ab"), gzip(b""), gzip(b"c")].concat()).unwrap(), b"abc");
         let skipped = [&0x184d_2a50_u32.to_le_bytes()[..], &3_u32.to_le_bytes(), b"xyz"].concat();
-        let frames = [zstd(b"ab"), skipped.clone(), zstd(b""), zstd(b"c"), skipped.clone()].concat();
+        let frames = [zstd(b"ab"), skipped.clone(), zstd(b""), zstd(b"c"), skipped].concat();
         assert_eq!(read(&frames).unwrap(), b"abc");
         assert!(error(&frames[..frames.len() - 1]).contains("ends too early"));
     }
