@@ -77,7 +77,7 @@ impl Experiment {
         let mut table = source.table()?;
         let combinations = take_combinations(&mut table, source)?;
         // Each combination has at least one transport, so too many are refused before any of them is read.
-        let checked = source.permission().check_size(combinations.len(), 0);
+        let checked = source.permission().check_point_count(combinations.len(), 0);
         checked.map_err(|problem| source.error(&(0..0), problem))?;
         transport_options::apply_overrides(&mut table, source)?;
         let mut files: Vec<ExperimentFile> = Vec::with_capacity(combinations.len());
@@ -90,7 +90,7 @@ impl Experiment {
             let transports = file.transports.get_ref().len();
             count += transports;
             routes += transports * permission::count_routes(file.network.get_ref());
-            let checked = source.permission().check_size(count, routes);
+            let checked = source.permission().check_point_count(count, routes);
             checked.map_err(|problem| source.error(&file.network.span(), problem))?;
             files.push(file);
         }

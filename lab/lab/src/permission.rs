@@ -65,7 +65,7 @@ impl Permission {
     }
 
     /// Checks the total size of the files that have been read.
-    pub(crate) fn check_octets(&self, octets: usize) -> Result<(), String> {
+    pub(crate) fn check_file_octets(&self, octets: usize) -> Result<(), String> {
         if octets <= self.file_octets {
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl Permission {
     }
 
     /// Checks the size of all points that have been read: their number, and the sum of their routes.
-    pub(crate) fn check_size(&self, points: usize, routes: usize) -> Result<(), String> {
+    pub(crate) fn check_point_count(&self, points: usize, routes: usize) -> Result<(), String> {
         let cure = "sweep fewer values, or use `hol run` on your own machine";
         if points > self.points {
             return Err(format!("the experiment has more than {} points; {cure}", self.points));

@@ -126,8 +126,8 @@ pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
     needed
 }
 
-/// Returns whether a point needs no more than these repetitions: the mean is precise, or more than half of the largest
-/// number of repetitions have already ended early. Such a point has no mean, and further repetitions cannot change
+/// Returns whether a point needs no more repetitions: the mean is precise, or more than half of the maximum number of
+/// repetitions have already ended early. In the second case the point has no mean, and further repetitions cannot change
 /// that.
 fn is_enough(rule: Precision, runs: &[&RunResult]) -> bool {
     let ended_early = runs.iter().filter(|run| run.stop_reason.is_some()).count() as u64;

@@ -338,7 +338,7 @@ impl Source {
             None => self.read_text(name)?,
         };
         let octets = self.octets_read.fetch_add(text.len(), Ordering::Relaxed) + text.len();
-        self.permission.check_octets(octets)?;
+        self.permission.check_file_octets(octets)?;
         Ok(text)
     }
 

@@ -35,7 +35,7 @@ pub struct HandoverSpec {
     /// Length of the overlap, in which both paths work, in m. Default 5.
     #[serde(deserialize_with = "deserialize_positive")]
     pub overlap: f64,
-    /// Time at which the client enters the overlap. Default 1 s.
+    /// Time at which the client comes within reach of the second path: the start of `overlap`. Default 1 s.
     pub at: Duration,
     /// Time from `at` until the client is reachable over the second path. Default none.
     pub attach: Duration,

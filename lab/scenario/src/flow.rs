@@ -40,7 +40,8 @@ pub struct FlowLimits {
     /// lost unnoticed.
     silence: Option<Duration>,
     has_replies: bool,
-    /// Whether a message that the transport abandons is settled. False for frames, which may be complete without one of their packets.
+    /// Whether a message counts as settled once the transport abandons it. Not for frames: a frame can be complete although one
+    /// of its packets was abandoned.
     settles_abandoned: bool,
 }
 

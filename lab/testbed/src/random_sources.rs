@@ -150,7 +150,7 @@ const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and a closing Ful
 
 impl Simulator<'_> {
     /// Lists the random sources that share ns's default generator with parts of ns that draw from it during a run.
-    pub(crate) fn note_shared_draws(&mut self) {
+    pub(crate) fn report_shared_generators(&mut self) {
         let mut segments = self.draft.segments.iter();
         let is_shared = !self.is_emulab
             && (segments

@@ -90,7 +90,7 @@ impl Script {
         while let Some(due) = interpreter.host.next_due().filter(|_| ended.is_ok()) {
             ended = interpreter.run_word(&due);
         }
-        interpreter.host.note_shared_draws();
+        interpreter.host.report_shared_generators();
         let (stated_cause, likely_cause) = (interpreter.host.refusal(false), interpreter.host.refusal(true));
         let is_fragment = interpreter.host.is_fragment();
         let Simulator { draft, ignored, traffic, programs, mut unknown, sources, is_emulab, .. } =

@@ -384,7 +384,8 @@ impl Middlebox {
         }
     }
 
-    /// Returns how many rules a sweep may end in one step: fewer if many sessions must be notified of each end.
+    /// Returns the maximum number of rules that one step of a sweep may end. It is smaller with many sessions, because each of
+    /// them is notified of every ended rule.
     fn max_ends(&self) -> usize {
         (Self::MAX_NOTIFICATIONS / self.established.max(1)).clamp(1, Self::MAX_ENDS)
     }

@@ -45,7 +45,7 @@ pub enum Action {
         /// The addresses that replace A0 and A3 on the other side.
         binding: Binding,
     },
-    /// Blocks data: the state ENABLED of a rule created by PDR. It belongs to no group.
+    /// Blocks data: a rule created by PDR, which belongs to no group. RFC 4540 calls this state ENABLED, too.
     Disable {
         /// A0: the internal host.
         internal: AddressTuple,

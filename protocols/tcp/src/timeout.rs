@@ -106,7 +106,7 @@ impl Endpoint {
     /// tcp_clamp_rto_to_user_timeout.
     fn until_user_timeout(&self, now: Time) -> Option<Duration> {
         let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
-        Some(self.timers.in_ticks(limit.saturating_sub(self.unanswered_for(now)?)))
+        Some(self.timers.round_up_to_ticks(limit.saturating_sub(self.unanswered_for(now)?)))
     }
 
     /// Marks all segments that may be lost, and reduces cwnd to the loss window. RFC 5681 section 3.1.

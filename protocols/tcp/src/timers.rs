@@ -175,7 +175,7 @@ impl Timers {
     }
 
     /// Returns a delay in whole ticks, at least one.
-    pub(crate) fn in_ticks(&self, delay: Duration) -> Duration {
+    pub(crate) fn round_up_to_ticks(&self, delay: Duration) -> Duration {
         delay.max(Duration::from_nanos(1)).round_up_to(self.clock.tick)
     }
 

@@ -175,11 +175,11 @@ struct ShellSession {
     line_source: LineSource,
     output: OutputFormat,
     network: Network,
-    /// Nodes on which lines can run.
+    /// Nodes on which commands can run.
     nodes: Vec<String>,
     /// The current node.
     node: String,
-    /// Exit code of the last line.
+    /// Exit code of the last command.
     exit_code: i32,
     /// Snapshots by name: the node of the prompt at that time, and all steps until then.
     snapshots: BTreeMap<String, (String, Vec<CompletedStep>)>,

@@ -23,7 +23,7 @@ fn documented(topic: &str) -> String {
              [A JSON Schema](experiment.schema.json)\nlets editors \
              with taplo complete and check a file that begins with\n`#:schema ./experiment.schema.json`. \
              `hol list` shows transports and their options. \
-             A key means the same\nin every world; a world that does not support it rejects it by name.\n\n{text}"
+             A key means the same\nin every world (model, kernel, live); one that does not support it reports an error that names it.\n\n{text}"
         ),
     }
 }

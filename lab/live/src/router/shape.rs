@@ -34,7 +34,7 @@ pub(crate) fn check_support() -> Result<(), String> {
     {
         Ok(()) | Err((Some(rustix::io::Errno::INVAL | rustix::io::Errno::EXIST), _)) => Ok(()),
         Err((Some(rustix::io::Errno::PERM), _)) => {
-            Err("a router changes the queues of its interfaces, which needs CAP_NET_ADMIN: run it as root, or run `sudo setcap cap_net_admin+ep` this program"
+            Err("a router changes the queues of its interfaces, which needs CAP_NET_ADMIN: run it as root, or run `sudo setcap cap_net_admin+ep FILE` with the file of this program"
                 .to_owned())
         }
         Err((Some(rustix::io::Errno::NOENT | rustix::io::Errno::OPNOTSUPP), _)) => {

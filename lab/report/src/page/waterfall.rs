@@ -15,7 +15,7 @@ use crate::report::Report;
 const WIDTH: f64 = 880.0;
 /// The left margin, in px.
 const LEFT_MARGIN: f64 = 150.0;
-/// The width of the longest page, in px.
+/// The width, in px, of the web page that takes longest to load; all pages share its time scale.
 const MAX_PAGE_WIDTH: f64 = 640.0;
 /// The position of the first page, below the legend, in px.
 const TOP_MARGIN: f64 = 36.0;

@@ -104,7 +104,7 @@ impl TransportComparison<'_> {
     /// the result.
     fn describe_early_ends(&self) -> String {
         if self.is_unsteady {
-            return "; there is no steady state, so the conclusion, which is the same in both halves of the runs, holds only for runs of this length".to_owned();
+            return "; there is no steady state, so the conclusion, which is the same in the first and the second half of each run, holds only for runs of this length".to_owned();
         }
         let [pairs, others] =
             [self.challenger, self.reference].map(|cell| cell.values_by_run(self.metric).len());
@@ -713,7 +713,7 @@ mod tests {
         let text = says(&bbr, &cubic);
         assert!(text.starts_with("BBR is 57 % faster than CUBIC"), "{text}");
         assert!(
-            text.contains("which is the same in both halves of the runs, holds only for runs of this length"),
+            text.contains("which is the same in the first and the second half of each run, holds only for runs of this length"),
             "{text}"
         );
         let outcome = |a, b| TransportComparison::with_margin(Metric::ResponseTime, a, b).outcome();

@@ -4,7 +4,8 @@ use hol_measure::{Allowance, CONFIDENCE, Comparison, Summary, compare_ratios};
 
 use crate::data::Cell;
 
-/// Compares response times if one transport has no steady state: a winner has to win in both halves of the runs.
+/// Compares response times if one transport has no steady state: a winner has to win in the first half of each run
+/// and in the second.
 pub(super) fn compare_halves(challenger: &Cell, reference: &Cell, margin: f64) -> Option<Comparison> {
     let of = |value: fn(&Summary) -> Option<f64>| {
         let pairs = challenger.of_completed_runs(value).into_iter().zip(reference.of_completed_runs(value));

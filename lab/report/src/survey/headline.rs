@@ -180,7 +180,7 @@ impl Line<'_, '_> {
             _ => {
                 let of = |wanted| outcomes.iter().filter(|outcome| **outcome == wanted).count();
                 format!(
-                    "{name} is {better} than {other} at {} of {} values, {worse} at {}{}",
+                    "{name} is {better} than {other} at {} of {} settings, {worse} at {}{}",
                     of(Outcome::Better),
                     outcomes.len(),
                     of(Outcome::Worse),
@@ -227,7 +227,7 @@ impl Line<'_, '_> {
             0 => String::new(),
             count => {
                 format!(
-                    "; the 99th percentile contradicts the mean at {count} of {} values",
+                    "; the 99th percentile contradicts the mean at {count} of {} settings",
                     self.contests.len()
                 )
             }
@@ -241,7 +241,7 @@ impl Line<'_, '_> {
                 .filter(|i| outcomes[*i] == wanted)
                 .map(|i| self.describe_step(i))
                 .collect();
-            if at.len() > 3 { format!("{} of {} values", at.len(), outcomes.len()) } else { at.join(", ") }
+            if at.len() > 3 { format!("{} of {} settings", at.len(), outcomes.len()) } else { at.join(", ") }
         };
         let [same, open] = [Outcome::Same, Outcome::Undecided].map(at);
         let equal = self.survey.main_metric().info().equal;

@@ -248,7 +248,7 @@ impl<'d> TransportComparison<'d> {
         Some(self.difference_size()?.value)
     }
 
-    /// Returns the size of the difference, not negative: for times a fraction in percent.
+    /// Returns the absolute difference: in percent if the metric is a time, otherwise in the metric's own unit.
     pub(super) fn difference_size(&self) -> Option<DifferenceSize> {
         let Comparison { difference, low, high, .. } = self.comparison?;
         let (mean, unit) = match self.is_ratio {

@@ -15,7 +15,9 @@ pub struct Media {
     pub bitrate: BitRate,
     /// RTP packets contain MP3 frames (`mpa`, RFC 2250) or self-contained units (`adu`, RFC 3119). Default `mpa`.
     pub packing: Packing,
-    /// Units per interleaving cycle; odd units are sent first. Needs `adu`. Default 1: no interleaving.
+    /// Self-contained units per interleaving cycle; those with odd numbers are sent first. Needs `packing = "adu"`. Default 1: no
+    /// interleaving.
+    #[schemars(range(min = 1))]
     pub interleave: u8,
     /// Parity packets: `"5/7"` sends two for every five, `"ulpfec:5/6"` one (RFC 5109). Default none.
     #[serde(skip_serializing_if = "Option::is_none")]

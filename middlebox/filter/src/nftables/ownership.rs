@@ -6,7 +6,7 @@ use crate::FilterError;
 
 /// `NFT_TABLE_F_OWNER`, Linux 5.12: only the socket that created or adopted the table can change it.
 const OWNER_FLAG: u32 = 2;
-/// `NFT_TABLE_F_PERSIST`, Linux 6.9: the table outlives that socket, and can be adopted.
+/// `NFT_TABLE_F_PERSIST`, Linux 6.9: the table outlives the socket that owns it, and can then be adopted.
 const PERSIST_FLAG: u32 = 4;
 
 /// Who may change the table.
