@@ -168,9 +168,11 @@ impl Qlog {
 impl Qlog {
     /// Decrypts a datagram of QUIC that `sender` sent, as captured at `side`.
     fn open(&mut self, (side, sender): (Side, Side), connection: u64, datagram: &[u8]) -> Option<Vec<u8>> {
+        let is_captured_by_sender = side == sender;
         let sender = if sender == Side::Client { quic::Side::Client } else { quic::Side::Server };
         let opened = self.unprotectors.as_mut()?[side as usize].open(connection, sender, datagram);
-        self.sealed += u64::from(opened.len() < datagram.len());
+        // A datagram is captured at both ends.
+        self.sealed += u64::from(is_captured_by_sender && opened.len() < datagram.len());
         Some(opened)
     }
 }

@@ -233,7 +233,10 @@ impl Trace {
             world.follow(&scenario, seed, &mut log).map_err(LabError::from)?;
         }
         if log.sealed > 0 {
-            note!("warning: {} packets of QUIC could not be decrypted and are not in the qlog", log.sealed);
+            note!(
+                "warning: {} datagrams of QUIC could not be decrypted completely; the qlog lacks their packets",
+                log.sealed
+            );
         }
         let mut out = open_output(path)?;
         let (packets, title) = (log.packets, self.describe_run(point));

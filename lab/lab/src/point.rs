@@ -106,15 +106,18 @@ impl Point {
     }
 
     /// Returns the intervals in which deliveries are counted to draw the goodput around a disruption of the path; `None`
-    /// without disruptions. An interval is a fiftieth of the time before the first one, with five messages or more.
+    /// without disruptions. An interval is a fiftieth of the time before the first one, with five messages or more, but a run
+    /// that sends at a rate has at most 2,000 intervals, because each repetition stores them.
     fn timeline_of_disruptions(&self) -> Option<Duration> {
         const MESSAGES: f64 = 5.0;
+        const MAX_INTERVALS: f64 = 2000.0;
         let disruptions = self.network.disruptions();
         let first =
             disruptions.iter().map(|one| one.at.as_secs_f64()).filter(|at| *at > 0.0).reduce(f64::min)?;
         let rate = self.offered_rate();
         let of_messages = if rate > 0.0 { MESSAGES / rate } else { 0.0 };
-        let interval = (first / 50.0).max(of_messages).clamp(0.01, 10.0);
+        let lasts = if rate > 0.0 { self.messages_in(0) as f64 / rate } else { 0.0 };
+        let interval = (first / 50.0).clamp(0.01, 10.0).max(of_messages).max(lasts / MAX_INTERVALS);
         let power = 10f64.powf(interval.log10().floor());
         let round = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
         round.into_iter().find(|step| *step >= interval * 0.999).map(Duration::from_secs_f64)

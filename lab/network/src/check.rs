@@ -72,6 +72,11 @@ pub(crate) fn check_settings(link: &str, settings: &Settings, ip: Ip) -> Result<
         let problem = "sfq counts packets; give the queue in packets, as in queue = \"40p\"";
         return Err(NetworkError::Discipline { link, problem });
     }
+    if let (Discipline::Sfq(_), QueueLimit::Packets(1)) = (settings.discipline, settings.queue) {
+        let problem =
+            "sfq divides the queue among flows, so one packet is too few; give at least queue = \"2p\"";
+        return Err(NetworkError::Discipline { link, problem });
+    }
     if let (Discipline::Drr(_), QueueLimit::Packets(_)) = (settings.discipline, settings.queue) {
         let problem = "drr counts octets; give the queue in octets, as in queue = \"25kB\"";
         return Err(NetworkError::Discipline { link, problem });

@@ -27,8 +27,9 @@ impl DrrSpec {
     /// Returns a description of invalid parameters, with a remedy; `None` if they are valid.
     pub(crate) fn problem(self) -> Option<&'static str> {
         match self.quantum.0 {
-            1..=1_048_576 => None,
-            _ => Some("`quantum` is not between 1B and 1MiB; the usual value is 250B"),
+            // With less, a packet of 1500 octets waits for more than 37 rounds over all sources.
+            40..=1_048_576 => None,
+            _ => Some("`quantum` is not between 40B and 1MiB; the usual value is 250B"),
         }
     }
 }

@@ -20,6 +20,7 @@ mod report;
 mod ro_crate;
 pub mod sequence;
 pub mod survey;
+mod swept_options;
 #[cfg(test)]
 mod testing;
 pub mod topology;

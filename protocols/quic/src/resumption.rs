@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hol_base::{Seed, Time};
 use hol_transport::Command;
@@ -19,18 +19,46 @@ use crate::{Config, EncryptedPackets, Endpoint, MessageMapping, Tls};
 /// Number of tickets that a server issues on an earlier connection.
 pub(crate) const TICKET_COUNT: usize = 16;
 
-/// The unused tickets of clients; each is used once.
+/// Number of tickets that exist before the first connection, so that few runs open earlier connections while they measure.
+const PREPARED_TICKETS: usize = 64;
+
+/// The tickets of clients; each is used once.
 #[derive(Default)]
-pub(crate) struct Tickets(Mutex<VecDeque<Tls13ClientSessionValue>>);
+pub(crate) struct Tickets(Mutex<Stock>);
+
+#[derive(Default)]
+struct Stock {
+    unused: VecDeque<Tls13ClientSessionValue>,
+    /// Number of clients that exist, but have not begun their handshake, which takes a ticket.
+    waiting_clients: usize,
+}
 
 impl Tickets {
-    fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    fn stock(&self) -> MutexGuard<'_, Stock> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens an earlier connection if no ticket is left; `tls` issues tickets and stores them here.
-    pub(crate) fn ensure_one(&self, tls: &Tls, config: &Config) {
-        if self.is_empty() {
+    /// Opens earlier connections before the first client exists.
+    pub(crate) fn prepare(&self, tls: &Tls, config: &Config) {
+        self.open_connections_until(PREPARED_TICKETS, tls, config);
+    }
+
+    /// Ensures that one more client will find a ticket. Clients that open at once all exist before the first handshake.
+    pub(crate) fn ensure_one_more(&self, tls: &Tls, config: &Config) {
+        let wanted = self.stock().waiting_clients + 1;
+        self.open_connections_until(wanted, tls, config);
+        self.stock().waiting_clients = wanted;
+    }
+
+    /// Opens earlier connections until there are this many tickets; `tls` issues tickets and stores them here.
+    fn open_connections_until(&self, wanted: usize, tls: &Tls, config: &Config) {
+        let mut before = None;
+        loop {
+            let count = self.stock().unused.len();
+            if count >= wanted || before.is_some_and(|before| count <= before) {
+                return;
+            }
+            before = Some(count);
             open_connection(tls, Arc::new(Config { zero_rtt: false, ..config.clone() }));
         }
     }
@@ -88,11 +116,13 @@ impl ClientSessionStore for Tickets {
     fn remove_tls12_session(&self, _: &ServerName<'static>) {}
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(ticket);
+        self.stock().unused.push_back(ticket);
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        let mut stock = self.stock();
+        stock.waiting_clients = stock.waiting_clients.saturating_sub(1);
+        stock.unused.pop_front()
     }
 }
 

@@ -104,6 +104,7 @@ impl Tls {
         client.enable_early_data = true;
         let issuer = server(Some(Arc::clone(&sessions)), TICKET_COUNT);
         let issuer = Self { client: quic_client(client.clone()), server: Arc::new(issuer), earlier: None };
+        tickets.prepare(&issuer, config);
         client.key_log = Arc::new(log);
         Self {
             client: quic_client(client),
@@ -115,7 +116,7 @@ impl Tls {
     /// Returns the TLS configuration of a client with this configuration, which has a ticket if it may use 0-RTT.
     pub(crate) fn client(&self, config: &Config) -> Arc<dyn ClientConfig> {
         if let Some((tickets, issuer)) = &self.earlier {
-            tickets.ensure_one(issuer, config);
+            tickets.ensure_one_more(issuer, config);
         }
         self.client.clone()
     }

@@ -226,7 +226,8 @@ fn searches<'c>(
             let own = other.axes.iter().filter(|(key, _)| one.axis_value(key).is_none());
             let both: Vec<_> = one.axes.iter().chain(own).cloned().collect();
             let search = (without_axis(&both, axis), challenger.as_str());
-            if one.has_conditions_of(other) && !all.contains(&search) {
+            let is_affected = [one, other].iter().any(|point| point.axis_value(&axis.keys[0]).is_some());
+            if is_affected && one.has_conditions_of(other) && !all.contains(&search) {
                 all.push(search);
             }
         }

@@ -53,6 +53,25 @@ fn ends_of_a_crossover_have_different_winners() {
 }
 
 #[test]
+fn an_option_is_searched_only_for_the_transport_that_has_it() {
+    const OPTION: &str = r#"
+        messages = 400
+        repetitions = 2
+        transports = ["tcp", "quic", "sctp"]
+        [sweep]
+        "sctp.rto_min" = ["200ms", "1s"]
+    "#;
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("mine.toml"), OPTION).unwrap();
+    let text = ok(dir.path(), &["advise", "mine.toml", "--json", "--max-repetitions", "4"]);
+    let challengers: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect(line)["challenger"].clone())
+        .collect();
+    assert_eq!(challengers, ["sctp"], "{text}");
+}
+
+#[test]
 fn each_step_of_the_other_axis_has_a_line_in_the_map() {
     let dir = tempfile::tempdir().unwrap();
     // Few short runs: the test is about the format of lines, not about their precision.

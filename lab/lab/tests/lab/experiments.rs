@@ -310,12 +310,29 @@ fn an_invalid_background_is_refused_at_its_position() {
 }
 
 #[test]
+fn disciplines_that_cannot_send_are_refused() {
+    let problem = |lines: &str| mistake(&format!("transports = ['tcp']\n{lines}"));
+    let sfq = problem("network.queue = '1p'\nnetwork.discipline = 'sfq'");
+    assert!(sfq.contains("give at least queue = \"2p\""), "{sfq}");
+    let drr = problem("network.queue = '25kB'\nnetwork.discipline = { drr = { quantum = '1B' } }");
+    assert!(drr.contains("`quantum` is not between 40B and 1MiB"), "{drr}");
+}
+
+#[test]
 fn a_timeline_changes_the_point_and_has_a_minimum() {
     let of = |line: &str| parse(&format!("transports = ['tcp']\n{line}")).unwrap().points.remove(0);
     let (without, with) = (of(""), of("timeline = '1s'"));
     assert!(without.timeline.is_none() && with.timeline.is_some());
     assert_ne!(without.id, with.id, "runs that are there already have none");
     assert!(mistake("transports = ['tcp']\ntimeline = '10us'").contains("`timeline` must be at least 1ms"));
+    // Around an event a timeline is recorded anyway, but a long run has few intervals.
+    let event =
+        "network.events = [{ at = '500ms', down = true }]\nworkload = { kind = 'echo', rate = '1000/s' }";
+    let [short, long] = ["5000", "700000"].map(|count| {
+        parse(&format!("transports = ['tcp']\nmessages = {count}\n{event}")).unwrap().points.remove(0)
+    });
+    let interval = |point: hol_lab::Point| point.timeline.unwrap().as_secs_f64();
+    assert_eq!([interval(short), interval(long)], [0.01, 0.5]);
 }
 
 #[test]

@@ -252,6 +252,7 @@ pub fn judge(
     absent: &[StackView],
     data: &Dataset,
 ) -> Vec<JudgedClaim> {
+    let data = &*data.with_all_options();
     let on = |claim: &Claim, stack| {
         let view = View { data, stack };
         let finding = Finding::combine(claim.checks.iter().map(|check| check.evaluate(&view)));

@@ -162,7 +162,7 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
 }
 
 fn compare_on(report: &Report, stack: &StackView, answer: &SummaryComparison) -> Option<StackComparison> {
-    let view = View { data: &report.data, stack };
+    let view = View { data: &report.data.with_all_options(), stack };
     let cell = *view.cells(&answer.transport, &answer.at).first()?;
     let other = view.with_same_conditions(cell, &answer.reference)?;
     let SummaryComparison { metric, margin, .. } = *answer;

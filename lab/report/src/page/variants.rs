@@ -14,8 +14,9 @@ type Row<'a> = (&'a StackView, Vec<Finding>);
 /// Returns this section of the page as HTML; empty if it has no content.
 pub fn html(report: &Report) -> String {
     let (layout, trials) = (&report.study_figures, &report.claims.trials);
+    let data = &*report.data.with_all_options();
     let tried = |variant| {
-        let view = View { data: &report.data, stack: variant };
+        let view = View { data, stack: variant };
         trials.iter().map(|trial| trial.check.evaluate(&view)).collect::<Vec<_>>()
     };
     let rows: Vec<Row<'_>> = layout.variants.iter().map(|variant| (variant, tried(variant))).collect();
