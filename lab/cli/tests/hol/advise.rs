@@ -66,7 +66,7 @@ fn an_option_is_searched_only_for_the_transport_that_has_it() {
     let text = ok(dir.path(), &["advise", "mine.toml", "--json", "--max-repetitions", "4"]);
     let challengers: Vec<Value> = text
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect(line)["challenger"].clone())
+        .map(|line| serde_json::from_str::<Value>(line).expect(line)["transport"].clone())
         .collect();
     assert_eq!(challengers, ["sctp"], "{text}");
 }
