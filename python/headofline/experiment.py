@@ -203,7 +203,7 @@ class HandoverSpec(TypedDict, closed=True):
 
     at: NotRequired[Duration]
     """
-    Time at which the client enters the overlap. Default 1 s.
+    Time at which the client comes within reach of the second path: the start of `overlap`. Default 1 s.
     """
     attach: NotRequired[Duration]
     """
@@ -834,6 +834,10 @@ class DualPi2Spec(TypedDict, closed=True):
     alpha: NotRequired[float]
     """
     Weight of the delay's deviation from the target, in Hz. Default 41/256.
+    """
+    any_ect: NotRequired[bool]
+    """
+    Whether packets with ECT(0) take the low-latency queue too, as DCTCP needs (`tc`: `any_ect`). Default false.
     """
     beta: NotRequired[float]
     """
