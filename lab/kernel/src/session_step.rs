@@ -92,7 +92,7 @@ pub enum GuestMessage {
     Stdout(Vec<u8>),
     /// A program wrote this to its standard error.
     Stderr(Vec<u8>),
-    /// Packets, for [`Session::packets`](crate::Session::packets).
+    /// Packets, for [`Session::pass_packets`](crate::Session::pass_packets).
     Packets(Vec<u8>),
     /// The step has ended.
     Reply(StepResult),
