@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_point_without_the_option_is_listed_with_each_of_its_values() {
         let plan = plan("transports = ['tcp', 'sctp']\n[sweep]\n'sctp.rto_min' = ['100ms', '1s']\n");
-        assert_eq!(names(&plan)[1], ("sctp.rto_min", "s", vec!["100ms", "1s"]));
+        assert_eq!(names(&plan)[1], ("sctp.rto_min", "ms", vec!["100ms", "1s"]));
         let points: Vec<_> = plan.points.iter().map(|point| (point.index, point.values.clone())).collect();
         assert_eq!(points, [(0, vec![0, 0]), (0, vec![0, 1]), (1, vec![1, 0]), (2, vec![1, 1])]);
     }
