@@ -87,17 +87,6 @@ Content of a file or directory.
 """
 
 
-class DrrSpec(TypedDict, closed=True):
-    """
-    Deficit round robin of ns between source addresses; `queue` counts waiting octets. Model world only.
-    """
-
-    quantum: NotRequired[ByteCount]
-    """
-    Octets per source and turn. Default 250 B.
-    """
-
-
 Duration: TypeAlias = str
 """
 a time such as "10ms" (units: ns, us, ms, s, min, h, d)
@@ -480,17 +469,6 @@ class RequestMix(TypedDict, closed=True):
     lifetime: NotRequired[int]
     """
     Extend a rule (PLC).
-    """
-
-
-class SfqSpec(TypedDict, closed=True):
-    """
-    SFQ of ns between pairs of addresses; `queue` counts waiting packets. Model world only.
-    """
-
-    flows: NotRequired[int]
-    """
-    Number of flows among which a full queue is divided. Default 16.
     """
 
 
@@ -1067,17 +1045,14 @@ class Background(TypedDict, closed=True):
 
 class Discipline1(TypedDict, closed=True):
     codel: NotRequired[CodelSpec]
-    drr: NotRequired[DrrSpec]
     dualpi2: NotRequired[DualPi2Spec]
     fq_codel: NotRequired[FairSpec]
     pie: NotRequired[PieSpec]
     red: NotRequired[RedSpec]
-    sfq: NotRequired[SfqSpec]
 
 
 Discipline: TypeAlias = (
-    Literal['droptail', 'red', 'codel', 'fq_codel', 'pie', 'dualpi2', 'sfq', 'drr']
-    | Discipline1
+    Literal['droptail', 'red', 'codel', 'fq_codel', 'pie', 'dualpi2'] | Discipline1
 )
 
 

@@ -31,7 +31,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "discipline",
         &["qdisc", "aqm"],
-        "how a queue chooses the packets to send, to drop or to mark: droptail, RED, CoDel, FQ-CoDel, PIE, DualPI2, SFQ, DRR",
+        "how a queue chooses the packets to send, to drop or to mark: droptail, RED, CoDel, FQ-CoDel, PIE, DualPI2",
     ),
     ("engine", &[], "what a kernel runs on: QEMU or User-Mode Linux"),
     ("experiment", &[], "one file: network, transports, workload and axes"),

@@ -79,7 +79,7 @@ const NETWORK_KEYS: [Note; 12] = [
     ("queue", "Capacity of the queue: packets, or octets as in \"64KiB\".", "\"1000p\""),
     (
         "discipline",
-        "Queueing discipline: \"red\", \"codel\" and \"pie\" drop early, \"fq_codel\" serves flows in turns, \"dualpi2\" separates L4S flows; \"sfq\" and \"drr\" are those of ns.",
+        "Queueing discipline: \"red\", \"codel\" and \"pie\" drop early, \"fq_codel\" serves flows in turns, \"dualpi2\" separates L4S flows.",
         "\"droptail\"",
     ),
     (

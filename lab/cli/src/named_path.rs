@@ -58,8 +58,6 @@ fn describe_queue(settings: &Settings) -> String {
         Discipline::FairCodel(FairSpec { target, .. }) => ("fq_codel", target),
         Discipline::Pie(PieSpec { target, .. }) => ("pie", target),
         Discipline::DualPi2(DualPi2Spec { target, .. }) => ("dualpi2", target),
-        Discipline::Sfq(_) => return "sfq".to_owned(),
-        Discipline::Drr(_) => return "drr".to_owned(),
     };
     format!("{discipline} {target}")
 }

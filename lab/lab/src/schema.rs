@@ -103,7 +103,7 @@ pub struct Key {
 }
 
 /// The name of each table, by the type that reads it.
-const TABLE_NAMES: [(&str, &str); 28] = [
+const TABLE_NAMES: [(&str, &str); 26] = [
     ("NetworkSpec", "[network]"),
     ("Overrides", "[network.up], [network.down]: one direction"),
     ("LossSpec", "network.loss"),
@@ -112,8 +112,6 @@ const TABLE_NAMES: [(&str, &str); 28] = [
     ("FairSpec", "network.discipline = { fq_codel = … }"),
     ("PieSpec", "network.discipline = { pie = … }"),
     ("DualPi2Spec", "network.discipline = { dualpi2 = … }"),
-    ("SfqSpec", "network.discipline = { sfq = … }"),
-    ("DrrSpec", "network.discipline = { drr = … }"),
     ("TokenBucket", "network.police"),
     ("PathSpec", "[[network.paths]]"),
     ("LinkSpec", "[[network.links]]"),

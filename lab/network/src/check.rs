@@ -3,7 +3,6 @@
 use hol_base::{Duration, QueueLimit};
 
 use crate::channel::Channel;
-use crate::discipline::Discipline;
 use crate::distribution::Distribution;
 use crate::error::NetworkError;
 use crate::ip::Ip;
@@ -66,19 +65,6 @@ pub(crate) fn check_settings(link: &str, settings: &Settings, ip: Ip) -> Result<
         return Err(NetworkError::Loss { link, problem });
     }
     if let Some(problem) = settings.discipline.problem() {
-        return Err(NetworkError::Discipline { link, problem });
-    }
-    if let (Discipline::Sfq(_), QueueLimit::Bytes(_)) = (settings.discipline, settings.queue) {
-        let problem = "sfq counts packets; give the queue in packets, as in queue = \"40p\"";
-        return Err(NetworkError::Discipline { link, problem });
-    }
-    if let (Discipline::Sfq(_), QueueLimit::Packets(1)) = (settings.discipline, settings.queue) {
-        let problem =
-            "sfq divides the queue among flows, so one packet is too few; give at least queue = \"2p\"";
-        return Err(NetworkError::Discipline { link, problem });
-    }
-    if let (Discipline::Drr(_), QueueLimit::Packets(_)) = (settings.discipline, settings.queue) {
-        let problem = "drr counts octets; give the queue in octets, as in queue = \"25kB\"";
         return Err(NetworkError::Discipline { link, problem });
     }
     if matches!(settings.queue, QueueLimit::Packets(0) | QueueLimit::Bytes(0)) {

@@ -8,15 +8,13 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::codel::CodelSpec;
-use crate::drr::DrrSpec;
 use crate::dualpi2::DualPi2Spec;
 use crate::fq_codel::FairSpec;
 use crate::pie::PieSpec;
 use crate::red::RedSpec;
-use crate::sfq::SfqSpec;
 
 /// The names of the disciplines.
-const NAMES: [&str; 8] = ["droptail", "red", "codel", "fq_codel", "pie", "dualpi2", "sfq", "drr"];
+const NAMES: [&str; 6] = ["droptail", "red", "codel", "fq_codel", "pie", "dualpi2"];
 
 /// Which packets are dropped when a queue builds up, and which are sent first.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -39,10 +37,6 @@ pub enum Discipline {
     /// A low-latency queue for scalable flows (L4S) beside a classic one: `{ dualpi2 = { step = "1ms" } }`, or
     /// `"dualpi2"`.
     DualPi2(DualPi2Spec),
-    /// One packet of each pair of addresses in turn, as in ns: `{ sfq = { flows = 16 } }`, or `"sfq"`. Model world only.
-    Sfq(SfqSpec),
-    /// Equally many octets of each source address in turn, as in ns: `{ drr = { quantum = "250B" } }`, or `"drr"`. Model world only.
-    Drr(DrrSpec),
 }
 
 impl Discipline {
@@ -55,15 +49,13 @@ impl Discipline {
             Self::FairCodel(fair) => fair.problem(),
             Self::Pie(pie) => pie.problem(),
             Self::DualPi2(dual) => dual.problem(),
-            Self::Sfq(sfq) => sfq.problem(),
-            Self::Drr(drr) => drr.problem(),
         }
     }
 
     /// Returns whether packets of endpoints that support ECN may be marked. RFC 3168.
     pub fn marks(&self) -> bool {
         match self {
-            Self::DropTail | Self::Sfq(_) | Self::Drr(_) => false,
+            Self::DropTail => false,
             Self::Red(red) => red.ecn,
             Self::Codel(codel) => codel.ecn || codel.ce_threshold.is_some(),
             Self::FairCodel(fair) => fair.ecn || fair.ce_threshold.is_some(),
@@ -82,14 +74,11 @@ impl JsonSchema for Discipline {
         let (red, codel) = (of.subschema_for::<RedSpec>(), of.subschema_for::<CodelSpec>());
         let (fair, pie) = (of.subschema_for::<FairSpec>(), of.subschema_for::<PieSpec>());
         let dual = of.subschema_for::<DualPi2Spec>();
-        let (sfq, drr) = (of.subschema_for::<SfqSpec>(), of.subschema_for::<DrrSpec>());
         json_schema!({ "anyOf": [
             { "enum": NAMES },
             {
                 "type": "object",
-                "properties": {
-                    "red": red, "codel": codel, "fq_codel": fair, "pie": pie, "dualpi2": dual, "sfq": sfq, "drr": drr,
-                },
+                "properties": { "red": red, "codel": codel, "fq_codel": fair, "pie": pie, "dualpi2": dual },
                 "additionalProperties": false,
                 "minProperties": 1,
                 "maxProperties": 1,
@@ -109,15 +98,13 @@ impl<'de> Deserialize<'de> for Discipline {
             FairCodel(FairSpec),
             Pie(PieSpec),
             DualPi2(DualPi2Spec),
-            Sfq(SfqSpec),
-            Drr(DrrSpec),
         }
         struct WordOrTable;
         impl<'de> Visitor<'de> for WordOrTable {
             type Value = Discipline;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(
-                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", \"pie\", \"dualpi2\", \"sfq\", \"drr\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
+                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", \"pie\", \"dualpi2\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
                 )
             }
             fn visit_str<E: de::Error>(self, word: &str) -> Result<Discipline, E> {
@@ -128,8 +115,6 @@ impl<'de> Deserialize<'de> for Discipline {
                     "fq_codel" => Ok(Discipline::FairCodel(FairSpec::default())),
                     "pie" => Ok(Discipline::Pie(PieSpec::default())),
                     "dualpi2" => Ok(Discipline::DualPi2(DualPi2Spec::default())),
-                    "sfq" => Ok(Discipline::Sfq(SfqSpec::default())),
-                    "drr" => Ok(Discipline::Drr(DrrSpec::default())),
                     _ => Err(E::unknown_variant(word, &NAMES)),
                 }
             }
@@ -140,8 +125,6 @@ impl<'de> Deserialize<'de> for Discipline {
                     Table::FairCodel(spec) => Discipline::FairCodel(spec),
                     Table::Pie(spec) => Discipline::Pie(spec),
                     Table::DualPi2(spec) => Discipline::DualPi2(spec),
-                    Table::Sfq(spec) => Discipline::Sfq(spec),
-                    Table::Drr(spec) => Discipline::Drr(spec),
                 })
             }
         }
@@ -176,13 +159,6 @@ mod tests {
             ("discipline = { pie = { alpha = 4 } }", Discipline::Pie(pie)),
             ("discipline = 'dualpi2'", Discipline::DualPi2(DualPi2Spec::default())),
             ("discipline = { dualpi2 = { coupling = 1 } }", Discipline::DualPi2(dual)),
-            ("discipline = 'sfq'", Discipline::Sfq(SfqSpec::default())),
-            ("discipline = { sfq = { flows = 8 } }", Discipline::Sfq(SfqSpec { flows: 8 })),
-            ("discipline = 'drr'", Discipline::Drr(DrrSpec::default())),
-            (
-                "discipline = { drr = { quantum = '500B' } }",
-                Discipline::Drr(DrrSpec { quantum: ByteCount(500) }),
-            ),
         ] {
             let link: Link = toml::from_str(text).unwrap();
             assert_eq!(link.discipline, discipline);

@@ -6,11 +6,9 @@ use hol_base::{QueueLimit, Seed, Time};
 
 use crate::codel::CodelQueue;
 use crate::discipline::Discipline;
-use crate::drr::DrrQueue;
 use crate::dualpi2::DualPi2Queue;
 use crate::fq_codel::FqCodelQueue;
 use crate::pie::PieQueue;
-use crate::sfq::SfqQueue;
 use crate::spec::Settings;
 use crate::tap::TapEvent;
 use crate::transit::PacketInTransit;
@@ -40,10 +38,6 @@ enum Order {
     Pie(Box<PieQueue>),
     /// A low-latency queue beside a classic one.
     DualPi2(Box<DualPi2Queue>),
-    /// One packet per pair of addresses in turn.
-    Sfq(Box<SfqQueue>),
-    /// Equally many octets per source in turn.
-    Drr(Box<DrrQueue>),
 }
 
 /// Packets in the order of their arrival.
@@ -77,8 +71,6 @@ impl Queue {
                 longest_packet,
                 seed.derive("dualpi2"),
             ))),
-            Discipline::Sfq(spec) => Order::Sfq(Box::new(SfqQueue::new(spec, amount(limit)))),
-            Discipline::Drr(spec) => Order::Drr(Box::new(DrrQueue::new(spec, amount(limit)))),
         };
         Self { limit, packets: 0, order }
     }
@@ -103,15 +95,13 @@ impl Queue {
             Order::Fair(queue) => queue.backlog().1,
             Order::Pie(queue) => queue.backlog().1,
             Order::DualPi2(queue) => queue.backlog().1,
-            Order::Sfq(queue) => queue.backlog().1,
-            Order::Drr(queue) => queue.backlog().1,
         }
     }
 
     /// Returns the number of packets marked by the discipline.
     pub(crate) fn marked_packets(&self) -> u64 {
         match &self.order {
-            Order::Fifo(_) | Order::Sfq(_) | Order::Drr(_) => 0,
+            Order::Fifo(_) => 0,
             Order::Codel(queue) => queue.marked_packets(),
             Order::Fair(queue) => queue.marked_packets(),
             Order::Pie(queue) => queue.marked_packets(),
@@ -142,14 +132,6 @@ impl Queue {
             }
             Order::Pie(queue) => {
                 queue.push(now, transit, has_room, lose);
-                self.packets = queue.backlog().0;
-            }
-            Order::Sfq(queue) => {
-                queue.push(transit, |transit| lose(transit, TapEvent::QueueFull));
-                self.packets = queue.backlog().0;
-            }
-            Order::Drr(queue) => {
-                queue.push(transit, |transit| lose(transit, TapEvent::QueueFull));
                 self.packets = queue.backlog().0;
             }
             Order::Fifo(_) | Order::Codel(_) | Order::DualPi2(_) if !has_room => {
@@ -200,16 +182,6 @@ impl Queue {
                 self.packets -= 1;
                 Some(transit)
             }
-            Order::Sfq(queue) => {
-                let transit = queue.pop()?;
-                self.packets -= 1;
-                Some(transit)
-            }
-            Order::Drr(queue) => {
-                let transit = queue.pop()?;
-                self.packets -= 1;
-                Some(transit)
-            }
         }
     }
 
@@ -222,8 +194,6 @@ impl Queue {
             Order::Fair(queue) => queue.drain().collect(),
             Order::Pie(queue) => queue.drain().collect(),
             Order::DualPi2(queue) => queue.drain().collect(),
-            Order::Sfq(queue) => queue.drain().collect(),
-            Order::Drr(queue) => queue.drain().collect(),
         }
     }
 
@@ -234,13 +204,6 @@ impl Queue {
             QueueLimit::Packets(limit) => self.packets + u64::from(in_service > 0) < limit,
             QueueLimit::Bytes(limit) => self.octets() + in_service + length <= limit,
         }
-    }
-}
-
-/// Returns the number of packets or octets of a limit whose unit [`check`](crate::check) has checked.
-const fn amount(limit: QueueLimit) -> u64 {
-    match limit {
-        QueueLimit::Packets(amount) | QueueLimit::Bytes(amount) => amount,
     }
 }
 

@@ -33,25 +33,10 @@ impl PacketInTransit {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hol_wire::{Address, Ecn, Packet, udp};
+    use hol_wire::{Ecn, Packet, udp};
 
     use super::PacketInTransit;
     use crate::identifier::InterfaceId;
-
-    /// Returns a hop of a datagram of host 10.0.1.`host`.
-    pub(crate) fn transit_from(host: u8, length: usize) -> PacketInTransit {
-        let mut transit = transit(length, Ecn::NotCapable);
-        transit.packet.source = hol_wire::ipv4(10, 0, 1, host);
-        transit
-    }
-
-    /// Returns the last octet of the source address.
-    pub(crate) fn source_host(transit: &PacketInTransit) -> u8 {
-        match transit.packet.source {
-            Address::V4(address) => address.octets()[3],
-            Address::V6(_) => unreachable!("all hops of tests have IPv4"),
-        }
-    }
 
     /// Returns a hop of a datagram of this many octets, with IP and UDP headers.
     pub(crate) fn transit(length: usize, ecn: Ecn) -> PacketInTransit {

@@ -86,8 +86,6 @@ fn queues(topology: &Topology) -> Vec<Vec<String>> {
                 Discipline::FairCodel(_) => ("FQ-CoDel", "0/0/0/0".to_owned()),
                 Discipline::Pie(_) => ("PIE", "0/0/0/0".to_owned()),
                 Discipline::DualPi2(_) => ("DualPI2", "0/0/0/0".to_owned()),
-                Discipline::Sfq(_) => ("SFQ", "0/0/0/0".to_owned()),
-                Discipline::Drr(_) => ("DRR", "0/0/0/0".to_owned()),
             };
             let member = member(topology, segment, place);
             rows.push(row([&segment.label, &member, &format_limit(settings.queue), kind, &parameters]));

@@ -23,7 +23,6 @@ mod agent_commands;
 mod agents;
 mod application;
 mod attributes;
-mod buckets;
 mod defaults;
 mod emulab;
 mod emulab_tables;

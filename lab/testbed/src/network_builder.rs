@@ -9,7 +9,6 @@ use hol_network::{
 };
 use hol_wire::Address;
 
-use crate::buckets::Buckets;
 use crate::queue::Queue;
 use crate::tcl::{WordError, error_at};
 
@@ -58,8 +57,6 @@ pub(crate) struct Node {
     pub name: Option<String>,
     /// Position of the node in the script.
     pub at: usize,
-    /// Whether the script gives the node a hierarchical address.
-    pub has_address: bool,
 }
 
 /// A link or a LAN.
@@ -175,19 +172,6 @@ impl NetworkBuilder {
         });
         let mut index = 0..;
         self.segments.retain(|_| index.next().is_some_and(|index| kept.binary_search(&index).is_ok()));
-    }
-
-    /// Returns the buckets of all queues of SFQ and DRR, or why ns's buckets are not known.
-    pub fn buckets(&self) -> Result<Vec<Buckets>, &'static str> {
-        let lines = self.segments.iter().flat_map(|segment| &segment.lines);
-        let mut all: Vec<Buckets> = lines.filter_map(|line| line.queue.buckets()).collect();
-        all.dedup();
-        let is_plain = self.nodes.iter().all(|node| !node.has_address)
-            && self.segments.iter().all(|segment| segment.is_link());
-        if !all.is_empty() && !is_plain {
-            return Err("SFQ and DRR are only supported without LANs and hierarchical addresses");
-        }
-        Ok(all)
     }
 
     /// Returns whether there is one route between any two nodes.

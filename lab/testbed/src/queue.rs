@@ -4,9 +4,8 @@
 //! Emulab's.
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
-use hol_network::{CodelSpec, Discipline, DrrSpec, FairSpec, PieSpec, RedSpec, SfqSpec};
+use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, RedSpec};
 
-use crate::buckets::Buckets;
 use crate::network_builder::DEFAULT_QUEUE;
 use crate::quantity::{at_least_one, positive, seconds, switch};
 use crate::tcl::{Word, WordError, error_at};
@@ -27,11 +26,6 @@ pub(crate) struct Queue {
     marks_ecn: bool,
     target: Option<Duration>,
     interval: Option<Duration>,
-    /// The number of buckets of SFQ and DRR.
-    buckets: Option<u64>,
-    /// The capacity of SFQ in packets, or that of DRR in octets.
-    capacity: Option<u64>,
-    quantum: Option<u64>,
 }
 
 /// The queueing discipline.
@@ -43,8 +37,6 @@ enum Kind {
     Codel,
     FairCodel,
     Pie,
-    Sfq,
-    Drr,
 }
 
 /// Attributes without effect on the packets that are sent.
@@ -52,7 +44,7 @@ const IDLE_ATTRIBUTES: [&str; 5] =
     ["summarystats_", "util_check_intv_", "util_weight_", "util_records_", "idle_pktsize_"];
 
 /// Attributes that hol supports with a single value, which is ns's default.
-const FIXED_ATTRIBUTES: [(&str, &[&str]); 23] = [
+const FIXED_ATTRIBUTES: [(&str, &[&str]); 22] = [
     ("blocked_", &["0", "false"]),
     ("unblock_on_resume_", &["1", "true"]),
     ("interleave_", &["0", "false"]),
@@ -75,7 +67,6 @@ const FIXED_ATTRIBUTES: [(&str, &[&str]); 23] = [
     ("cautious_", &["0", "false"]),
     ("feng_adaptive_", &["0", "false"]),
     ("targetdelay_", &["0.005"]),
-    ("mask_", &["0"]),
 ];
 
 impl Queue {
@@ -88,11 +79,13 @@ impl Queue {
             "CoDel" => (Kind::Codel, None),
             "sfqCoDel" | "FqCoDel" => (Kind::FairCodel, None),
             "PIE" => (Kind::Pie, None),
-            "SFQ" => (Kind::Sfq, None),
-            "DRR" => (Kind::Drr, None),
+            "SFQ" => {
+                let problem = "SFQ gives flows equally many packets, which no queue of hol does; sfqCoDel gives them equally many octets";
+                return error_at(class.at, problem);
+            }
             other => {
                 let problem = format!(
-                    "{other:?} is not a supported queue; use DropTail, RED, GRED, CoDel, sfqCoDel, PIE, SFQ or DRR"
+                    "{other:?} is not a supported queue; use DropTail, RED, GRED, CoDel, sfqCoDel or PIE"
                 );
                 return error_at(class.at, problem);
             }
@@ -103,14 +96,6 @@ impl Queue {
     /// Sets an attribute of the queue, such as `limit_`.
     pub fn set(&mut self, attribute: &Word, value: &Word, is_emulab: bool) -> Result<(), WordError> {
         match attribute.text.as_str() {
-            // queue/sfq.cc, queue/drr.cc: they have capacities of their own.
-            "limit_" if matches!(self.kind, Kind::Sfq | Kind::Drr) => {
-                let _: u64 = positive(value)?;
-            }
-            "maxqueue_" if self.kind == Kind::Sfq => self.capacity = Some(positive(value)?),
-            "blimit_" if self.kind == Kind::Drr => self.capacity = Some(positive(value)?),
-            "quantum_" if self.kind == Kind::Drr => self.quantum = Some(positive(value)?),
-            "buckets_" if matches!(self.kind, Kind::Sfq | Kind::Drr) => self.buckets = Some(positive(value)?),
             "limit_" | "maxqlen_" => {
                 let limit = positive(value)?;
                 // queue/drop-tail.cc, enque: a packet is dropped if the queue would hold as many as its limit.
@@ -164,22 +149,8 @@ impl Queue {
         matches!(self.kind, Kind::Red | Kind::Pie)
     }
 
-    /// Returns how the queue distributes packets over buckets; `None` if it has none.
-    pub fn buckets(&self) -> Option<Buckets> {
-        match self.kind {
-            Kind::Sfq => Some(Buckets::OfPairs(self.buckets.unwrap_or(16))),
-            Kind::Drr => Some(Buckets::OfSources(self.buckets.unwrap_or(10))),
-            _ => None,
-        }
-    }
-
     /// Returns the limit of the queue.
     pub fn limit(&self, is_emulab: bool) -> QueueLimit {
-        match self.kind {
-            Kind::Sfq => return QueueLimit::Packets(self.capacity.unwrap_or(40)),
-            Kind::Drr => return QueueLimit::Bytes(self.capacity.unwrap_or(25_000)),
-            _ => {}
-        }
         let limit = self.limit.unwrap_or(DEFAULT_QUEUE);
         match (self.is_in_bytes(is_emulab), is_emulab) {
             (false, _) => QueueLimit::Packets(limit),
@@ -216,10 +187,6 @@ impl Queue {
                 let usual = PieSpec::default();
                 Discipline::Pie(PieSpec { target: self.target.unwrap_or(usual.target), ..usual })
             }
-            Kind::Sfq => Discipline::Sfq(SfqSpec {
-                flows: u32::try_from(self.buckets.unwrap_or(16)).unwrap_or(u32::MAX),
-            }),
-            Kind::Drr => Discipline::Drr(DrrSpec { quantum: ByteCount(self.quantum.unwrap_or(250)) }),
         }
     }
 
@@ -256,18 +223,6 @@ impl Queue {
     fn is_in_bytes(&self, is_emulab: bool) -> bool {
         self.in_bytes.unwrap_or(self.kind == Kind::Red && !is_emulab)
     }
-}
-
-/// Returns the attribute that a command of SFQ or DRR sets, as in `$queue buckets 8`.
-pub(crate) fn attribute_of_command(command: &str) -> Option<&'static str> {
-    const COMMANDS: [(&str, &str); 5] = [
-        ("limit", "maxqueue_"),
-        ("buckets", "buckets_"),
-        ("blimit", "blimit_"),
-        ("quantum", "quantum_"),
-        ("mask", "mask_"),
-    ];
-    COMMANDS.iter().find(|(known, _)| *known == command).map(|(_, attribute)| *attribute)
 }
 
 /// Parses a number above zero; `None` for other numbers, for which ns computes the value by a rule.

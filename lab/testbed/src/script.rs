@@ -2,7 +2,6 @@
 
 use hol_network::{NetworkSpec, Topology};
 
-use crate::buckets::shared_bucket;
 use crate::flow::Flow;
 use crate::programs::Program;
 use crate::simulator::Simulator;
@@ -117,18 +116,13 @@ impl Script {
             rest.iter().for_each(|more| error.problem += &format!("\n{}", explain(more.clone())));
             return Err(gravest(error));
         }
-        let buckets = draft.buckets();
         let mut network = draft.finish(is_emulab).map_err(explain).map_err(gravest)?;
         let line = |at| sources.line(at);
         let refused = |problem: String| ScriptError { place: name.to_owned(), problem };
-        let buckets = buckets.map_err(|problem| refused(problem.to_owned()))?;
         check(&network).map_err(refused)?;
         let mut topology = Topology::new(&network);
         let flows = traffic.flows(&network, topology.as_ref().ok(), is_emulab, line);
         let flows = flows.map_err(explain).map_err(gravest)?;
-        if let Some((flow, problem)) = shared_bucket(&buckets, &network.nodes, &flows) {
-            return Err(ScriptError { place: flow.place.clone(), problem });
-        }
         let longest = flows.iter().map(Flow::longest_packet).max().unwrap_or_default();
         if longest > network.mtu.0 {
             network.mtu.0 = longest;

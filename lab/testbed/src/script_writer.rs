@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, DrrSpec, DualPi2Spec, FairSpec, Ip, LinkId, LossSpec, Medium,
-    PieSpec, PoliceSpec, RedSpec, Segment, Settings, SfqSpec, TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, DualPi2Spec, FairSpec, Ip, LinkId, LossSpec, Medium, PieSpec,
+    PoliceSpec, RedSpec, Segment, Settings, TokenBucket, Topology,
 };
 use hol_wire::Address;
 
@@ -241,8 +241,6 @@ impl<'t> Writer<'t> {
             Discipline::DualPi2(DualPi2Spec { target, step, .. }) => {
                 unsaid.push(format!("dualpi2 {target}, step {step}"));
             }
-            Discipline::Sfq(SfqSpec { flows }) => unsaid.push(format!("sfq of {flows} flows")),
-            Discipline::Drr(DrrSpec { quantum }) => unsaid.push(format!("drr of {quantum}")),
         }
         if let PoliceSpec(Some(TokenBucket { rate, burst })) = police {
             unsaid.push(format!("police at {rate}, {burst}"));

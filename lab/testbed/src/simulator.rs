@@ -9,7 +9,6 @@ use crate::ignored;
 use crate::loss::ErrorModel;
 use crate::network_builder::{NetworkBuilder, plain_name};
 use crate::programs::Programs;
-use crate::queue;
 use crate::random_variables::RandomObjects;
 use crate::schedule::Schedule;
 use crate::script::{IgnoredCommand, ReadFile};
@@ -275,10 +274,6 @@ impl<'t> Simulator<'t> {
                 self.set_queue(segment, line, attribute, value)
             }
             (Object::Queue(..), "set", [_]) => Ok(MEASURED_VALUE.to_owned()),
-            (Object::Queue(segment, line), name, [value]) if queue::attribute_of_command(name).is_some() => {
-                let attribute = queue::attribute_of_command(name).unwrap_or_default().to_owned();
-                self.set_queue(segment, line, &Word { text: attribute, ..method.clone() }, value)
-            }
             (Object::Queue(..), "trace" | "attach", _) => self.ignore(words, "it only draws or records"),
             (Object::Queue(..) | Object::Line(..), ..) => {
                 error_at(method.at, "a queue supports only attributes, as in $queue set limit_ 6")

@@ -70,8 +70,8 @@ const RECORDING_METHODS: [&str; 25] = [
 impl Simulator<'_> {
     pub(crate) fn simulator_command(&mut self, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
-            ("node", address @ ([] | [_])) => {
-                self.draft.nodes.push(Node { name: None, at: method.at, has_address: !address.is_empty() });
+            ("node", [] | [_]) => {
+                self.draft.nodes.push(Node { name: None, at: method.at });
                 Ok(self.add(Object::Node(self.draft.nodes.len() - 1)))
             }
             ("duplex-link" | "duplex-link-of-interfaces", [from, to, speed, time, discipline]) => {

@@ -80,10 +80,6 @@ impl ShaperQueue {
             }
             (Discipline::Pie(spec), queue) => vec![Self::Pie { spec: *spec, limit: packets(queue)? }],
             (Discipline::DualPi2(spec), queue) => vec![Self::DualPi2 { spec: *spec, limit: packets(queue)? }],
-            (Discipline::Sfq(_) | Discipline::Drr(_), _) => {
-                let why = "sfq and drr are those of ns, which Linux lacks; use fq_codel, or the model world";
-                return Err(("network.discipline", why.to_owned()));
-            }
         })
     }
 }

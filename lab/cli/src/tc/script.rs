@@ -178,9 +178,6 @@ fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
     let (octets, waiting) = match (discipline, queue) {
         (Discipline::DropTail, QueueLimit::Packets(_)) => return Ok(Vec::new()),
         (Discipline::DropTail, QueueLimit::Bytes(octets)) => (*octets, None),
-        (Discipline::Sfq(_) | Discipline::Drr(_), _) => {
-            return Err("sfq and drr are those of ns, which Linux lacks; use fq_codel".to_owned());
-        }
         (_, QueueLimit::Bytes(_)) => {
             return Err(
                 "CoDel, PIE and DualPI2 count packets; give the queue in packets, as in queue = \"1000p\""
@@ -248,8 +245,8 @@ fn discipline_arguments(discipline: &Discipline, packets: u64) -> String {
                  coupling_factor {coupling} classic_protection {classic_protection}%{any_ect}"
             )
         }
-        Discipline::DropTail | Discipline::Red(_) | Discipline::Sfq(_) | Discipline::Drr(_) => {
-            unreachable!("drop tail has no discipline, and RED, sfq and drr are refused")
+        Discipline::DropTail | Discipline::Red(_) => {
+            unreachable!("drop tail has no discipline, and RED is refused")
         }
     }
 }

@@ -207,37 +207,3 @@ fn impossible_trace_is_refused_with_the_reason() {
     let (code, message) = failure(dir.path(), &["trace", "tcp", "--ns2", "a", "--pcap", "b"]);
     assert!(code == 2 && message.contains("cannot be used with"), "{message}");
 }
-
-/// Two CBR flows over SFQ, and three with random gaps over DRR: ns 2.35 (Debian's package ns2) delivered and dropped the same packets.
-#[test]
-fn sfq_and_drr_deliver_and_drop_the_packets_of_ns() {
-    let counts = |queue: &str, more: &str| {
-        let cbr = |n: usize, octets: usize, interval: f64, start: f64| {
-            format!(
-                "set udp [new Agent/UDP]; $ns attach-agent $n({n}) $udp; $ns connect $udp $null\n\
-                 set cbr [new Application/Traffic/CBR]; $cbr attach-agent $udp\n\
-                 $cbr set packetSize_ {octets}; $cbr set interval_ {interval}; {more}\n\
-                 $ns at {start} \"$cbr start\"; $ns at 4.5 \"$cbr stop\"\n"
-            )
-        };
-        let script = format!(
-            "set ns [new Simulator]\nforeach i {{0 1 2 3 4}} {{ set n($i) [$ns node] }}\n\
-             foreach i {{0 1 4}} {{ $ns duplex-link $n($i) $n(2) 1Mb 10ms DropTail }}\n\
-             $ns duplex-link $n(2) $n(3) 1Mb 10ms {queue}\n\
-             set null [new Agent/Null]; $ns attach-agent $n(3) $null\n{}{}{}$ns at 5.0 \"exit 0\"\n$ns run\n",
-            cbr(0, 500, 0.005, 0.5),
-            cbr(1, 250, 0.004, 1.0),
-            cbr(4, 1000, 0.01, 1.5)
-        );
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("a.tcl"), script).unwrap();
-        ok(dir.path(), &["trace", "a.tcl", "--ns2", "run.tr"]);
-        awk(
-            dir.path(),
-            "$1 == \"r\" && $4 == 3 { got[$6]++ } $1 == \"d\" { lost[$6]++ }
-            END { print got[500], lost[500], got[250], lost[250], got[1000], lost[1000] }",
-        )
-    };
-    assert_eq!(counts("SFQ", ""), [406.0, 395.0, 307.0, 569.0, 222.0, 79.0]);
-    assert_eq!(counts("DRR", "$cbr set random_ 1"), [433.0, 371.0, 658.0, 212.0, 133.0, 174.0]);
-}

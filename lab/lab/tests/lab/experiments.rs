@@ -310,15 +310,6 @@ fn an_invalid_background_is_refused_at_its_position() {
 }
 
 #[test]
-fn disciplines_that_cannot_send_are_refused() {
-    let problem = |lines: &str| mistake(&format!("transports = ['tcp']\n{lines}"));
-    let sfq = problem("network.queue = '1p'\nnetwork.discipline = 'sfq'");
-    assert!(sfq.contains("give at least queue = \"2p\""), "{sfq}");
-    let drr = problem("network.queue = '25kB'\nnetwork.discipline = { drr = { quantum = '1B' } }");
-    assert!(drr.contains("`quantum` is not between 40B and 1MiB"), "{drr}");
-}
-
-#[test]
 fn a_timeline_changes_the_point_and_has_a_minimum() {
     let of = |line: &str| parse(&format!("transports = ['tcp']\n{line}")).unwrap().points.remove(0);
     let (without, with) = (of(""), of("timeline = '1s'"));

@@ -6,8 +6,8 @@ mod text;
 
 use hol_base::{Duration, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, DrrSpec, DualPi2Spec, FairSpec, LinkId, LossSpec, Medium, NodeId,
-    PieSpec, PoliceSpec, RedSpec, Segment, Settings, SfqSpec, TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, DualPi2Spec, FairSpec, LinkId, LossSpec, Medium, NodeId, PieSpec,
+    PoliceSpec, RedSpec, Segment, Settings, TokenBucket, Topology,
 };
 
 pub use draw::draw;
@@ -32,8 +32,6 @@ fn direction_text(settings: &Settings) -> String {
         Discipline::FairCodel(FairSpec { target, .. }) => words.push(format!("FQ-CoDel {target}")),
         Discipline::Pie(PieSpec { target, .. }) => words.push(format!("PIE {target}")),
         Discipline::DualPi2(DualPi2Spec { step, .. }) => words.push(format!("DualPI2 {step}")),
-        Discipline::Sfq(SfqSpec { flows }) => words.push(format!("SFQ {flows}")),
-        Discipline::Drr(DrrSpec { quantum }) => words.push(format!("DRR {quantum}")),
     }
     match loss {
         LossSpec::Independent(ratio) if ratio.is_zero() => {}

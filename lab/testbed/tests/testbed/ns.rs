@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_base::{ByteCount, QueueLimit};
-use hol_network::{Discipline, DrrSpec, LinkSpec, NetworkSpec, SfqSpec, Topology};
+use hol_network::{Discipline, NetworkSpec, Topology};
 use hol_testbed::{Flow, FlowLoad, Script};
 
 /// Two nodes with a link of 1 Mbit/s, and then `more`.
@@ -99,57 +98,6 @@ fn codel_and_sfq_codel_are_supported_queues() {
     .links;
     assert!(matches!(link[1].discipline, Some(Discipline::Codel(_))));
     assert!(matches!(link[2].discipline, Some(Discipline::FairCodel(_))));
-}
-
-/// ns-default.tcl of ns 2.35; queue/sfq.cc and queue/drr.cc do not read `limit_`.
-#[test]
-fn sfq_and_drr_have_the_attributes_of_ns() {
-    let links = |more: &str| {
-        let links = "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms SFQ\n$ns duplex-link $c $b 1Mb 1ms DRR\n\
-            set sfq [[$ns link $a $c] queue]\nset drr [[$ns link $c $b] queue]\n";
-        network(&format!("{links}{more}")).links.split_off(1)
-    };
-    let usual = links("$ns queue-limit $a $c 5");
-    let queue = |link: &LinkSpec| (link.discipline, link.queue);
-    let sfq = |flows| Some(Discipline::Sfq(SfqSpec { flows }));
-    let drr = |quantum| Some(Discipline::Drr(DrrSpec { quantum: ByteCount(quantum) }));
-    assert_eq!(queue(&usual[0]), (sfq(16), Some(QueueLimit::Packets(40))));
-    assert_eq!(queue(&usual[1]), (drr(250), Some(QueueLimit::Bytes(25_000))));
-    let set =
-        links("$sfq set maxqueue_ 20\n$sfq buckets 8\n$drr quantum 500\n$drr set blimit_ 9000\n$drr mask 0");
-    assert_eq!(queue(&set[0]), (sfq(8), Some(QueueLimit::Packets(20))));
-    assert_eq!(queue(&set[1]), (drr(500), Some(QueueLimit::Bytes(9000))));
-    assert!(refusal("$ns duplex-link $a $b 1Mb 1ms DRR\n[[$ns link $a $b] queue] mask 1").contains("only 0"));
-}
-
-/// ns, `SFQ::hash` adds the numbers of both nodes; `DRR::hash` depends on the source.
-#[test]
-fn flows_that_share_a_bucket_in_ns_are_refused() {
-    // Flows from nodes 0 and 1 to nodes 4 and 3 or 5, over the link between nodes 2 and 6.
-    let flows = |queue: &str, to: usize| {
-        let nodes = (0..7).map(|n| format!("set n({n}) [$ns node]\n")).collect::<String>();
-        let ends = [0, 1].map(|n| format!("$ns duplex-link $n({n}) $n(2) 1Mb 1ms DropTail\n")).concat();
-        let others = [3, 4, 5].map(|n| format!("$ns duplex-link $n({n}) $n(6) 1Mb 1ms DropTail\n")).concat();
-        let flow = |from: usize, to: usize| {
-            format!(
-                "set src [new Agent/UDP]\nset dst [new Agent/Null]\n$ns attach-agent $n({from}) $src\n$ns attach-agent $n({to}) $dst\n\
-                 $ns connect $src $dst\nset cbr [new Application/Traffic/CBR]\n$cbr attach-agent $src\n$ns at 0.0 \"$cbr start\"\n"
-            )
-        };
-        let text = format!(
-            "set ns [new Simulator]\n{nodes}{ends}{others}$ns duplex-link $n(2) $n(6) 1Mb 1ms {queue}\n{}{}\
-             $ns at 10.0 \"exit 0\"\n$ns run\n",
-            flow(0, 4),
-            flow(1, to)
-        );
-        Script::read("a.tcl", &text).map(|script| script.flows.len()).map_err(|error| error.to_string())
-    };
-    assert_eq!(flows("SFQ", 5), Ok(2));
-    assert_eq!(flows("DRR", 3), Ok(2));
-    let problem = flows("SFQ", 3).unwrap_err();
-    let expected = "ns puts the packets between n-1 and n-3 and those between n-0 and n-4 into one bucket";
-    assert!(problem.contains(expected), "{problem}");
-    assert_eq!(flows("DropTail", 3), Ok(2));
 }
 
 #[test]

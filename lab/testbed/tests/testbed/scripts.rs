@@ -168,10 +168,10 @@ fn errors_have_a_line_a_column_and_a_remedy() {
         ("$ns at 1 \"$ns bandwidth $client $server 0\"", "5:10", "sends nothing"),
         ("[[$ns link $client $server] link] set bandwidth_ 0", "5:50", "sends nothing"),
         ("$ns duplex-link $client $server 1Mb 10 DropTail", "5:37", "25ms"),
-        ("$ns duplex-link $client $server 1Mb 1ms FQ", "5:41", "not a supported queue"),
+        ("$ns duplex-link $client $server 1Mb 1ms SFQ", "5:41", "equally many packets"),
         ("$ns queue-limit $client $server 0", "5:33", "above 0"),
         // Tcl's `catch` does not hide what hol lacks.
-        ("catch {$ns duplex-link $client $server 1Mb 1ms FQ}", "5:48", "not a supported queue"),
+        ("catch {$ns duplex-link $client $server 1Mb 1ms SFQ}", "5:48", "equally many packets"),
         ("catch {frobnicate}", "5:8", "unknown command \"frobnicate\""),
         // Printed text is not a reason to refuse a script.
         ("puts \"compare with XCP\"\nwobble", "6:1", "unknown command \"wobble\""),
