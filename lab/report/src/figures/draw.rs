@@ -1,4 +1,4 @@
-//! Draws a figure: its panels side by side, or in a grid. All lengths are in px.
+//! Draws a figure: its panels side by side, in a grid, or below each other for a phone. All lengths are in px.
 
 use super::{Curves, Figure, PanelData};
 use crate::plot::{
@@ -30,6 +30,8 @@ const GRID_COLUMNS: usize = 3;
 const GRID_PANEL_HEIGHT: f64 = 170.0;
 /// The margin below each panel of a grid, in px.
 const GRID_PANEL_MARGIN: f64 = 62.0;
+/// The height of a line that explains a mark, in px.
+const MARK_LINE_HEIGHT: f64 = 16.0;
 /// The height of a line of names above a grid, in px.
 const LEGEND_LINE_HEIGHT: f64 = 24.0;
 
@@ -45,6 +47,40 @@ pub fn figure(figure: &Figure) -> Svg {
     } else {
         draw_row(figure, &title, &right_margins)
     }
+}
+
+/// Draws a figure for a phone: its panels below each other. The names of the curves are not in the drawing; the page
+/// lists them above it. `None` if the horizontal axis has names, which need more width.
+pub fn figure_for_phone(figure: &Figure) -> Option<Svg> {
+    /// The width of a drawing on a screen of 390 px, in px.
+    const PHONE_WIDTH: f64 = 358.0;
+    /// The height of a panel on a phone, in px.
+    const PANEL_HEIGHT: f64 = 200.0;
+    /// The margin right of a panel, for half of the last tick label, in px.
+    const RIGHT_MARGIN: f64 = 14.0;
+    if matches!(figure.x.scale, Scale::Names(_)) {
+        return None;
+    }
+    let marks = marks(figure);
+    let row_height = TOP_MARGIN + PANEL_HEIGHT + BOTTOM_MARGIN;
+    let bottom = row_height * figure.panels.len() as f64;
+    let title = format!("{}: {}", figure.name, figure.caption);
+    let height = bottom + MARK_LINE_HEIGHT * marks.len() as f64;
+    let mut svg = Svg::new(&format!("{}-phone", figure.id), PHONE_WIDTH, height, &title);
+    let left = LEFT_MARGIN + extra_tick_width(figure);
+    let mut top = TOP_MARGIN;
+    for data in &figure.panels {
+        let frame = Frame { left, top, width: PHONE_WIDTH - left - RIGHT_MARGIN, height: PANEL_HEIGHT };
+        let panel = panel(figure, frame, [true, true]);
+        panel.draw(&mut svg, &data.title);
+        draw_curves(&mut svg, &panel, data);
+        top += row_height;
+    }
+    for (line, mark) in marks.iter().enumerate() {
+        let y = bottom + 2.0 + MARK_LINE_HEIGHT * line as f64;
+        draw_mark_key(&mut svg, (8.0, y), std::slice::from_ref(mark));
+    }
+    Some(svg)
 }
 
 /// Returns the margin right of each panel: for the names of means; distributions have a common key at the right.
@@ -160,7 +196,7 @@ fn marks(figure: &Figure) -> Vec<(Mark, String)> {
 
 /// Returns the height of the line below the panels that explains marks.
 fn marks_line_height(marks: &[(Mark, String)]) -> f64 {
-    if marks.is_empty() { 0.0 } else { 16.0 }
+    if marks.is_empty() { 0.0 } else { MARK_LINE_HEIGHT }
 }
 
 /// Returns the width of a name in the key above a grid.

@@ -80,8 +80,22 @@ impl Figure {
         draw::figure(self)
     }
 
+    /// Returns the figure as HTML: its drawing, and for screens of a phone a second one below the names of the curves.
+    pub fn html(&self) -> String {
+        let (wide, names) = (self.draw(), self.names());
+        let phone = if wide.is_narrow() { None } else { draw::figure_for_phone(self) };
+        match phone {
+            Some(phone) => format!(
+                "{names}<div class=\"wide\">{}</div><div class=\"phone\">{}</div>",
+                wide.inline(),
+                phone.inline()
+            ),
+            None => names + &wide.inline(),
+        }
+    }
+
     /// Returns the names of the curves as an HTML list, for screens that show only a part of the drawing.
-    pub fn names(&self) -> String {
+    fn names(&self) -> String {
         let names = draw::legend_entries(self);
         if names.len() < 2 {
             return String::new();

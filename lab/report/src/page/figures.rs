@@ -100,7 +100,7 @@ fn figures_html(figures: &[&Figure]) -> String {
 
 fn figure_html(figure: &Figure) -> String {
     let Figure { id, name, caption, basis, note, .. } = figure;
-    let svg = figure.names() + &figure.draw().inline();
+    let svg = figure.html();
     let note = note.as_ref().map(|note| format!(" {}", escape(note))).unwrap_or_default();
     let table = figure.html_table();
     let numbers = if table.is_empty() {

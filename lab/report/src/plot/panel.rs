@@ -1,6 +1,9 @@
 //! A framed area with two axes, in which series are drawn.
 
-use super::{Anchor, Axis, Svg};
+use super::{Anchor, Axis, Scale, Svg};
+
+/// The average width of a letter of a tick label, in px.
+const TICK_LETTER_WIDTH: f64 = 5.8;
 
 /// The position of a panel in its drawing, in pixels, without tick labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,8 +50,15 @@ impl Panel {
     fn horizontal_axis(&self, svg: &mut Svg) {
         let Frame { left, top, width, height } = self.frame;
         let bottom = top + height;
-        for tick in self.x.ticks() {
+        let mut label_end = f64::NEG_INFINITY;
+        for mut tick in self.x.ticks() {
             let x = left + width * self.x.scale.fraction(tick.value);
+            let half = TICK_LETTER_WIDTH / 2.0 * tick.label.chars().count() as f64;
+            if matches!(self.x.scale, Scale::Names(_)) || x - half > label_end + 4.0 {
+                label_end = x + half;
+            } else {
+                tick.label.clear();
+            }
             let length = if tick.label.is_empty() { 2.5 } else { 5.0 };
             if !tick.label.is_empty() && x > left + 1.0 && x < left + width - 1.0 {
                 svg.line("grid", (x, top), (x, bottom));
@@ -81,7 +91,7 @@ impl Panel {
             }
         }
         let longest = self.y.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
-        let aside = (16.0 + 5.8 * longest as f64).max(40.0);
+        let aside = (16.0 + TICK_LETTER_WIDTH * longest as f64).max(40.0);
         debug_assert!(left >= aside + 10.0, "the label {:?} begins left of the figure", self.y.label);
         svg.text_upwards("axis", (left - aside, top + height / 2.0), &self.y.label);
     }

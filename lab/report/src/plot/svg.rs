@@ -39,6 +39,11 @@ impl Svg {
         &self.id
     }
 
+    /// Returns whether the drawing stays legible when it is scaled to the screen of a phone.
+    pub fn is_narrow(&self) -> bool {
+        self.width <= MAX_NARROW_WIDTH
+    }
+
     /// Draws a straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(round_to_tenth);
@@ -137,7 +142,7 @@ impl Svg {
     pub fn inline(&self) -> String {
         let Self { id, width, height, title, body } = self;
         let title = escape(title);
-        let class = if *width <= MAX_NARROW_WIDTH { "plot narrow" } else { "plot" };
+        let class = if self.is_narrow() { "plot narrow" } else { "plot" };
         format!(
             r#"<svg class="{class}" role="img" aria-labelledby="{id}-title" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title id="{id}-title">{title}</title>
 {body}</svg>"#
